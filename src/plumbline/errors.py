@@ -1,0 +1,46 @@
+"""The one tree of errors: each message names the object and the remedy.
+
+Lowest layer: every stage raises these, only ``cli`` and ``checks`` catch the base class.
+"""
+
+from __future__ import annotations
+
+
+class PlumblineError(Exception):
+    """Base of all expected trouble; ``exit_code`` is what the command line ends with."""
+
+    exit_code = 70
+
+
+class UsageError(PlumblineError):
+    """The command was called in a way that cannot be understood."""
+
+    exit_code = 64
+
+
+class DocumentError(PlumblineError):
+    """A document that people or programs wrote is missing, damaged, or says something impossible."""
+
+    exit_code = 65
+
+
+class ToolError(PlumblineError):
+    """A tool is missing, failed, or printed something that is not understood."""
+
+    exit_code = 69
+
+
+class StoreError(PlumblineError):
+    """Results cannot be written or read back."""
+
+    exit_code = 74
+
+
+class BusyError(PlumblineError):
+    """Another run holds the lock of a target."""
+
+    exit_code = 75
+
+
+class SkipTarget(PlumblineError):
+    """A target must not or cannot be measured now; the message is the reason in the record."""

@@ -1,0 +1,38 @@
+"""What a command that ran has left, and the interface of whoever runs commands.
+
+Targets and probes take a :class:`CommandRunner` as a parameter, so they import nothing that touches
+the world and their tests need one hand-written fake.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Optional, Protocol, Sequence
+
+
+class Completed(NamedTuple):
+    """The end of one command.
+
+    ``exit_code`` is negative for a signal, as in :mod:`subprocess`, and None when the command was
+    still there after SIGKILL (``hung``); ``timed_out`` says that it was ended at its limit.
+    """
+
+    argv: tuple[str, ...]
+    exit_code: Optional[int]
+    stdout: str
+    stderr: str
+    seconds: float
+    timed_out: bool = False
+    hung: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """True when the command ended by itself with exit code 0."""
+        return self.exit_code == 0 and not self.timed_out and not self.hung
+
+
+class CommandRunner(Protocol):
+    """Runs one command with a time limit and comes back in any case."""
+
+    def __call__(self, argv: Sequence[str], timeout_s: float) -> Completed:
+        """Run ``argv``; raise :class:`~plumbline.errors.ToolError` if it is not installed."""
+        ...

@@ -1,0 +1,168 @@
+"""What the console tells one node about its own measurements, so that nodes need no topology."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, NamedTuple, Optional
+
+from plumbline.errors import DocumentError
+from plumbline.model.record import Operation, Scenario
+from plumbline.model.reference import Ceiling, Reference
+from plumbline.model.spec import ProbeSpec
+from plumbline.model.threshold import Range
+
+SCHEMA = 1
+
+
+class Limits(NamedTuple):
+    """When a verdict is bad; the policy's numbers that apply to one component.
+
+    ``warning`` and ``critical`` are ranges in percent of the baseline; ``peer_loss`` and
+    ``min_coverage`` are fractions; ``invalid_above`` is a factor of the ceiling; ``confirm_days`` is
+    the number of different days a mild loss against peers must last; ``retransmit_share`` is the
+    fraction of segments sent again that warns; ``fill_limit`` is the fraction above which a target
+    is not written; a baseline alarms from ``min_runs`` runs and up to ``max_spread`` on.
+    ``stale_after_s``: age at which the last record is too old.  ``hung_after_s``: a run that lasts
+    longer hangs.
+    """
+
+    warning: Range = Range(80, float("inf"))
+    critical: Range = Range(50, float("inf"))
+    peer_loss: float = 0.10
+    confirm_days: int = 3
+    min_coverage: float = 0.9
+    invalid_above: float = 1.05
+    retransmit_share: float = 0.001
+    fill_limit: float = 0.90
+    min_runs: int = 5
+    max_spread: float = 0.10
+    stale_after_s: float = 129600.0
+    hung_after_s: float = 900.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form, ranges as text."""
+        raw = self._asdict()
+        raw["warning"], raw["critical"] = str(self.warning), str(self.critical)
+        return raw
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Limits:
+        """Build from the document form; raise TypeError or DocumentError for wrong values."""
+        values = dict(raw)
+        for key in ("warning", "critical"):
+            if key in values:
+                values[key] = Range.parse(values[key])
+        return cls(**values)
+
+
+class Partner(NamedTuple):
+    """The other host of a network pair: its storage address and the pair's path and ceiling."""
+
+    name: str
+    address: str
+    path: tuple[str, ...]
+    ceiling: Ceiling
+
+
+class Expectation(NamedTuple):
+    """One component in one layer, as the node that measures it must know it.
+
+    ``host`` is the Nagios host whose part is judged.  ``group`` names the peers: the components
+    of one node and layer with the same group are siblings.  ``target`` says how the component is
+    reached: ``kind`` and that kind's own keys.  ``references`` is keyed ``operation/scenario``, in
+    the order of measuring.  ``partners`` are set for the layer ``net`` alone, in the order of the
+    rounds (see plumbline.plan.rounds); ``address`` is then the host's own storage address.
+    """
+
+    layer: str
+    component: str
+    host: str
+    group: str
+    target: Mapping[str, Any]
+    path: tuple[str, ...]
+    spec: ProbeSpec
+    references: Mapping[str, Reference]
+    limits: Limits
+    partners: tuple[Partner, ...] = ()
+
+    def reference(self, operation: Operation, scenario: Scenario) -> Reference:
+        """Return both references of one operation, empty ones where the console gave none."""
+        return self.references.get(f"{operation.value}/{scenario.value}", Reference(None, None))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form."""
+        raw = self._asdict()
+        raw["spec"] = self.spec.to_json()
+        raw["references"] = {key: value.to_json() for key, value in self.references.items()}
+        raw["limits"] = self.limits.to_json()
+        raw["partners"] = [
+            {**partner._asdict(), "ceiling": partner.ceiling._asdict()} for partner in self.partners
+        ]
+        return raw
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Expectation:
+        """Build from the document form; raise KeyError, TypeError or DocumentError."""
+        values = dict(raw)
+        values["path"] = tuple(raw["path"])
+        values["spec"] = ProbeSpec.from_json(raw["spec"])
+        values["references"] = {k: Reference.from_json(v) for k, v in raw["references"].items()}
+        values["limits"] = Limits.from_json(raw["limits"])
+        values["partners"] = tuple(_partner(entry) for entry in raw.get("partners", ()))
+        return cls(**values)
+
+
+def _partner(raw: Mapping[str, Any]) -> Partner:
+    ceiling = Ceiling(raw["ceiling"]["rate_Bps"], tuple(raw["ceiling"]["limited_by"]))
+    return Partner(raw["name"], raw["address"], tuple(raw["path"]), ceiling)
+
+
+class Expectations(NamedTuple):
+    """The document of one node: its name, the site's name and all of its measurements."""
+
+    node: str
+    site: str
+    entries: tuple[Mapping[str, Any], ...]
+    """Still in document form: a check builds only the entries that it needs."""
+
+    def find(self, layer: str, component: Optional[str] = None) -> tuple[Expectation, ...]:
+        """Return the expectations of ``layer`` (of one component), in measuring order.
+
+        Raises:
+            DocumentError: there is none, or it is damaged; the message names node and component.
+        """
+        try:
+            found = tuple(
+                Expectation.from_json(entry)
+                for entry in self.entries
+                if entry["layer"] == layer and component in (None, entry["component"])
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise DocumentError(
+                f"expectations of {self.node}: an entry of layer {layer} is damaged ({error!r}); "
+                "deploy the role agent again"
+            ) from error
+        if not found:
+            raise DocumentError(
+                f"expectations of {self.node} have no {component or 'component'} in layer {layer}; "
+                "add it to the topology and deploy the role agent again"
+            )
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form, schema number first."""
+        return {"schema": SCHEMA, "node": self.node, "site": self.site, "entries": self.entries}
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Expectations:
+        """Build from the document form; raise DocumentError when it is not one of this schema."""
+        try:
+            if raw["schema"] != SCHEMA:
+                raise DocumentError(
+                    f"expectations have schema {raw['schema']!r}, this version reads {SCHEMA}; "
+                    "deploy the role agent again"
+                )
+            return cls(node=raw["node"], site=raw["site"], entries=tuple(raw["entries"]))
+        except (KeyError, TypeError) as error:
+            raise DocumentError(
+                f"expectations are damaged ({error!r}); deploy the role agent again"
+            ) from error

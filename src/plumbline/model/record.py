@@ -1,0 +1,159 @@
+"""One measurement of one operation on one component, or the honest statement that there is none."""
+
+from __future__ import annotations
+
+from enum import Enum
+from math import isfinite
+from typing import Any, Mapping, NamedTuple, Optional
+
+from plumbline.errors import DocumentError
+
+SCHEMA = 1
+
+
+class Operation(str, Enum):
+    """What moved: write, read and reread of storage, send and receive of a host pair."""
+
+    WRITE = "write"
+    READ = "read"
+    REREAD = "reread"
+    SEND = "send"
+    RECEIVE = "receive"
+
+
+class Scenario(str, Enum):
+    """Whether a component was measured alone or with the siblings that share its path."""
+
+    SINGLE = "single"
+    TOGETHER = "together"
+
+
+class Outcome(str, Enum):
+    """How a measurement ended; only OK carries a rate."""
+
+    OK = "ok"
+    FAILED = "failed"
+    HUNG = "hung"
+    SKIPPED = "skipped"
+
+
+class Flag(str, Enum):
+    """Known states of a component during the measurement."""
+
+    DEGRADED = "degraded"
+    FAILED_OVER = "failed_over"
+    CONFIDENCE_MISSED = "confidence_missed"
+    SHORT = "short"
+    """Less data was moved than asked because the time limit came first."""
+
+
+class Latency(NamedTuple):
+    """Completion times of single calls, in seconds."""
+
+    mean_s: float
+    p50_s: float
+    p99_s: float
+    max_s: float
+
+
+class Tool(NamedTuple):
+    """Which program measured, exactly as it was called."""
+
+    name: str
+    version: str
+    argv: tuple[str, ...]
+
+
+class _RecordFields(NamedTuple):
+    id: str
+    run_id: str
+    layer: str
+    component: str
+    operation: Operation
+    scenario: Scenario
+    outcome: Outcome
+    host: str
+    started_at: float
+    finished_at: float
+    reason: str = ""
+    path: tuple[str, ...] = ()
+    partner: Optional[str] = None
+    bytes: int = 0
+    seconds: float = 0.0
+    rate_Bps: Optional[float] = None
+    repeats_Bps: tuple[float, ...] = ()
+    profile_Bps: tuple[float, ...] = ()
+    latency: Optional[Latency] = None
+    retransmits: Optional[int] = None
+    tool: Optional[Tool] = None
+    spec: Optional[Mapping[str, Any]] = None
+    spec_hash: str = ""
+    fill: Optional[float] = None
+    coverage: Optional[float] = None
+    versions: Optional[Mapping[str, str]] = None
+    flags: tuple[Flag, ...] = ()
+
+
+class Record(_RecordFields):
+    """A measurement as it is stored; times are seconds since the epoch.
+
+    ``rate_Bps`` is the median of ``repeats_Bps``; ``profile_Bps`` holds one value a second;
+    ``fill`` and ``coverage`` are fractions of 1; ``path`` is client end first; ``partner`` is the
+    other host of a network pair; ``run_id`` is shared by all that was measured in one run, which
+    makes them peers.  A record with outcome OK has a finite positive rate, any other has none and
+    gives its ``reason``; a record that says otherwise cannot be built.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Record:
+        """Build and validate; raise DocumentError naming the component and the impossible value."""
+        self = super().__new__(cls, *args, **kwargs)
+        where = f"record of {self.layer} {self.component} {self.operation.value}"
+        if self.outcome is Outcome.OK:
+            if self.rate_Bps is None or not isfinite(self.rate_Bps) or self.rate_Bps <= 0:
+                raise DocumentError(f"{where}: rate {self.rate_Bps!r} is not a positive number")
+            if not isfinite(self.seconds) or self.seconds <= 0:
+                raise DocumentError(f"{where}: duration {self.seconds!r} is not positive")
+        elif self.rate_Bps is not None:
+            raise DocumentError(f"{where}: outcome {self.outcome.value} must not carry a rate")
+        elif not self.reason:
+            raise DocumentError(f"{where}: outcome {self.outcome.value} needs a reason")
+        return self
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form, schema number first."""
+        raw: dict[str, Any] = {"schema": SCHEMA}
+        raw.update(self._asdict())
+        raw["latency"] = self.latency and self.latency._asdict()
+        raw["tool"] = self.tool and self.tool._asdict()
+        return raw
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Record:
+        """Build from the document form.
+
+        Raises:
+            DocumentError: unknown schema, missing or impossible values, naming the record.
+        """
+        name = raw.get("id", "without an id") if isinstance(raw, Mapping) else "that is no mapping"
+        try:
+            if raw["schema"] != SCHEMA:
+                raise DocumentError(
+                    f"record {name} has schema {raw['schema']!r}, this version reads {SCHEMA}; "
+                    "update plumbline on this host"
+                )
+            values = {key: value for key, value in raw.items() if key != "schema"}
+            values["operation"] = Operation(raw["operation"])
+            values["scenario"] = Scenario(raw["scenario"])
+            values["outcome"] = Outcome(raw["outcome"])
+            values["flags"] = tuple(Flag(flag) for flag in raw.get("flags", ()))
+            for key in ("path", "repeats_Bps", "profile_Bps"):
+                values[key] = tuple(raw.get(key, ()))
+            if raw.get("latency"):
+                values["latency"] = Latency(**raw["latency"])
+            if raw.get("tool"):
+                values["tool"] = Tool(**{**raw["tool"], "argv": tuple(raw["tool"]["argv"])})
+            return cls(**values)
+        except (KeyError, TypeError, ValueError) as error:
+            raise DocumentError(f"record {name} is damaged: {error!r}") from error

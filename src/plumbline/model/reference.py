@@ -1,0 +1,55 @@
+"""The two references of a measurement: what the hardware should give, what it has given."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, NamedTuple, Optional
+
+
+class Ceiling(NamedTuple):
+    """The theoretical rate of a path, in bytes per second, and the component(s) that set it."""
+
+    rate_Bps: float
+    limited_by: tuple[str, ...]
+
+
+class Baseline(NamedTuple):
+    """Robust statistics of accepted measurements under stated conditions.
+
+    ``median_Bps`` is the median; ``spread`` the robust relative spread (1.4826 x MAD of the natural
+    logarithms of the rates, a fraction); ``runs`` how many runs on ``first``..``last`` (ISO dates).
+    ``spec_hash`` and ``versions`` are the conditions; a measurement under others is not comparable.
+    """
+
+    median_Bps: float
+    spread: float
+    runs: int
+    first: str
+    last: str
+    spec_hash: str
+    versions: Mapping[str, str]
+    accepted_by: str
+    reason: str
+
+
+class Reference(NamedTuple):
+    """Both references of one operation in one scenario; either may be absent."""
+
+    ceiling: Optional[Ceiling]
+    baseline: Optional[Baseline]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form."""
+        return {
+            "ceiling": self.ceiling and self.ceiling._asdict(),
+            "baseline": self.baseline and self.baseline._asdict(),
+        }
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Reference:
+        """Build from the document form; raise KeyError or TypeError for wrong keys."""
+        ceiling, baseline = raw["ceiling"], raw["baseline"]
+        return cls(
+            ceiling=ceiling
+            and Ceiling(rate_Bps=ceiling["rate_Bps"], limited_by=tuple(ceiling["limited_by"])),
+            baseline=baseline and Baseline(**baseline),
+        )

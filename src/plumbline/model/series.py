@@ -1,0 +1,96 @@
+"""What a node remembers of one component: the latest records and a compact history.
+
+This is the content of the snapshot; the store writes it, the judge reads it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, NamedTuple, Optional
+
+from plumbline.errors import DocumentError
+from plumbline.model.record import Record
+
+SCHEMA = 1
+
+
+class Sample(NamedTuple):
+    """One earlier run of one operation: start, rate, coverage, and its peers in the same run.
+
+    ``rate_Bps`` is None where the run gave no rate.  ``peers_Bps`` is the median rate of the
+    ``peers`` other members of the group in that run; ``partner`` is the other host of a pair.
+    """
+
+    started_at: float
+    rate_Bps: Optional[float]
+    coverage: Optional[float]
+    peers_Bps: Optional[float]
+    peers: int
+    partner: Optional[str]
+
+
+class Running(NamedTuple):
+    """A measurement that has begun and not ended."""
+
+    layer: str
+    component: str
+    since: float
+
+
+class Series(NamedTuple):
+    """One operation of one component: the latest record and up to some samples, newest first.
+
+    ``samples[0]`` belongs to ``latest``.  A network pair has one series per partner.
+    """
+
+    latest: Record
+    samples: tuple[Sample, ...]
+
+
+class Snapshot(NamedTuple):
+    """All that the checks of one node read; ``series`` is in document form until asked for."""
+
+    host: str
+    written_at: float
+    running: tuple[Running, ...]
+    series: Mapping[str, list[Mapping[str, Any]]]
+    """Keyed ``layer/component``."""
+
+    def of(self, layer: str, component: str) -> tuple[Series, ...]:
+        """Return every series of a component; raise DocumentError when one is damaged."""
+        try:
+            return tuple(
+                Series(
+                    latest=Record.from_json(entry["latest"]),
+                    samples=tuple(Sample(*sample) for sample in entry["samples"]),
+                )
+                for entry in self.series.get(f"{layer}/{component}", ())
+            )
+        except (KeyError, TypeError) as error:
+            raise DocumentError(
+                f"snapshot of {self.host}: the series of {layer} {component} is damaged "
+                f"({error!r}); run the probe again to rewrite it"
+            ) from error
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form, schema number first."""
+        return {"schema": SCHEMA, **self._asdict()}
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Snapshot:
+        """Build from the document form; raise DocumentError when it is not one of this schema."""
+        try:
+            if raw["schema"] != SCHEMA:
+                raise DocumentError(
+                    f"the snapshot has schema {raw['schema']!r}, this version reads {SCHEMA}; "
+                    "update the checks on this host"
+                )
+            return cls(
+                host=raw["host"],
+                written_at=raw["written_at"],
+                running=tuple(Running(*entry) for entry in raw["running"]),
+                series=raw["series"],
+            )
+        except (KeyError, TypeError) as error:
+            raise DocumentError(
+                f"the snapshot is damaged ({error!r}); run the probe again to rewrite it"
+            ) from error

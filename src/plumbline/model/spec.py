@@ -1,0 +1,55 @@
+"""How a probe is to be run: the part of a measurement that must be the same to be comparable."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Mapping, NamedTuple, Optional
+
+from plumbline.errors import DocumentError
+
+
+class ProbeSpec(NamedTuple):
+    """The terms of one measurement; what a tool does not know stays at its neutral value.
+
+    ``bytes``: moved per operation and repeat, at most.  ``seconds``: limit of one operation.
+    ``block_bytes``: of one call.  ``queue_depth``: calls in flight (fio: iodepth, sgp_dd: thr,
+    netperf and iperf3: parallel streams).  ``repeats``: within a run, the median counts.
+    ``rate_cap_Bps``: None for no cap.  ``direct``: bypass the client's page cache.
+    """
+
+    tool: str
+    bytes: int
+    seconds: float
+    block_bytes: int = 1 << 20
+    queue_depth: int = 8
+    repeats: int = 3
+    rate_cap_Bps: Optional[float] = None
+    direct: bool = True
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain mapping that documents hold."""
+        return self._asdict()
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> ProbeSpec:
+        """Build from a document's mapping; raise DocumentError for unknown or missing keys."""
+        unknown = sorted(set(raw) - set(cls._fields))
+        if unknown:
+            raise DocumentError(
+                f"probe specification has the unknown key {unknown[0]!r}; "
+                f"known keys are {', '.join(cls._fields)}"
+            )
+        try:
+            return cls(**raw)
+        except TypeError as error:
+            raise DocumentError(f"probe specification is incomplete: {error}") from error
+
+    def hash(self) -> str:
+        """Return 12 hexadecimal digits that are equal exactly for equal specifications.
+
+        ``repeats`` and ``seconds`` are left out: they bound a run and do not change what it measures.
+        """
+        from hashlib import sha256  # only recorders need it; a check never does
+
+        terms = {k: v for k, v in self._asdict().items() if k not in ("repeats", "seconds")}
+        return sha256(json.dumps(terms, sort_keys=True).encode()).hexdigest()[:12]

@@ -1,0 +1,95 @@
+"""Parse and format rates, sizes and durations; the only place where units are spelled.
+
+Inside plumbline everything is bytes, seconds and bytes per second.  MB is 10^6 bytes, MiB is 2^20,
+and both are always written as what they are.
+"""
+
+from __future__ import annotations
+
+import re
+from math import isfinite
+
+from plumbline.errors import DocumentError
+
+_PREFIX = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
+_BINARY = {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50}
+_QUANTITY = re.compile(r"\s*([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*(\S*)\s*")
+_DURATION = {"": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+
+LINE_ENCODINGS = {"none": 1.0, "8b/10b": 0.8, "64b/66b": 64 / 66, "128b/130b": 128 / 130}
+"""Data bits per line bit."""
+
+
+def _split(text: str, what: str) -> tuple[float, str]:
+    match = _QUANTITY.fullmatch(text)
+    if not match or not isfinite(float(match[1])):
+        raise DocumentError(f"{what} {text!r} is not a number with a unit")
+    return float(match[1]), match[2]
+
+
+def _scaled(text: str, what: str, suffixes: dict[str, float], example: str) -> float:
+    number, unit = _split(text, what)
+    for suffix, factor in suffixes.items():
+        prefix = unit[: len(unit) - len(suffix)]
+        if unit.endswith(suffix) and prefix in {**_PREFIX, **_BINARY}:
+            return number * {**_PREFIX, **_BINARY}[prefix] * factor
+    raise DocumentError(f"{what} {text!r} has no known unit; write for example {example}")
+
+
+def parse_bytes(text: str) -> int:
+    """Return bytes for ``512 MiB``, ``1 GB`` or ``4096 B``; raise DocumentError otherwise."""
+    return round(_scaled(text, "size", {"B": 1.0}, "512 MiB"))
+
+
+def parse_rate(text: str) -> float:
+    """Return bytes per second for ``200 MB/s``, ``1 Gbit/s`` or ``2 Gb/s``.
+
+    Raises:
+        DocumentError: anything else; the message shows an example.
+    """
+    # "b" is bits and "B" bytes, as the field writes them
+    suffixes = {"B/s": 1.0, "bit/s": 0.125, "b/s": 0.125}
+    return _scaled(text, "rate", suffixes, "200 MB/s or 10 Gbit/s")
+
+
+def parse_duration(text: str) -> float:
+    """Return seconds for ``30 s``, ``10 min``, ``36 h``, ``2 d``; raise DocumentError otherwise."""
+    number, unit = _split(text, "duration")
+    if unit not in _DURATION:
+        raise DocumentError(f"duration {text!r} has no known unit; write for example 30 s or 36 h")
+    return number * _DURATION[unit]
+
+
+def format_rate(rate_Bps: float) -> str:
+    """Return e.g. ``80.3 MB/s``; four digits at most, always with its decimal unit."""
+    return _format(rate_Bps, "B/s")
+
+
+def format_bytes(size: float) -> str:
+    """Return e.g. ``1.07 GB``, decimal."""
+    return _format(size, "B")
+
+
+def _format(value: float, unit: str) -> str:
+    prefix = "G" if value >= 1e10 else "M" if value >= 1e5 else "k" if value >= 1e3 else ""
+    scaled = value / _PREFIX[prefix]
+    digits = 1 if prefix else 0
+    return f"{scaled:.{digits}f} {prefix}{unit}"
+
+
+def format_duration(seconds: float) -> str:
+    """Return a duration in the largest unit that keeps it above 2, e.g. ``36 h``, ``90 s``."""
+    for unit in ("d", "h", "min"):
+        if seconds >= 2 * _DURATION[unit]:
+            return f"{seconds / _DURATION[unit]:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def tcp_goodput(mtu_bytes: int, headers_bytes: int = 40, framing_bytes: int = 38) -> float:
+    """Return the share of an Ethernet bit rate that is TCP payload.
+
+    A packet of ``mtu_bytes`` carries that less IP and TCP headers (20 + 20 bytes, RFC 791 and 9293;
+    12 more with time stamps, RFC 7323) and costs ``framing_bytes`` more on the wire: header 14, check
+    sum 4, preamble 8, gap 12 (IEEE 802.3).  1460 / 1538 = 94.9 % for MTU 1500.
+    """
+    return (mtu_bytes - headers_bytes) / (mtu_bytes + framing_bytes)
