@@ -1,0 +1,67 @@
+"""Expectations survive the way to a node and say what is wrong with them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from plumbline.errors import DocumentError
+from plumbline.model.expectation import Expectation, Expectations, Limits, Partner
+from plumbline.model.record import Operation, Scenario
+from plumbline.model.reference import Baseline, Ceiling, Reference
+from plumbline.model.spec import ProbeSpec
+from plumbline.model.threshold import Range
+
+CEILING = Ceiling(250e6, ("oss2-disk1",))
+BASELINE = Baseline(202.1e6, 0.01, 12, "2026-11-01", "2026-11-20", "abc", {}, "ada", "new disks")
+EXPECTATION = Expectation(
+    layer="ost",
+    component="scratch-OST0003",
+    host="oss2",
+    group="scratch",
+    target={"kind": "lustre", "mount": "/scratch"},
+    path=("client1", "oss2", "scratch-OST0003"),
+    spec=ProbeSpec("fio", 1 << 30, 60.0),
+    references={"read/single": Reference(CEILING, BASELINE)},
+    limits=Limits(warning=Range(85, float("inf"))),
+    partners=(Partner("oss1", "10.0.0.1", ("oss2", "oss1"), CEILING),),
+)
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    raw = Expectations("client1", "lab", (EXPECTATION.to_json(),)).to_json()
+    return {**json.loads(json.dumps(raw)), **changes}
+
+
+def test_expectations_survive_the_way_to_the_node() -> None:
+    found = Expectations.from_json(document()).find("ost", "scratch-OST0003")
+    assert found == (EXPECTATION,)
+
+
+def test_an_operation_without_references_has_empty_ones() -> None:
+    assert EXPECTATION.reference(Operation.WRITE, Scenario.SINGLE) == Reference(None, None)
+
+
+def test_a_component_that_is_not_expected_is_named_with_the_remedy() -> None:
+    with pytest.raises(DocumentError, match="client1 have no scratch-OST0009 in layer ost; add it"):
+        Expectations.from_json(document()).find("ost", "scratch-OST0009")
+
+
+@pytest.mark.parametrize("damage", [{"schema": 9}, {"entries": None}, {"entries": [{"layer": "ost"}]}])
+def test_damaged_expectations_name_the_role_that_writes_them(damage: dict[str, Any]) -> None:
+    with pytest.raises(DocumentError, match="role agent"):
+        Expectations.from_json(document(**damage)).find("ost")
+
+
+def test_a_specification_hash_changes_with_what_is_measured_only() -> None:
+    spec = EXPECTATION.spec
+    assert spec._replace(repeats=9, seconds=1.0).hash() == spec.hash()
+    assert spec._replace(block_bytes=4 << 20).hash() != spec.hash()
+    assert spec._replace(direct=False).hash() != spec.hash()
+
+
+def test_a_specification_with_an_unknown_key_names_it() -> None:
+    with pytest.raises(DocumentError, match="'blocksize'"):
+        ProbeSpec.from_json({"tool": "fio", "blocksize": 1})

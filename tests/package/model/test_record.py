@@ -1,0 +1,76 @@
+"""A record with an impossible value cannot be built, and none is changed by being stored."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+
+from plumbline.errors import DocumentError
+from plumbline.model.record import (
+    Flag,
+    Latency,
+    Operation,
+    Outcome,
+    Record,
+    Scenario,
+    Tool,
+)
+
+
+def record(**changes: Any) -> Record:
+    values: dict[str, Any] = {
+        "id": "1",
+        "run_id": "r1",
+        "layer": "ost",
+        "component": "scratch-OST0003",
+        "operation": Operation.READ,
+        "scenario": Scenario.SINGLE,
+        "outcome": Outcome.OK,
+        "host": "client1",
+        "started_at": 1.0,
+        "finished_at": 3.0,
+        "seconds": 2.0,
+        "bytes": 400,
+        "rate_Bps": 200.0,
+        "path": ("client1", "scratch-OST0003"),
+        "latency": Latency(0.1, 0.1, 0.2, 0.3),
+        "tool": Tool("fio", "3.39", ("fio", "--direct=1")),
+        "flags": (Flag.DEGRADED,),
+        "versions": {"client": "2.17.57"},
+    }
+    return Record(**{**values, **changes})
+
+
+@pytest.mark.parametrize("rate", [None, math.nan, math.inf, 0.0, -1.0])
+def test_an_ok_record_without_a_real_rate_cannot_be_built(rate: float) -> None:
+    with pytest.raises(DocumentError, match=r"scratch-OST0003 read: rate"):
+        record(rate_Bps=rate)
+
+
+def test_a_failed_record_carries_a_reason_and_no_rate() -> None:
+    with pytest.raises(DocumentError, match="must not carry a rate"):
+        record(outcome=Outcome.FAILED, reason="fio: no")
+    with pytest.raises(DocumentError, match="needs a reason"):
+        record(outcome=Outcome.SKIPPED, rate_Bps=None)
+
+
+def test_a_record_survives_being_written_and_read() -> None:
+    original = record()
+    assert Record.from_json(json.loads(json.dumps(original.to_json()))) == original
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"schema": 2}, "schema 2"),
+        ({"operation": "erase"}, "erase"),
+        ({"surprise": 1}, "surprise"),
+        ({"tool": {"name": "fio"}}, "damaged"),
+    ],
+)
+def test_a_document_that_is_not_a_record_is_named(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(DocumentError, match=message):
+        Record.from_json({**record().to_json(), **change})

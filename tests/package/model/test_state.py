@@ -1,0 +1,12 @@
+"""One order of severity."""
+
+from plumbline.model.state import State, worst
+
+
+def test_unknown_outranks_a_warning_and_never_hides_a_critical() -> None:
+    assert worst([State.OK, State.WARNING, State.UNKNOWN]) is State.UNKNOWN
+    assert worst([State.UNKNOWN, State.CRITICAL]) is State.CRITICAL
+
+
+def test_nothing_judged_is_unknown() -> None:
+    assert worst([]) is State.UNKNOWN

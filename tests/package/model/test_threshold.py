@@ -1,0 +1,33 @@
+"""Threshold ranges follow the plug-in guidelines."""
+
+from __future__ import annotations
+
+import pytest
+
+from plumbline.errors import DocumentError
+from plumbline.model.threshold import Range
+
+
+@pytest.mark.parametrize(
+    ("text", "alerting", "quiet"),
+    [
+        ("10", (-0.1, 10.1), (0, 10)),
+        ("10:", (9.9,), (10, 1e9)),
+        ("~:10", (10.1,), (-1e9, 10)),
+        ("10:20", (9, 21), (10, 20)),
+        ("@10:20", (10, 20), (9, 21)),
+    ],
+)
+def test_a_range_alerts_outside_or_inside(
+    text: str, alerting: tuple[float, ...], quiet: tuple[float, ...]
+) -> None:
+    parsed = Range.parse(text)
+    assert str(parsed) == text
+    assert [value for value in alerting if not parsed.alerts(value)] == []
+    assert [value for value in quiet if parsed.alerts(value)] == []
+
+
+@pytest.mark.parametrize("text", ["", "a:", "20:10", "10:b", "::"])
+def test_what_is_not_a_range_is_refused(text: str) -> None:
+    with pytest.raises(DocumentError, match="threshold"):
+        Range.parse(text)

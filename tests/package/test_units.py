@@ -1,0 +1,62 @@
+"""Quantities are written once, with their unit, and mean the same everywhere."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plumbline import units
+from plumbline.errors import DocumentError
+
+
+@pytest.mark.parametrize(
+    ("text", "rate_Bps"),
+    [
+        ("200 MB/s", 200e6),
+        ("200MB/s", 200e6),
+        ("1 GiB/s", 2.0**30),
+        ("1 Gbit/s", 125e6),
+        ("2 Gb/s", 250e6),
+        ("1.5e3 kB/s", 1.5e6),
+        ("7 B/s", 7.0),
+    ],
+)
+def test_a_rate_means_what_the_field_means_by_its_unit(text: str, rate_Bps: float) -> None:
+    assert units.parse_rate(text) == rate_Bps
+
+
+@pytest.mark.parametrize("text", ["", "fast", "200", "200 MB", "-5 MB/s", "5 mB/s", "1e999 B/s"])
+def test_a_rate_that_is_not_one_is_refused_by_its_text(text: str) -> None:
+    with pytest.raises(DocumentError, match="rate"):
+        units.parse_rate(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("1 MiB", 1 << 20), ("1 MB", 10**6), ("4096 B", 4096), ("1.5 GiB", 3 << 29)]
+)
+def test_a_size_keeps_decimal_and_binary_prefixes_apart(text: str, size: int) -> None:
+    assert units.parse_bytes(text) == size
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("30 s", 30), ("10 min", 600), ("36 h", 129600)])
+def test_a_duration_is_seconds(text: str, seconds: float) -> None:
+    assert units.parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize(
+    ("rate_Bps", "text"),
+    [(80.3e6, "80.3 MB/s"), (250e6, "250.0 MB/s"), (12e9, "12.0 GB/s"), (950, "950 B/s")],
+)
+def test_a_rate_is_printed_with_one_digit_and_its_unit(rate_Bps: float, text: str) -> None:
+    assert units.format_rate(rate_Bps) == text
+
+
+@given(st.floats(min_value=1e6, max_value=9e12))
+def test_a_printed_rate_reads_back_within_its_last_digit(rate_Bps: float) -> None:
+    assert units.parse_rate(units.format_rate(rate_Bps)) == pytest.approx(rate_Bps, rel=0.06)
+
+
+def test_tcp_goodput_is_that_of_the_ethernet_arithmetic() -> None:
+    assert units.tcp_goodput(1500) == pytest.approx(0.949, abs=5e-4)
+    assert units.tcp_goodput(1500, 52, 14) == pytest.approx(1448 / 1514)
