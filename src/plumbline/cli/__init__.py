@@ -1,0 +1,56 @@
+"""The command ``plumbline``: one verb per stage, one module per verb.
+
+A verb module has ``add(subparsers)``, which declares its arguments, and ``run(arguments) -> int``.
+What a verb needs beyond the standard library it imports inside ``run``: nodes have nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib import import_module
+from typing import NoReturn, Optional, Sequence
+
+from plumbline import __version__
+from plumbline.errors import PlumblineError, UsageError
+
+__all__ = ["main"]
+
+VERBS = ("topology", "ceiling", "plan", "probe", "baseline", "judge", "history")
+
+
+class _Parser(argparse.ArgumentParser):
+    """Ends with UsageError's code: argparse's own 2 would read as CRITICAL."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(UsageError.exit_code, f"{self.prog}: {message}\n")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line."""
+    parser = _Parser(
+        prog="plumbline",
+        description="Find the slow part of a parallel storage system.",
+        epilog="Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN, 64 usage, 65 document, "
+        "69 tool, 74 store, 75 busy, 130 interrupted.",
+    )
+    parser.add_argument("-V", "--version", action="version", version=f"plumbline {__version__}")
+    subparsers = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    for verb in VERBS:
+        import_module(f"plumbline.cli.{verb}").add(subparsers)
+    return parser
+
+
+def main(argv: Optional[Sequence[str]] = None) -> int:
+    """Run the command line and return its exit code; expected trouble is one sentence on stderr."""
+    arguments = build_parser().parse_args(argv)
+    try:
+        code: int = arguments.run(arguments)
+    except PlumblineError as error:
+        print(f"plumbline: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("plumbline: interrupted", file=sys.stderr)
+        return 130
+    return code
