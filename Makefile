@@ -1,0 +1,104 @@
+# Everything that make builds lies in .cache and can be deleted at any time.
+# The machine needs git and make; `make` installs the rest of requirements/debian-*.txt when it is root.
+
+PYTHON  ?= /usr/bin/python3
+CACHE   := $(CURDIR)/.cache
+VENV    := $(CACHE)/venv
+VENV_OK := $(VENV)/.complete
+LINK    := $(CACHE)/collections/ansible_collections/hpcops/plumbline
+
+# ansible-lint and ansible-test start ansible by name.
+export PATH := $(VENV)/bin:$(PATH)
+export HYPOTHESIS_STORAGE_DIRECTORY := $(CACHE)/hypothesis
+export PYTHONUNBUFFERED := 1
+
+# Tracked files and new ones, never what .gitignore names.
+FILES  := git ls-files --cached --others --exclude-standard
+CHECKS := $(wildcard checks/check_*)
+
+.DEFAULT_GOAL := help
+.PHONY: help venv collection check test demo demo-down bench clean constraints \
+	ruff mypy layers vermin yamllint ansible-lint shellcheck pytest \
+	machine sanity units lab
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 16
+
+check: venv  ## lint, types, layers and unit tests: no root, no lab, under two minutes
+	@.ci/steps ruff mypy layers vermin yamllint shellcheck pytest ansible-lint
+
+test: machine venv  ## everything: check, Ansible sanity and unit tests, the lab test (root)
+	@.ci/steps ruff mypy layers vermin yamllint shellcheck pytest ansible-lint sanity units lab
+
+demo: machine venv collection  ## bring up the lab, break it, watch Nagios find it, leave it up (root)
+	@$(VENV)/bin/python tests/lab/demo.py
+
+demo-down: venv collection  ## remove every trace of the demo (root)
+	@$(VENV)/bin/ansible-playbook -i inventories/lab playbooks/lab_down.yml
+
+bench: venv  ## how long a check takes, as a multiple of Python's own start
+	@$(VENV)/bin/python tests/bench/checks.py
+
+clean:  ## delete all that make built, except the lab's cache
+	@rm -rf .ansible dist
+	@find .cache -mindepth 1 -maxdepth 1 ! -name lab -exec rm -rf {} + 2>/dev/null || true
+	@find . -path ./.cache -prune -o -name __pycache__ -type d -exec rm -rf {} +
+
+constraints:  ## look up the newest versions of all tools and pin them
+	@.ci/venv $(PYTHON) $(CACHE)/constraints /dev/null
+	@{ echo '# Written by `make constraints`: what a clean installation of today gave.'; \
+	   $(CACHE)/constraints/bin/pip freeze --all --exclude-editable --exclude setuptools; \
+	 } > requirements/constraints.txt
+	@rm -rf $(CACHE)/constraints
+
+# --- what the targets above need
+
+machine:
+	@.ci/prerequisites requirements/debian-check.txt requirements/debian-lab.txt
+
+venv: $(VENV_OK) collection
+
+$(VENV_OK): pyproject.toml requirements/constraints.txt .ci/venv
+	@.ci/prerequisites requirements/debian-check.txt
+	@.ci/venv $(PYTHON) $(VENV) requirements/constraints.txt $^
+
+# A link, so that a plug-in changed here is the plug-in that runs.
+collection:
+	@mkdir -p $(dir $(LINK))
+	@ln -sfn ../../../.. $(LINK)
+
+# --- the steps of check and test
+
+ruff:
+	@ruff check --quiet
+	@ruff format --check --quiet
+
+mypy:
+	@mypy src tests $(CHECKS)
+
+layers:
+	@lint-imports --no-logo --cache-dir $(CACHE)/import-linter
+
+vermin:
+	@vermin --target=3.9- --violations --no-tips --no-parse-comments src $(CHECKS)
+
+yamllint:
+	@$(FILES) '*.yml' '*.yaml' .yamllint .ansible-lint | xargs yamllint --strict
+
+shellcheck:
+	@$(FILES) | xargs grep -lE -m1 '^#!/(usr/)?bin/(env )?(ba|da)?sh' | xargs shellcheck
+
+pytest:
+	@pytest --quiet
+
+ansible-lint:
+	@ansible-lint -q
+
+sanity:
+	@.ci/ansible-test sanity
+
+units:
+	@.ci/ansible-test units
+
+lab:
+	@pytest tests/lab
