@@ -1,5 +1,5 @@
 # Everything that make builds lies in .cache and can be deleted at any time.
-# The machine needs git and make; `make` installs the rest of requirements/debian-*.txt when it is root.
+# The machine needs git and make; `make` installs the rest of requirements/debian.txt when it is root.
 
 PYTHON  ?= /usr/bin/python3
 CACHE   := $(CURDIR)/.cache
@@ -19,7 +19,7 @@ CHECKS := $(wildcard checks/check_*)
 .DEFAULT_GOAL := help
 .PHONY: help venv collection check test demo demo-down bench clean constraints \
 	ruff mypy layers vermin yamllint ansible-lint shellcheck pytest \
-	machine sanity units lab
+	sanity units lab
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 16
@@ -27,13 +27,13 @@ help:  ## list the targets
 check: venv  ## lint, types, layers and unit tests: no root, no lab, under two minutes
 	@.ci/steps ruff mypy layers vermin yamllint shellcheck pytest ansible-lint
 
-test: machine venv  ## everything: check, Ansible sanity and unit tests, the lab test (root)
+test: venv  ## everything: check, Ansible sanity and unit tests, the lab test (root)
 	@.ci/steps ruff mypy layers vermin yamllint shellcheck pytest ansible-lint sanity units lab
 
-demo: machine venv collection  ## bring up the lab, break it, watch Nagios find it, leave it up (root)
+demo: venv  ## bring up the lab, break it, watch Nagios find it, leave it up (root)
 	@$(VENV)/bin/python tests/lab/demo.py
 
-demo-down: venv collection  ## remove every trace of the demo (root)
+demo-down: venv  ## remove every trace of the demo (root)
 	@$(VENV)/bin/ansible-playbook -i inventories/lab playbooks/lab_down.yml
 
 bench: venv  ## how long a check takes, as a multiple of Python's own start
@@ -53,13 +53,10 @@ constraints:  ## look up the newest versions of all tools and pin them
 
 # --- what the targets above need
 
-machine:
-	@.ci/prerequisites requirements/debian-check.txt requirements/debian-lab.txt
-
 venv: $(VENV_OK) collection
 
 $(VENV_OK): pyproject.toml requirements/constraints.txt .ci/venv
-	@.ci/prerequisites requirements/debian-check.txt
+	@.ci/prerequisites requirements/debian.txt
 	@.ci/venv $(PYTHON) $(VENV) requirements/constraints.txt $^
 
 # A link, so that a plug-in changed here is the plug-in that runs.
@@ -92,7 +89,7 @@ pytest:
 	@pytest --quiet
 
 ansible-lint:
-	@ansible-lint -q
+	@ansible-lint -q --nocolor
 
 sanity:
 	@.ci/ansible-test sanity
