@@ -1,0 +1,148 @@
+"""The verbs of the lab: arguments in, lines out, exit."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import fcntl
+import os
+import sys
+from pathlib import Path
+from typing import Callable, Dict, Iterator, List
+
+from . import access, breakage, disks, document, forwarder, hosts, kernel, mirror_server, network, services, sources
+from . import teardown
+from .command import run
+from .document import Lab
+from .errors import LabError
+
+MIRROR, PAGE = "mirror", "page"
+WISHES = ("disk", "link", "cable", "errors", "heal")
+
+
+def prepare(run_dir: Path) -> List[str]:
+    """A run directory in memory."""
+    if os.path.ismount(run_dir):
+        return []
+    run_dir.mkdir(parents=True, exist_ok=True)
+    # Room for copies of disks (breakage.py): the default half of the memory is only a bound.
+    run(["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", str(run_dir)])
+    seed = run_dir / "seed"
+    seed.mkdir(mode=0o700)
+    return [f"{run_dir} made"]
+
+
+def mirror_up(lab: Lab) -> List[str]:
+    """The packages, served on the bridge."""
+    if services.running(MIRROR):
+        return []
+    inside = ["ip", "netns", "exec", network.CONTROL]
+    argv = [*_myself(lab), "serve-mirror"]
+    services.start(MIRROR, [*inside, *argv], lab.run_dir)
+    services.wait_running(MIRROR, lab.run_dir, 0.5)
+    return [f"mirror served at http://{lab.control_address}"]
+
+
+def page_up(lab: Lab) -> List[str]:
+    """The Nagios page, on the machine's own 127.0.0.1."""
+    if services.running(PAGE):
+        return []
+    forwarder.port_is_free(lab.page_port)
+    services.start(PAGE, [*_myself(lab), "serve-page"], lab.run_dir)
+    services.wait_running(PAGE, lab.run_dir, 0.5)
+    return [f"page of {lab.page_address} at http://127.0.0.1:{lab.page_port}"]
+
+
+def _myself(lab: Lab) -> List[str]:
+    files = Path(__file__).parent.parent
+    call = [sys.executable, "-B", "-m", "plumbline_lab"]
+    return ["env", f"PYTHONPATH={files}", *call, "--run-dir", str(lab.run_dir)]
+
+
+def check_kernel() -> List[str]:
+    """Refuse a machine that cannot have a lab."""
+    sentences = kernel.missing()
+    if sentences:
+        raise LabError(" ".join(sentences))
+    return []
+
+
+def down(run_dir: Path) -> List[str]:
+    """Nothing of the lab is left."""
+    done = teardown.down(run_dir)
+    _lock_file(run_dir).unlink(missing_ok=True)
+    return done
+
+
+UP: Dict[str, Callable[[Lab], List[str]]] = {
+    "network": network.up,
+    "access": access.up,
+    "mirror": mirror_up,
+    "hosts": hosts.up,
+    "disks": disks.up,
+    "page": page_up,
+}
+
+
+def _perform(options: argparse.Namespace) -> List[str]:
+    run_dir: Path = options.run_dir
+    if options.verb == "kernel":
+        return check_kernel()
+    with _alone(run_dir):
+        if options.verb == "prepare":
+            return prepare(run_dir)
+        if options.verb == "down":
+            return down(run_dir)
+        lab = document.load(run_dir)
+        if options.verb == "break":
+            return breakage.choose(lab, {wish: getattr(options, wish) for wish in WISHES}, options.rate)
+        return UP[options.verb](lab)
+
+
+def _lock_file(run_dir: Path) -> Path:
+    return run_dir.with_name(run_dir.name + ".lock")
+
+
+@contextlib.contextmanager
+def _alone(run_dir: Path) -> Iterator[None]:
+    """Two runs at once would trip over each other: the second waits."""
+    with _lock_file(run_dir).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="plumbline_lab", description="The lab of plumbline, one verb at a time.")
+    parser.add_argument("--run-dir", type=Path, default=Path("/run/plumbline-lab"), help="where the lab's state is")
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    for verb in ("kernel", "prepare", "down", *UP, "debian-mirror", "status", "serve-mirror", "serve-page"):
+        verbs.add_parser(verb)
+    breaking = verbs.add_parser("break")
+    for wish in (*WISHES, "rate"):
+        breaking.add_argument(f"--{wish}", default="")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Do what was asked; one sentence and exit code 1 when that cannot be done."""
+    options = _arguments()
+    try:
+        if options.verb == "debian-mirror":
+            print(sources.of_machine())
+        elif options.verb == "status":
+            print("\n".join(breakage.describe(options.run_dir)))
+        elif options.verb == "serve-mirror":
+            lab = document.load(options.run_dir)
+            mirror_server.serve(lab.control_address, lab.mirror_dir)
+        elif options.verb == "serve-page":
+            lab = document.load(options.run_dir)
+            forwarder.forward(lab.page_port, network.CONTROL, (lab.page_address, 80))
+        else:
+            for line in _perform(options):
+                print(f"changed: {line}")
+    except (LabError, OSError) as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()

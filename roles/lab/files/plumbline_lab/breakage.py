@@ -1,0 +1,151 @@
+"""Breaks parts of the running lab by name, and heals them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Dict, List, Optional, Sequence
+
+from . import disks, hosts, network, repair, state
+from .command import run
+from .document import Disk, Lab
+from .errors import LabError
+from .rates import bits_per_second, bytes_per_second
+
+WAYS = (
+    "-e disk=DISK -e rate=80MB/s, -e link=HOST -e rate=200Mbit, -e cable=HOST, -e errors=DISK, "
+    "-e heal=DISK, -e heal=HOST or -e heal=all"
+)
+
+
+def choose(lab: Lab, wishes: Dict[str, str], rate: str) -> List[str]:
+    """Do the one thing that was asked for."""
+    given = {kind: name for kind, name in wishes.items() if name}
+    if len(given) != 1:
+        what = "and ".join(f"{kind}={name} " for kind, name in given.items()) or "nothing "
+        raise LabError(f"One thing at a time can be broken or healed, but {what}was given; the ways are {WAYS}.")
+    ((kind, name),) = given.items()
+    if kind in ("disk", "link") and not rate:
+        raise LabError(f"How slow shall {name} be? Add -e rate=80MB/s for a disk, -e rate=200Mbit for a link.")
+    if kind not in ("disk", "link") and rate:
+        raise LabError(f"A rate goes with disk or link alone, not with {kind}={name}.")
+    if kind == "disk":
+        return slow_disk(lab, _disk(lab, name), bytes_per_second(rate))
+    if kind == "link":
+        return change_link(lab, _host(lab, name), {"rate_bit": bits_per_second(rate)})
+    if kind == "cable":
+        return change_link(lab, _host(lab, name), {"cable": True})
+    if kind == "errors":
+        return unreadable_disk(lab, _disk(lab, name))
+    return heal(lab, name)
+
+
+def _known(name: str, kind: str, names: Sequence[str]) -> None:
+    if name not in names:
+        raise LabError(f"The lab has no {kind} '{name}'; it has {', '.join(names)}.")
+
+
+def _disk(lab: Lab, name: str) -> Disk:
+    _known(name, "disk", list(lab.disks))
+    return lab.disks[name]
+
+
+def _host(lab: Lab, name: str) -> str:
+    _known(name, "host", list(lab.hosts))
+    return name
+
+
+def _note(lab: Lab, kind: str, name: str, value: Optional[Dict[str, object]]) -> bool:
+    """Write down what is broken now, or no longer; True when that is news."""
+    now = state.load(lab.run_dir)
+    if now[kind].get(name) == value:
+        return False
+    if value is None:
+        del now[kind][name]
+    else:
+        now[kind][name] = value
+    state.save(lab.run_dir, now)
+    return True
+
+
+def slow_disk(lab: Lab, disk: Disk, rate_Bps: int) -> List[str]:
+    """Give a disk another rate."""
+    news = _note(lab, "disks", disk.name, {"rate_Bps": rate_Bps})
+    disks.set_rate(lab, disk, rate_Bps)
+    return [f"disk {disk.name} runs at {rate_Bps / 1e6:g} MB/s"] if news else []
+
+
+def change_link(lab: Lab, host: str, value: Dict[str, object]) -> List[str]:
+    """Give a link another rate, or the small buffers that lose packets as a bad cable does."""
+    news = _note(lab, "links", host, value)
+    network.shape_host(lab, host)
+    rate = int(str(value.get("rate_bit", lab.link_rate_bit)))
+    how = "loses packets" if value.get("cable") else f"runs at {rate / 1e6:g} Mbit/s"
+    return [f"link of {host} {how}"] if news else []
+
+
+def unreadable_disk(lab: Lab, disk: Disk) -> List[str]:
+    """Make a disk fail: the image loses its tail and its tmpfs has no room, so reads and writes there are real errors.
+
+    The head stays, with ext4's structures and journal in it; the tail is kept aside until the disk is healed.
+    """
+    if disk.name in state.load(lab.run_dir)["errors"]:
+        return []
+    place, path = disks.folder(lab.run_dir, disk.name), disks.image(lab.run_dir, disk.name)
+    saved = repair.saved_image(lab.run_dir, disk.name)
+    saved.parent.mkdir(exist_ok=True)
+    hosts.inside(disk.host, ["sync", "--file-system", f"/data/{disk.label}"])
+    fresh = saved.with_suffix(".new")
+    run(["cp", "--sparse=always", str(path), str(fresh)])
+    os.replace(fresh, saved)
+    _note(lab, "errors", disk.name, {"readable_bytes": disks.HEAD_BYTES})
+    os.truncate(path, disks.HEAD_BYTES)
+    room = os.stat(path).st_blocks * 512
+    run(["mount", "-o", f"remount,size={room}", str(place)])
+    _drop_cache(lab, disk)
+    return [f"disk {disk.name} gives I/O errors beyond its first {disks.HEAD_BYTES // 2**20} MiB"]
+
+
+def _drop_cache(lab: Lab, disk: Disk) -> None:
+    number = disks.loop_of(disks.image(lab.run_dir, disk.name))
+    if number is not None:
+        run(["blockdev", "--flushbufs", f"/dev/loop{number}"])
+
+
+def heal(lab: Lab, name: str) -> List[str]:
+    """Make a disk or a host's link as good as new, or everything."""
+    if name != "all" and name not in lab.disks:
+        _known(name, "disk or host", [*lab.disks, *lab.hosts])
+    broken = state.load(lab.run_dir)
+    done: List[str] = []
+    for kind, table in broken.items():
+        for part in sorted(table):
+            if name in ("all", part):
+                done += _heal_one(lab, kind, part)
+    return done
+
+
+def _heal_one(lab: Lab, kind: str, name: str) -> List[str]:
+    if kind == "links":
+        _note(lab, kind, name, None)
+        network.shape_host(lab, name)
+        return [f"link of {name} healed"]
+    if kind == "disks":
+        _note(lab, kind, name, None)
+        disks.set_rate(lab, lab.disks[name], lab.disk_rate_Bps)
+        return [f"disk {name} runs at its own rate again"]
+    repair.restore(lab, lab.disks[name])
+    _note(lab, kind, name, None)
+    shutil.rmtree(repair.saved_image(lab.run_dir, name).parent, ignore_errors=True)
+    return [f"disk {name} is readable again"]
+
+
+def describe(run_dir: Path) -> List[str]:
+    """What is broken now, one line each."""
+    now = state.load(run_dir)
+    lines = [f"disk {name}: {value['rate_Bps'] / 1e6:g} MB/s" for name, value in now["disks"].items()]
+    for name, value in now["links"].items():
+        lines.append(f"link {name}: " + ("bad cable" if value.get("cable") else f"{value['rate_bit'] / 1e6:g} Mbit/s"))
+    lines += [f"disk {name}: I/O errors" for name in now["errors"]]
+    return lines or ["nothing is broken"]

@@ -1,0 +1,133 @@
+"""Control groups, version 1 and 2: where the lab's processes live, and where the disks' rates are set.
+
+The processes live in a cgroup2 tree, also where the machine still has its controllers in version 1: so all of a
+host's processes, and no others, can be listed and ended by the group. Rates of disks: with version 1 in the
+throttle of the ROOT group, to which all hosts belong (in a group of its own, a host's buffered writes would escape,
+since the kernel's writeback belongs to the root); with version 2 in io.max of each host's group.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import List, Optional
+
+from .command import run
+from .errors import LabError
+
+NAME = "plumbline-lab"
+OWN_MOUNT = "cgroup2"  # below the run directory, on a machine that has no cgroup2 mounted
+
+
+def blkio_root() -> Optional[Path]:
+    """The root group of the version 1 blkio controller, if it is in use."""
+    for target, kind, options in _mounts():
+        if kind == "cgroup" and "blkio" in options.split(","):
+            return Path(target)
+    return None
+
+
+def unified_root() -> Optional[Path]:
+    """Where cgroup2 is mounted."""
+    for target, kind, _ in _mounts():
+        if kind == "cgroup2":
+            return Path(target)
+    return None
+
+
+def _mounts() -> List[List[str]]:
+    lines = Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()
+    return [line.split()[1:4] for line in lines]
+
+
+def has_io_v2() -> bool:
+    """Whether the version 2 io controller is there."""
+    root = unified_root()
+    return root is not None and "io" in (root / "cgroup.controllers").read_text(encoding="utf-8").split()
+
+
+def ensure_unified(run_dir: Path) -> Path:
+    """cgroup2's mount point; made below the run directory where the machine has none."""
+    root = unified_root()
+    if root is None:
+        root = run_dir / OWN_MOUNT
+        root.mkdir(exist_ok=True)
+        run(["mount", "-t", "cgroup2", "cgroup2", str(root)])
+    return root
+
+
+def ensure_group(run_dir: Path, name: str) -> Path:
+    """The group of one host or service."""
+    parent = ensure_unified(run_dir) / NAME
+    parent.mkdir(exist_ok=True)
+    if blkio_root() is None:
+        for group in (parent.parent, parent):
+            _enable(group, "io")
+            _enable(group, "memory")  # buffered writes count against io.max only where memory is accounted too
+    group = parent / name
+    group.mkdir(exist_ok=True)
+    return group
+
+
+def _enable(group: Path, controller: str) -> None:
+    if controller not in (group / "cgroup.controllers").read_text(encoding="utf-8").split():
+        return  # kernel.py has said so where it matters
+    if controller in (group / "cgroup.subtree_control").read_text(encoding="utf-8").split():
+        return
+    try:
+        (group / "cgroup.subtree_control").write_text(f"+{controller}", encoding="utf-8")
+    except OSError as error:
+        raise LabError(
+            f"The cgroup controller '{controller}' cannot be switched on in {group} ({error.strerror}); "
+            "run the lab on the machine itself, or give its container a delegated cgroup."
+        ) from error
+
+
+def pids(group: Path) -> List[int]:
+    """Every process in a group and in the groups below it."""
+    found: List[int] = []
+    for folder, _, _ in os.walk(group):
+        try:
+            found += [int(line) for line in (Path(folder) / "cgroup.procs").read_text(encoding="utf-8").split()]
+        except OSError:  # the group has gone meanwhile
+            continue
+    return found
+
+
+def wait_empty(group: Path, timeout_s: float) -> bool:
+    """Wait until no process is left in the group."""
+    end = time.monotonic() + timeout_s
+    while pids(group):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def kill(group: Path) -> None:
+    """SIGKILL for everything in the group and below, all of it started by the lab."""
+    switch = group / "cgroup.kill"
+    if switch.exists():
+        switch.write_text("1", encoding="utf-8")
+        return
+    for pid in pids(group):  # kernels before 5.14
+        try:
+            os.kill(pid, 9)
+        except ProcessLookupError:
+            continue
+
+
+def remove(group: Path) -> None:
+    """Remove a group and those below it; they must be empty."""
+    for folder, _, _ in os.walk(group, topdown=False):
+        for _attempt in range(40):
+            try:
+                os.rmdir(folder)
+                break
+            except FileNotFoundError:
+                break
+            except OSError:  # the last process is still on its way out
+                time.sleep(0.05)
+        else:
+            raise LabError(f"The control group {folder} cannot be removed: processes {pids(Path(folder))} are in it.")

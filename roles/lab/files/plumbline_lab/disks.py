@@ -1,0 +1,157 @@
+"""The disks: image files in memory, loop devices over them, a rate, and a node in the server they belong to."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+from pathlib import Path
+from typing import List, Optional
+
+from . import cgroups, hosts, services, state
+from .command import run, succeeds
+from .document import Disk, Lab
+from .errors import LabError
+
+LOOP_MAJOR = 7
+LOOP_CTL_GET_FREE = 0x4C82  # linux/loop.h
+# ext4's own structures and its journal are packed into the head of the disk: an unreadable rest (see breakage.py)
+# then fails what is read and written, not the file system as a whole.
+HEAD_BYTES = 24 * 2**20
+MKFS = ["mkfs.ext4", "-q", "-F", "-m", "0", "-N", "16384", "-J", "size=8", "-E", "packed_meta_blocks=1,nodiscard"]
+SLACK_BYTES = 8 * 2**20  # of the tmpfs beyond the image
+
+
+def folder(run_dir: Path, name: str) -> Path:
+    """The tmpfs of one disk's image: of its own, so that it can be made full on its own."""
+    return run_dir / "disks" / name
+
+
+def image(run_dir: Path, name: str) -> Path:
+    """The image file of a disk."""
+    return folder(run_dir, name) / "image"
+
+
+def up(lab: Lab) -> List[str]:
+    """Make what is missing of the disks, set their rates and show them to their hosts."""
+    done: List[str] = []
+    for disk in lab.disks.values():
+        if _ensure_image(lab, disk):
+            done.append(f"disk {disk.name}")
+        number = ensure_loop(lab, disk)
+        set_rate(lab, disk, wanted_rate(lab, disk.name))
+        if _attach(disk, number):
+            done.append(f"/dev/disk/by-id/plumbline-{disk.name} in {disk.host}, /dev/loop{number}")
+    return done
+
+
+def _ensure_image(lab: Lab, disk: Disk) -> bool:
+    place, path = folder(lab.run_dir, disk.name), image(lab.run_dir, disk.name)
+    if path.exists():
+        return False
+    place.mkdir(parents=True, exist_ok=True)
+    if not os.path.ismount(place):
+        run(["mount", "-t", "tmpfs", "-o", f"mode=700,size={lab.disk_size + SLACK_BYTES}", "tmpfs", str(place)])
+    fresh = place / "image.new"
+    with fresh.open("wb") as stream:
+        stream.truncate(lab.disk_size)
+        os.posix_fallocate(stream.fileno(), 0, HEAD_BYTES)
+    run([*MKFS, "-L", disk.name[:16], str(fresh)])
+    fresh.rename(path)
+    return True
+
+
+def loop_of(path: Path) -> Optional[int]:
+    """The number of the loop device over an image."""
+    for block in Path("/sys/block").glob("loop*"):
+        try:
+            backing = (block / "loop/backing_file").read_text(encoding="utf-8").strip()
+        except OSError:  # not in use
+            continue
+        if backing == str(path):
+            return int(block.name[4:])
+    return None
+
+
+def ensure_loop(lab: Lab, disk: Disk) -> int:
+    """The loop device of a disk, made when missing."""
+    path = image(lab.run_dir, disk.name)
+    number = loop_of(path)
+    for _attempt in range(10):
+        if number is not None:
+            return number
+        free = _free_loop()
+        succeeds(["losetup", f"/dev/loop{free}", str(path)])  # another program may have been faster
+        number = loop_of(path)
+    raise LabError(f"No loop device could be had for {disk.name}: does `losetup --find --show {path}` work?")
+
+
+def _free_loop() -> int:
+    """Ask the kernel for an unused loop device; it adds one when all are taken."""
+    with open("/dev/loop-control", "rb") as control:
+        number = fcntl.ioctl(control, LOOP_CTL_GET_FREE)
+    node = Path(f"/dev/loop{number}")
+    if not node.exists():  # a /dev that is not the kernel's own
+        os.mknod(node, stat.S_IFBLK | 0o660, os.makedev(LOOP_MAJOR, number))
+    return number
+
+
+def _attach(disk: Disk, number: int) -> bool:
+    gid = hosts.group_id(disk.host, "disk")
+    numbers = (LOOP_MAJOR, number)
+    added = hosts.add_device(disk.host, f"loop{number}", stat.S_IFBLK, numbers, 0o660, gid)
+    hosts.add_link(disk.host, f"disk/by-id/plumbline-{disk.name}", f"../../loop{number}")
+    return added
+
+
+def wanted_rate(lab: Lab, name: str) -> int:
+    """The rate that a disk has at present, in bytes per second: healthy, or as it was broken."""
+    return int(state.load(lab.run_dir)["disks"].get(name, {}).get("rate_Bps", lab.disk_rate_Bps))
+
+
+def set_rate(lab: Lab, disk: Disk, rate_Bps: int) -> None:
+    """Bound what the disk reads, and what it writes, from now on."""
+    number = loop_of(image(lab.run_dir, disk.name))
+    if number is None:
+        raise LabError(f"Disk {disk.name} has no loop device; run playbooks/lab_up.yml.")
+    device = f"{LOOP_MAJOR}:{number}"
+    blkio = cgroups.blkio_root()
+    if blkio is not None:
+        for direction in ("read", "write"):
+            throttle = blkio / f"blkio.throttle.{direction}_bps_device"
+            throttle.write_text(f"{device} {rate_Bps}", encoding="utf-8")
+        return
+    group = services.group(hosts.SERVICE + disk.host)
+    if group is None:
+        raise LabError(f"Host {disk.host} is not running; run playbooks/lab_up.yml.")
+    (group / "io.max").write_text(f"{device} rbps={rate_Bps} wbps={rate_Bps}", encoding="utf-8")
+
+
+def down(run_dir: Path) -> List[str]:
+    """Free the loop devices over the lab's images, and what a crash left of them."""
+    done: List[str] = []
+    blkio = cgroups.blkio_root()
+    for block in sorted(Path("/sys/block").glob("loop*")):
+        try:
+            backing = (block / "loop/backing_file").read_text(encoding="utf-8").strip()
+        except OSError:
+            continue
+        if not backing.startswith(f"{run_dir}/"):
+            continue
+        _forget_rate(blkio, block.name[4:])
+        run(["losetup", "--detach", f"/dev/{block.name}"])
+        done.append(f"/dev/{block.name} freed")
+    return done
+
+
+def _forget_rate(blkio: Optional[Path], number: str) -> None:
+    if blkio is None:
+        return
+    for direction in ("read", "write"):
+        try:
+            throttle = blkio / f"blkio.throttle.{direction}_bps_device"
+            throttle.write_text(f"{LOOP_MAJOR}:{number} 0", encoding="utf-8")
+        except OSError as error:
+            if error.errno != errno.ENODEV:
+                raise

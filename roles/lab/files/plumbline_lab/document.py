@@ -1,0 +1,101 @@
+"""What the lab shall be: the document that the role writes from the inventory, as frozen objects."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, Tuple
+
+from .errors import LabError
+
+FILE = "lab.json"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a healthy link, or one with a bad cable, treats packets (see tc-tbf)."""
+
+    burst: str
+    latency: str
+
+
+@dataclass(frozen=True)
+class Disk:
+    """One disk of one server."""
+
+    name: str  # unique in the lab: HOST-LABEL
+    label: str  # unique in its host
+    host: str
+
+
+@dataclass(frozen=True)
+class Host:
+    """One machine of the lab."""
+
+    name: str
+    address: str
+    release: str
+    base: Path
+    disks: Tuple[Disk, ...]
+
+
+@dataclass(frozen=True)
+class Lab:
+    """The whole lab."""
+
+    run_dir: Path
+    control_address: str
+    prefix: int
+    link_rate_bit: int
+    link: Shape
+    cable: Shape
+    disk_size: int
+    disk_rate_Bps: int
+    launcher: str
+    mirror_dir: Path
+    page_port: int
+    page_address: str
+    hosts: Dict[str, Host]
+
+    @property
+    def disks(self) -> Dict[str, Disk]:
+        """Every disk of the lab, by its name."""
+        return {disk.name: disk for host in self.hosts.values() for disk in host.disks}
+
+
+def load(run_dir: Path) -> Lab:
+    """Read the document; a lab that was never brought up has none."""
+    path = run_dir / FILE
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+        return _lab(run_dir, raw)
+    except FileNotFoundError as error:
+        raise LabError(f"The lab is not up: {path} does not exist; run playbooks/lab_up.yml first.") from error
+    except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+        raise LabError(f"{path} is damaged ({error!r}); run playbooks/lab_down.yml, then lab_up.yml.") from error
+
+
+def _lab(run_dir: Path, raw: Dict[str, Any]) -> Lab:
+    from .rates import bits_per_second, bytes_per_second, size_bytes
+
+    return Lab(
+        run_dir=run_dir,
+        control_address=raw["control_address"],
+        prefix=int(raw["prefix"]),
+        link_rate_bit=bits_per_second(raw["link_rate"]),
+        link=Shape(**raw["link"]),
+        cable=Shape(**raw["cable"]),
+        disk_size=size_bytes(raw["disk_size"]),
+        disk_rate_Bps=bytes_per_second(raw["disk_rate"]),
+        launcher=raw["launcher"],
+        mirror_dir=Path(raw["mirror_dir"]),
+        page_port=int(raw["page_port"]),
+        page_address=raw["page_address"],
+        hosts={name: _host(name, host) for name, host in raw["hosts"].items()},
+    )
+
+
+def _host(name: str, raw: Dict[str, Any]) -> Host:
+    disks = tuple(Disk(name=f"{name}-{label}", label=label, host=name) for label in raw["disks"])
+    return Host(name=name, address=raw["address"], release=raw["release"], base=Path(raw["base"]), disks=disks)

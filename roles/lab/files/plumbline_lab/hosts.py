@@ -1,0 +1,169 @@
+"""The hosts: starts and ends them, finds their PID 1, puts devices into them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import stat
+import time
+from pathlib import Path
+from typing import List, Optional, Sequence
+
+from . import access, cgroups, network, services
+from .command import run
+from .document import Host, Lab
+from .errors import LabError
+
+SERVICE = "host-"  # a host is a service of this name
+LAUNCHER = Path(__file__).parent.parent / "lab-host"
+SSH_PORT = 22
+FUSE = (10, 229)  # Documentation/admin-guide/devices.txt
+
+
+def up(lab: Lab) -> List[str]:
+    """Start the hosts that do not run, all at once, and wait until each takes ssh."""
+    missing = [host for host in lab.hosts.values() if init_pid(host.name) is None]
+    for host in missing:
+        _start(lab, host)
+    for host in missing:
+        _wait_ready(lab, host)
+    return [f"host {host.name} started, Debian {host.release}" for host in missing]
+
+
+def _start(lab: Lab, host: Host) -> None:
+    name = SERVICE + host.name
+    services.kill(name)  # a launcher without its host, left by a crash
+    work = lab.run_dir / "hosts" / host.name
+    work.mkdir(parents=True, exist_ok=True)
+    seed = access.seed(lab, host)
+    blkio = cgroups.blkio_root()
+    argv = [str(LAUNCHER), _launcher(lab), host.name, str(host.base), str(seed), str(work)]
+    services.start(name, [*argv, str(blkio)] if blkio else argv, lab.run_dir)
+
+
+def _launcher(lab: Lab) -> str:
+    if lab.launcher != "auto":
+        return lab.launcher
+    return "nspawn" if shutil.which("systemd-nspawn") else "bare"
+
+
+def _wait_ready(lab: Lab, host: Host, timeout_s: float = 60) -> None:
+    end = time.monotonic() + timeout_s
+    while time.monotonic() < end:
+        pid = init_pid(host.name)
+        if pid is not None and _listens(pid, SSH_PORT):
+            add_device(host.name, "fuse", stat.S_IFCHR, FUSE, 0o666, 0)
+            return
+        if pid is None and not services.running(SERVICE + host.name):
+            break
+        time.sleep(0.05)
+    raise LabError(f"Host {host.name} did not come up: {services.tail(lab.run_dir, SERVICE + host.name)}")
+
+
+def _listens(pid: int, port: int) -> bool:
+    """Whether something listens on a TCP port in the network of a process (proc_net_tcp: state 0A)."""
+    for table in ("tcp", "tcp6"):
+        try:
+            lines = Path(f"/proc/{pid}/net/{table}").read_text(encoding="ascii").splitlines()[1:]
+        except OSError:
+            continue
+        for line in lines:
+            fields = line.split()
+            if fields[3] == "0A" and fields[1].endswith(f":{port:04X}"):
+                return True
+    return False
+
+
+def init_pid(host: str) -> Optional[int]:
+    """The PID, as the machine sees it, of a host's systemd."""
+    group = services.group(SERVICE + host)
+    for pid in cgroups.pids(group) if group else []:
+        try:
+            text = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+        except OSError:
+            continue
+        fields = dict(line.split(":", 1) for line in text.splitlines())
+        inner = fields["NSpid"].split()
+        if len(inner) > 1 and inner[-1] == "1" and fields["Name"].strip() == "systemd":
+            return pid
+    return None
+
+
+def require_init(host: str) -> int:
+    """The PID of a host's systemd; the host must be up."""
+    pid = init_pid(host)
+    if pid is None:
+        raise LabError(f"Host {host} is not running; run playbooks/lab_up.yml.")
+    return pid
+
+
+def inside(host: str, argv: Sequence[str], timeout_s: float = 60) -> str:
+    """Run a program inside a host."""
+    enter = ["nsenter", f"--target={require_init(host)}", "--mount", "--uts", "--ipc", "--net", "--pid", "--root"]
+    return run([*enter, "--wd=/", "--", *argv], timeout_s)
+
+
+def add_device(host: str, path: str, kind: int, numbers: Sequence[int], mode: int, gid: int) -> bool:
+    """Make a device node in a host's /dev; True when it was not there."""
+    node = Path(f"/proc/{require_init(host)}/root/dev") / path
+    device = os.makedev(*numbers)
+    if node.exists():
+        if node.stat().st_rdev == device:
+            return False
+        node.unlink()
+    os.mknod(node, kind | mode, device)
+    os.chmod(node, mode)
+    os.chown(node, 0, gid)
+    return True
+
+
+def add_link(host: str, path: str, target: str) -> None:
+    """Make a symbolic link in a host's /dev."""
+    link = Path(f"/proc/{require_init(host)}/root/dev") / path
+    link.parent.mkdir(parents=True, exist_ok=True)
+    if link.is_symlink() and os.readlink(link) == target:
+        return
+    link.unlink(missing_ok=True)
+    link.symlink_to(target)
+
+
+def group_id(host: str, name: str) -> int:
+    """The number of a group in a host."""
+    table = Path(f"/proc/{require_init(host)}/root/etc/group").read_text(encoding="utf-8")
+    for line in table.splitlines():
+        fields = line.split(":")
+        if fields[0] == name:
+            return int(fields[2])
+    raise LabError(f"Host {host} has no group '{name}'.")
+
+
+def down(names: Sequence[str], patience_s: float = 15) -> List[str]:
+    """Shut hosts down: systemd is asked first (systemd(1): SIGRTMIN+3 halts), and killed when it does not end."""
+    done: List[str] = []
+    asked = [name for name in names if _ask_to_halt(name)]
+    end = time.monotonic() + patience_s
+    for name in names:
+        service = SERVICE + name
+        group = services.group(service)
+        if group is None:
+            continue
+        if name in asked:
+            cgroups.wait_empty(group, max(0.0, end - time.monotonic()))
+        killed = bool(cgroups.pids(group))
+        if killed:
+            services.kill(service)
+        if killed or name in asked:
+            done.append(f"host {name} {'killed' if killed else 'shut down'}")
+    return done
+
+
+def _ask_to_halt(name: str) -> bool:
+    pid = init_pid(name)
+    if pid is None:
+        return False
+    try:
+        os.kill(pid, signal.SIGRTMIN + 3)
+    except ProcessLookupError:
+        return False
+    return True

@@ -1,0 +1,20 @@
+"""Serves the packages to the hosts, on the bridge alone."""
+
+from __future__ import annotations
+
+import http.server
+from functools import partial
+from pathlib import Path
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    """Files, over connections that stay open: apt asks for many in a row."""
+
+    protocol_version = "HTTP/1.1"
+
+
+def serve(address: str, folder: Path) -> None:
+    """Serve a folder until ended."""
+    handler = partial(Handler, directory=str(folder))
+    with http.server.ThreadingHTTPServer((address, 80), handler) as server:
+        server.serve_forever()

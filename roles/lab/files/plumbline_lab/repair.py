@@ -1,0 +1,111 @@
+"""Gives a disk that was made unreadable its content back, and its file system and brick their life."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Callable, List
+
+from . import disks, hosts
+from .command import run
+from .document import Disk, Lab
+from .errors import LabError
+
+CHUNK = 4 * 2**20
+
+
+def saved_image(run_dir: Path, name: str) -> Path:
+    """Where the whole content of an unreadable disk is kept."""
+    return run_dir / "saved" / name / "image"
+
+
+def restore(lab: Lab, disk: Disk) -> None:
+    """Stop the brick, unmount, put the tail back, check the file system, mount, start the brick.
+
+    What was written into the head meanwhile stays; what failed in the tail was never written. Each step may be
+    repeated, so that a killed repair is completed by the next.
+    """
+    mount_point = f"/data/{disk.label}"
+    _stop_brick(disk)
+    _retry(lambda: _unmount(disk, mount_point), f"{mount_point} in {disk.host} cannot be unmounted: something uses it")
+    _restore_tail(lab, disk)
+    _check(lab, disk)
+    device = f"/dev/disk/by-id/plumbline-{disk.name}"
+    hosts.inside(disk.host, ["mount", "-o", "noatime", device, mount_point])
+    _start_brick(disk)
+
+
+def _bricks(disk: Disk) -> List[int]:
+    """The brick daemons of this disk (as the host numbers them), by what they serve."""
+    found = []
+    root = Path(f"/proc/{hosts.require_init(disk.host)}/root/proc")
+    for entry in root.glob("[0-9]*"):
+        try:
+            argv = (entry / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if argv[0].endswith(b"glusterfsd") and f"/data/{disk.label}/brick".encode() in argv:
+            found.append(int(entry.name))
+    return found
+
+
+def _stop_brick(disk: Disk) -> None:
+    for pid in _bricks(disk):
+        hosts.inside(disk.host, ["kill", "-KILL", str(pid)])
+    _retry(lambda: _none_left(disk), f"The brick of {disk.name} does not end")
+
+
+def _none_left(disk: Disk) -> None:
+    if _bricks(disk):
+        raise LabError("still there")
+
+
+def _start_brick(disk: Disk) -> None:
+    """`start force` starts the bricks that are not running, of every volume that has one here."""
+    if Path(f"/proc/{hosts.require_init(disk.host)}/root/usr/sbin/gluster").exists():
+        for volume in hosts.inside(disk.host, ["gluster", "volume", "list"]).split():
+            hosts.inside(disk.host, ["gluster", "--mode=script", "volume", "start", volume, "force"])
+
+
+def _unmount(disk: Disk, mount_point: str) -> None:
+    mounts = Path(f"/proc/{hosts.require_init(disk.host)}/mounts").read_text(encoding="utf-8")
+    if f" {mount_point} " in mounts:
+        hosts.inside(disk.host, ["umount", mount_point])
+
+
+def _retry(action: Callable[[], None], complaint: str, seconds: float = 10) -> None:
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            action()
+            return
+        except LabError as error:
+            if time.monotonic() > end:
+                raise LabError(f"{complaint} ({error}).") from error
+            time.sleep(0.2)
+
+
+def _restore_tail(lab: Lab, disk: Disk) -> None:
+    room = lab.disk_size + disks.SLACK_BYTES
+    run(["mount", "-o", f"remount,size={room}", str(disks.folder(lab.run_dir, disk.name))])
+    saved = saved_image(lab.run_dir, disk.name)
+    with open(saved, "rb") as source, open(disks.image(lab.run_dir, disk.name), "r+b") as sink:
+        sink.truncate(lab.disk_size)
+        position = disks.HEAD_BYTES
+        while True:
+            try:  # from one piece of data to the next: holes stay holes
+                position = os.lseek(source.fileno(), position, os.SEEK_DATA)
+            except OSError:
+                break
+            end = os.lseek(source.fileno(), position, os.SEEK_HOLE)
+            while position < end:
+                data = os.pread(source.fileno(), min(CHUNK, end - position), position)
+                position += os.pwrite(sink.fileno(), data, position)
+
+
+def _check(lab: Lab, disk: Disk) -> None:
+    number = disks.loop_of(disks.image(lab.run_dir, disk.name))
+    run(["blockdev", "--flushbufs", f"/dev/loop{number}"])
+    # e2fsck(8): 1 means that it corrected something, which is what it is here for.
+    run(["sh", "-c", 'e2fsck -f -y "$0" || [ $? -eq 1 ]', f"/dev/loop{number}"], timeout_s=120)

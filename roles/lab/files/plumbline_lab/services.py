@@ -1,0 +1,120 @@
+"""Starts and ends what runs on in the background: the hosts, the mirror, the forwarder.
+
+Each has a control group of its own, so that nothing of it can be lost or mistaken: on a machine run by systemd a
+transient unit with a delegated group, elsewhere a group that we make.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+from typing import List, Optional, Sequence
+
+from . import cgroups
+from .command import run, succeeds
+from .errors import LabError
+
+
+def machine_has_systemd() -> bool:
+    """Whether systemd is PID 1 of this machine (sd_booted)."""
+    return Path("/run/systemd/system").is_dir() and Path("/proc/1/comm").read_text(encoding="utf-8") == "systemd\n"
+
+
+def unit(name: str) -> str:
+    """The name of the transient unit."""
+    return f"{cgroups.NAME}-{name}.service"
+
+
+def group(name: str) -> Optional[Path]:
+    """The control group of a running service."""
+    root = cgroups.unified_root()
+    if root is None:
+        return None
+    if machine_has_systemd():
+        path = run(["systemctl", "show", "--property=ControlGroup", "--value", unit(name)]).strip()
+        return root / path.lstrip("/") if path else None
+    path_plain = root / cgroups.NAME / name
+    return path_plain if path_plain.is_dir() else None
+
+
+def running(name: str) -> bool:
+    """Whether any process of the service is alive."""
+    found = group(name)
+    return found is not None and bool(cgroups.pids(found))
+
+
+def start(name: str, argv: Sequence[str], run_dir: Path) -> None:
+    """Start a service; its output goes to a log below the run directory."""
+    log = log_file(run_dir, name)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    if machine_has_systemd():
+        succeeds(["systemctl", "reset-failed", unit(name)])
+        environment = [f"--setenv={key}={os.environ[key]}" for key in ("PATH", "PYTHONPATH") if key in os.environ]
+        options = ["--collect", "--quiet", "--property=Delegate=yes", "--property=KillMode=mixed"]
+        output = [f"--property=StandardOutput=append:{log}", f"--property=StandardError=append:{log}"]
+        run(["systemd-run", f"--unit={unit(name)}", *options, *output, *environment, *argv])
+        return
+    own = cgroups.ensure_group(run_dir, name) / "supervisor"
+    own.mkdir(exist_ok=True)
+    with log.open("ab") as output_file:
+        # The shell moves itself into the group, then becomes the service: from the first moment it can be found.
+        subprocess.Popen(
+            ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', str(own), *argv],
+            stdin=subprocess.DEVNULL, stdout=output_file, stderr=output_file, cwd="/", start_new_session=True,
+        )  # fmt: skip
+
+
+def end(name: str, patience_s: float = 5) -> bool:
+    """End a service, gently at first; True when there was something to end."""
+    found = group(name)
+    was_running = found is not None and bool(cgroups.pids(found))
+    if found is not None and was_running:
+        for pid in cgroups.pids(found):
+            _terminate(pid)
+        if not cgroups.wait_empty(found, patience_s):
+            kill(name)
+    return was_running
+
+
+def _terminate(pid: int) -> None:
+    try:
+        os.kill(pid, 15)
+    except ProcessLookupError:
+        pass
+
+
+def kill(name: str) -> None:
+    """End every process of the service at once, and make sure."""
+    found = group(name)
+    if found is None:
+        return
+    for _attempt in range(3):
+        cgroups.kill(found)
+        if cgroups.wait_empty(found, 10):
+            return
+    raise LabError(f"Processes {cgroups.pids(found)} of {name} do not end, even when killed; look at /proc/PID/stack.")
+
+
+def log_file(run_dir: Path, name: str) -> Path:
+    """Where a service's output goes."""
+    return run_dir / "log" / f"{name}.log"
+
+
+def tail(run_dir: Path, name: str) -> str:
+    """The last lines of a service's log, for an error message."""
+    try:
+        lines: List[str] = log_file(run_dir, name).read_text(encoding="utf-8", errors="replace").split("\n")
+    except OSError:
+        return "(no log)"
+    return " | ".join(line.strip() for line in lines[-6:] if line.strip()) or "(empty log)"
+
+
+def wait_running(name: str, run_dir: Path, seconds: float) -> None:
+    """A service that cannot do its work ends at once: see that this one stays."""
+    end_time = time.monotonic() + seconds
+    while time.monotonic() < end_time:
+        time.sleep(0.05)
+    if not running(name):
+        raise LabError(f"{name} ended right after its start: {tail(run_dir, name)}")

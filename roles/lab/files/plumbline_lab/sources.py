@@ -1,0 +1,27 @@
+"""The Debian mirror that the machine itself uses, from its apt sources."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Iterable, Optional
+
+DEFAULT = "http://deb.debian.org/debian"
+# One-line style: deb [options] URI suite ...; deb822 style: URIs: URI ...
+_LINE = re.compile(r"^\s*(?:deb\s+(?:\[[^]]*\]\s+)?|URIs:\s*)(\S+)", re.MULTILINE)
+
+
+def debian_mirror(texts: Iterable[str]) -> Optional[str]:
+    """The first address that ends in /debian, as every Debian archive does."""
+    for text in texts:
+        for uri in _LINE.findall(text):
+            if re.fullmatch(r"https?://.*/debian/?", uri):
+                return str(uri).rstrip("/")
+    return None
+
+
+def of_machine(etc: Path = Path("/etc/apt")) -> str:
+    """The mirror of this machine; Debian's own where none is found."""
+    files = [etc / "sources.list", *sorted((etc / "sources.list.d").glob("*"))]
+    texts = [path.read_text(encoding="utf-8", errors="replace") for path in files if path.is_file()]
+    return debian_mirror(texts) or DEFAULT

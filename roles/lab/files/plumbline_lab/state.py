@@ -1,0 +1,34 @@
+"""What is broken at the moment: a small file, so that it can be seen, and outlives a repeated lab_up."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Dict
+
+from .errors import LabError
+
+FILE = "broken.json"
+State = Dict[str, Dict[str, Dict[str, Any]]]
+KINDS = ("disks", "links", "errors")
+
+
+def load(run_dir: Path) -> State:
+    """Everything that is broken, by kind and name."""
+    path = run_dir / FILE
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raw = {}
+    except json.JSONDecodeError as error:
+        raise LabError(f"{path} is damaged ({error}); remove it and heal with -e heal=all.") from error
+    return {kind: dict(raw.get(kind, {})) for kind in KINDS}
+
+
+def save(run_dir: Path, state: State) -> None:
+    """Replace the file at once and whole."""
+    path = run_dir / FILE
+    fresh = path.with_suffix(".new")
+    fresh.write_text(json.dumps(state, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    os.replace(fresh, path)
