@@ -1,0 +1,46 @@
+"""Where the repository lies and how its documents are read; what all tests here share."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+
+
+def tracked(*patterns: str) -> list[Path]:
+    """Return the files that git tracks or would take, ordered; patterns are git's."""
+    listing = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *patterns],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    paths = [ROOT / name for name in listing.stdout.split("\0") if name]
+    return sorted({path for path in paths if path.is_file() and not path.is_symlink()})
+
+
+def document(path: Path) -> Any:
+    """Return what a YAML file says."""
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def section(heading: str) -> str:
+    """Return the text of README.md from one ``##`` heading to the next."""
+    parts = re.split(r"^## +", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.M)
+    found = [part for part in parts[1:] if part.splitlines()[0].strip() == heading]
+    assert len(found) == 1, f"README.md needs exactly one heading '## {heading}'"
+    return found[0]
+
+
+def table(heading: str) -> set[str]:
+    """Return the names in backquotes that open the rows of a section's table."""
+    rows = re.findall(r"^\| *`([^`]+)`", section(heading), flags=re.M)
+    assert rows, f"README.md has no table under '## {heading}'"
+    assert len(rows) == len(set(rows)), f"README.md names something twice under '{heading}'"
+    return set(rows)

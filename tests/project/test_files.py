@@ -1,0 +1,46 @@
+"""Tracked files speak of the project alone: of no machine, no account and no registry."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.project.repository import ROOT, tracked
+
+# Split, so that this file does not find itself.
+WORDS = ["pypi" + ".org", "python" + "hosted", "galaxy.ansible" + ".com", "--index" + "-url"]
+PLACES = [str(ROOT), str(Path.home())]
+
+
+def forbidden() -> re.Pattern[str]:
+    """Return what no tracked file may say; short homes such as /root belong to every machine."""
+    places = [place for place in PLACES if place.count("/") > 1]
+    return re.compile("|".join(re.escape(word) for word in WORDS + places) + r"|/(home|Users)/\w+/")
+
+
+def test_no_file_names_a_place_of_one_machine_or_a_registry() -> None:
+    files = tracked()
+    found = []
+    for path in files:
+        text = path.read_bytes().decode("utf-8", errors="ignore")
+        found += [f"{path.relative_to(ROOT)}: {hit.group()}" for hit in forbidden().finditer(text)]
+    assert len(files) > 20
+    assert found == []
+
+
+def test_no_file_is_a_leftover() -> None:
+    odd = re.compile(r"(~|\.orig|\.rej|\.bak|\.swp|\.pyc|\.sqlite)$")
+    assert [str(path) for path in tracked() if odd.search(path.name)] == []
+
+
+def test_text_ends_with_a_newline() -> None:
+    texts = [
+        path
+        for path in tracked("*.py", "*.yml", "*.md", "*.j2", "*.toml", "*.cfg", "Makefile")
+        if "data" not in path.relative_to(ROOT).parts
+    ]
+    bad = [
+        str(path.relative_to(ROOT)) for path in texts if path.read_bytes()[-1:] not in (b"", b"\n")
+    ]
+    assert texts
+    assert bad == []

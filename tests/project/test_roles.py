@@ -1,0 +1,87 @@
+"""Each role reads like the others, and its documented options are its defaults."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.project.repository import ROOT, document, tracked
+
+ROLES = sorted({ROOT / "roles" / path.relative_to(ROOT).parts[1] for path in tracked("roles/*/*")})
+STEPS = ("preflight", "install", "configure", "enable")
+
+each_role = pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
+
+
+def options(role: Path) -> dict[str, dict[str, Any]]:
+    """Return the documented options of all entry points."""
+    specs = document(role / "meta" / "argument_specs.yml")["argument_specs"]
+    return {
+        name: option
+        for entry in specs.values()
+        for name, option in (entry.get("options") or {}).items()
+    }
+
+
+def defaults(role: Path) -> dict[str, Any]:
+    """Return the public defaults; ``__role_x`` is nobody's business."""
+    path = role / "defaults" / "main.yml"
+    values = (document(path) or {}) if path.exists() else {}
+    return {name: value for name, value in values.items() if not name.startswith("__")}
+
+
+def test_there_are_roles() -> None:
+    assert ROLES
+
+
+@each_role
+def test_every_default_is_documented(role: Path) -> None:
+    assert sorted(set(defaults(role)) - set(options(role))) == []
+
+
+@each_role
+def test_every_documented_option_has_its_default(role: Path) -> None:
+    bare = {name for name, option in options(role).items() if not option.get("required")}
+    assert sorted(bare - set(defaults(role))) == []
+
+
+@each_role
+def test_the_documented_default_is_the_default(role: Path) -> None:
+    given = defaults(role)
+    wrong = {
+        name: {"documented": option.get("default"), "defaults/main.yml": given[name]}
+        for name, option in options(role).items()
+        if name in given and option.get("default") != given[name]
+    }
+    assert wrong == {}
+
+
+@each_role
+def test_every_option_says_what_it_is(role: Path) -> None:
+    silent = [name for name, option in options(role).items() if not option.get("description")]
+    assert silent == []
+
+
+@each_role
+def test_a_public_variable_carries_the_name_of_its_role(role: Path) -> None:
+    assert [name for name in defaults(role) if not name.startswith(f"{role.name}_")] == []
+
+
+@each_role
+def test_a_role_has_the_same_steps_as_the_others(role: Path) -> None:
+    if role.name == "lab":
+        pytest.skip("the lab is brought up and broken, not installed")
+    missing = [step for step in ("main", *STEPS) if not (role / "tasks" / f"{step}.yml").is_file()]
+    assert missing == []
+
+
+@each_role
+def test_a_role_takes_its_steps_in_order(role: Path) -> None:
+    if role.name == "lab":
+        pytest.skip("the lab is brought up and broken, not installed")
+    main = (role / "tasks" / "main.yml").read_text(encoding="utf-8")
+    places = [main.find(f"{step}.yml") for step in STEPS]
+    assert -1 not in places, f"tasks/main.yml must name {', '.join(STEPS)}"
+    assert places == sorted(places)

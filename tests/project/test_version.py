@@ -1,0 +1,33 @@
+"""The version has one home, galaxy.yml."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib.metadata import version
+
+from plumbline import __version__
+from tests.project.repository import ROOT, document
+
+
+def test_the_package_has_the_version_of_the_collection() -> None:
+    assert __version__ == document(ROOT / "galaxy.yml")["version"]
+
+
+def test_the_build_reads_the_version_of_the_collection() -> None:
+    assert version("plumbline") == __version__, "run `make venv`: the version has changed"
+
+
+def test_the_command_says_the_version() -> None:
+    said = subprocess.run(
+        [sys.executable, "-m", "plumbline.cli", "--version"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert said.stdout == f"plumbline {__version__}\n"
+
+
+def test_the_version_is_one_that_galaxy_takes() -> None:
+    assert re.fullmatch(r"\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?", __version__)
