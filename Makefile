@@ -75,7 +75,7 @@ ruff:
 	@ruff format --check --quiet
 
 mypy:
-	@mypy src tests $(CHECKS)
+	@mypy src tests roles $(CHECKS)
 
 layers:
 	@lint-imports --no-logo --cache-dir $(CACHE)/import-linter

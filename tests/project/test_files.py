@@ -15,7 +15,12 @@ PLACES = [str(ROOT), str(Path.home())]
 def forbidden() -> re.Pattern[str]:
     """Return what no tracked file may say; short homes such as /root belong to every machine."""
     places = [place for place in PLACES if place.count("/") > 1]
-    return re.compile("|".join(re.escape(word) for word in WORDS + places) + r"|/(home|Users)/\w+/")
+    return re.compile(
+        "|".join(
+            [re.escape(word) for word in WORDS] + [rf"{re.escape(place)}\b" for place in places]
+        )
+        + r"|/(home|Users)/\w+/"
+    )
 
 
 def test_no_file_names_a_place_of_one_machine_or_a_registry() -> None:
