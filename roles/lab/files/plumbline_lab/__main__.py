@@ -8,19 +8,31 @@ import fcntl
 import os
 import sys
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List
+from typing import Callable, Iterator
 
-from . import access, breakage, disks, document, forwarder, hosts, kernel, mirror_server, network, services, sources
-from . import teardown
-from .command import run
-from .document import Lab
-from .errors import LabError
+from plumbline_lab import (
+    access,
+    breakage,
+    disks,
+    document,
+    forwarder,
+    hosts,
+    kernel,
+    mirror_server,
+    network,
+    services,
+    sources,
+    teardown,
+)
+from plumbline_lab.command import run
+from plumbline_lab.document import Lab
+from plumbline_lab.errors import LabError
 
 MIRROR, PAGE = "mirror", "page"
 WISHES = ("disk", "link", "cable", "errors", "heal")
 
 
-def prepare(run_dir: Path) -> List[str]:
+def prepare(run_dir: Path) -> list[str]:
     """A run directory in memory."""
     if os.path.ismount(run_dir):
         return []
@@ -32,7 +44,7 @@ def prepare(run_dir: Path) -> List[str]:
     return [f"{run_dir} made"]
 
 
-def mirror_up(lab: Lab) -> List[str]:
+def mirror_up(lab: Lab) -> list[str]:
     """The packages, served on the bridge."""
     if services.running(MIRROR):
         return []
@@ -43,7 +55,7 @@ def mirror_up(lab: Lab) -> List[str]:
     return [f"mirror served at http://{lab.control_address}"]
 
 
-def page_up(lab: Lab) -> List[str]:
+def page_up(lab: Lab) -> list[str]:
     """The Nagios page, on the machine's own 127.0.0.1."""
     if services.running(PAGE):
         return []
@@ -53,13 +65,13 @@ def page_up(lab: Lab) -> List[str]:
     return [f"page of {lab.page_address} at http://127.0.0.1:{lab.page_port}"]
 
 
-def _myself(lab: Lab) -> List[str]:
+def _myself(lab: Lab) -> list[str]:
     files = Path(__file__).parent.parent
     call = [sys.executable, "-B", "-m", "plumbline_lab"]
     return ["env", f"PYTHONPATH={files}", *call, "--run-dir", str(lab.run_dir)]
 
 
-def check_kernel() -> List[str]:
+def check_kernel() -> list[str]:
     """Refuse a machine that cannot have a lab."""
     sentences = kernel.missing()
     if sentences:
@@ -67,14 +79,14 @@ def check_kernel() -> List[str]:
     return []
 
 
-def down(run_dir: Path) -> List[str]:
+def down(run_dir: Path) -> list[str]:
     """Nothing of the lab is left."""
     done = teardown.down(run_dir)
     _lock_file(run_dir).unlink(missing_ok=True)
     return done
 
 
-UP: Dict[str, Callable[[Lab], List[str]]] = {
+UP: dict[str, Callable[[Lab], list[str]]] = {
     "network": network.up,
     "access": access.up,
     "mirror": mirror_up,
@@ -84,7 +96,7 @@ UP: Dict[str, Callable[[Lab], List[str]]] = {
 }
 
 
-def _perform(options: argparse.Namespace) -> List[str]:
+def _perform(options: argparse.Namespace) -> list[str]:
     run_dir: Path = options.run_dir
     if options.verb == "kernel":
         return check_kernel()
@@ -95,7 +107,9 @@ def _perform(options: argparse.Namespace) -> List[str]:
             return down(run_dir)
         lab = document.load(run_dir)
         if options.verb == "break":
-            return breakage.choose(lab, {wish: getattr(options, wish) for wish in WISHES}, options.rate)
+            return breakage.choose(
+                lab, {wish: getattr(options, wish) for wish in WISHES}, options.rate
+            )
         return UP[options.verb](lab)
 
 
@@ -112,10 +126,23 @@ def _alone(run_dir: Path) -> Iterator[None]:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="plumbline_lab", description="The lab of plumbline, one verb at a time.")
-    parser.add_argument("--run-dir", type=Path, default=Path("/run/plumbline-lab"), help="where the lab's state is")
+    parser = argparse.ArgumentParser(
+        prog="plumbline_lab", description="The lab of plumbline, one verb at a time."
+    )
+    parser.add_argument(
+        "--run-dir", type=Path, default=Path("/run/plumbline-lab"), help="where the lab's state is"
+    )
     verbs = parser.add_subparsers(dest="verb", required=True)
-    for verb in ("kernel", "prepare", "down", *UP, "debian-mirror", "status", "serve-mirror", "serve-page"):
+    for verb in (
+        "kernel",
+        "prepare",
+        "down",
+        *UP,
+        "debian-mirror",
+        "status",
+        "serve-mirror",
+        "serve-page",
+    ):
         verbs.add_parser(verb)
     breaking = verbs.add_parser("break")
     for wish in (*WISHES, "rate"):

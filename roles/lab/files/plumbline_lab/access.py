@@ -4,24 +4,36 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import List
 
-from .command import run
-from .document import Host, Lab
-from .network import CONTROL
+from plumbline_lab.command import run
+from plumbline_lab.document import Host, Lab
+from plumbline_lab.network import CONTROL
 
 KEY = "id_ed25519"
 
 
-def up(lab: Lab) -> List[str]:
+def up(lab: Lab) -> list[str]:
     """Keys of this lab and the ssh configuration; made once."""
     folder = lab.run_dir / "ssh"
     folder.mkdir(mode=0o700, exist_ok=True)
-    done: List[str] = []
+    done: list[str] = []
     for name in [KEY, *(_host_key_name(host) for host in lab.hosts)]:
         if not (folder / f"{name}.pub").exists():
             (folder / name).unlink(missing_ok=True)  # half of a pair, left by a crash
-            run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "plumbline-lab", "-f", str(folder / name)])
+            run(
+                [
+                    "ssh-keygen",
+                    "-q",
+                    "-t",
+                    "ed25519",
+                    "-N",
+                    "",
+                    "-C",
+                    "plumbline-lab",
+                    "-f",
+                    str(folder / name),
+                ]
+            )
             done.append(f"key {name}")
     _write(folder / "known_hosts", _known_hosts(lab, folder), done)
     _write(folder / "config", _config(lab, folder), done)
@@ -32,7 +44,7 @@ def _host_key_name(host: str) -> str:
     return f"host_{host}"
 
 
-def _write(path: Path, text: str, done: List[str]) -> None:
+def _write(path: Path, text: str, done: list[str]) -> None:
     if path.exists() and path.read_text(encoding="utf-8") == text:
         return
     path.write_text(text, encoding="utf-8")
@@ -48,7 +60,7 @@ def _known_hosts(lab: Lab, folder: Path) -> str:
 
 
 def _config(lab: Lab, folder: Path) -> str:
-    """netcat connects inside the control namespace and hands the connection over to ssh, which stays outside."""
+    """netcat connects in the control namespace and hands the connection to ssh, which stays out."""
     names = "".join(f"Host {host.name}\n  HostName {host.address}\n" for host in lab.hosts.values())
     return (
         f"{names}Host *\n"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence
+from typing import Optional, Sequence
 
-from . import disks, hosts, network, repair, state
-from .command import run
-from .document import Disk, Lab
-from .errors import LabError
-from .rates import bits_per_second, bytes_per_second
+from plumbline_lab import disks, hosts, network, repair, state
+from plumbline_lab.command import run
+from plumbline_lab.document import Disk, Lab
+from plumbline_lab.errors import LabError
+from plumbline_lab.rates import bits_per_second, bytes_per_second
 
 WAYS = (
     "-e disk=DISK -e rate=80MB/s, -e link=HOST -e rate=200Mbit, -e cable=HOST, -e errors=DISK, "
@@ -19,15 +19,19 @@ WAYS = (
 )
 
 
-def choose(lab: Lab, wishes: Dict[str, str], rate: str) -> List[str]:
+def choose(lab: Lab, wishes: dict[str, str], rate: str) -> list[str]:
     """Do the one thing that was asked for."""
     given = {kind: name for kind, name in wishes.items() if name}
     if len(given) != 1:
         what = "and ".join(f"{kind}={name} " for kind, name in given.items()) or "nothing "
-        raise LabError(f"One thing at a time can be broken or healed, but {what}was given; the ways are {WAYS}.")
+        raise LabError(
+            f"Break or heal one thing at a time, but {what}was given; the ways are {WAYS}."
+        )
     ((kind, name),) = given.items()
     if kind in ("disk", "link") and not rate:
-        raise LabError(f"How slow shall {name} be? Add -e rate=80MB/s for a disk, -e rate=200Mbit for a link.")
+        raise LabError(
+            f"How slow shall {name} be? Add -e rate=80MB/s for a disk, -e rate=200Mbit for a link."
+        )
     if kind not in ("disk", "link") and rate:
         raise LabError(f"A rate goes with disk or link alone, not with {kind}={name}.")
     if kind == "disk":
@@ -56,7 +60,7 @@ def _host(lab: Lab, name: str) -> str:
     return name
 
 
-def _note(lab: Lab, kind: str, name: str, value: Optional[Dict[str, object]]) -> bool:
+def _note(lab: Lab, kind: str, name: str, value: Optional[dict[str, object]]) -> bool:
     """Write down what is broken now, or no longer; True when that is news."""
     now = state.load(lab.run_dir)
     if now[kind].get(name) == value:
@@ -69,14 +73,14 @@ def _note(lab: Lab, kind: str, name: str, value: Optional[Dict[str, object]]) ->
     return True
 
 
-def slow_disk(lab: Lab, disk: Disk, rate_Bps: int) -> List[str]:
+def slow_disk(lab: Lab, disk: Disk, rate_Bps: int) -> list[str]:
     """Give a disk another rate."""
     news = _note(lab, "disks", disk.name, {"rate_Bps": rate_Bps})
     disks.set_rate(lab, disk, rate_Bps)
     return [f"disk {disk.name} runs at {rate_Bps / 1e6:g} MB/s"] if news else []
 
 
-def change_link(lab: Lab, host: str, value: Dict[str, object]) -> List[str]:
+def change_link(lab: Lab, host: str, value: dict[str, object]) -> list[str]:
     """Give a link another rate, or the small buffers that lose packets as a bad cable does."""
     news = _note(lab, "links", host, value)
     network.shape_host(lab, host)
@@ -85,10 +89,11 @@ def change_link(lab: Lab, host: str, value: Dict[str, object]) -> List[str]:
     return [f"link of {host} {how}"] if news else []
 
 
-def unreadable_disk(lab: Lab, disk: Disk) -> List[str]:
-    """Make a disk fail: the image loses its tail and its tmpfs has no room, so reads and writes there are real errors.
+def unreadable_disk(lab: Lab, disk: Disk) -> list[str]:
+    """Make a disk fail: its image loses the tail and the room for one: real I/O errors there.
 
-    The head stays, with ext4's structures and journal in it; the tail is kept aside until the disk is healed.
+    The head stays, with ext4's structures and journal in it; the tail is kept aside until the disk
+    is healed.
     """
     if disk.name in state.load(lab.run_dir)["errors"]:
         return []
@@ -113,12 +118,12 @@ def _drop_cache(lab: Lab, disk: Disk) -> None:
         run(["blockdev", "--flushbufs", f"/dev/loop{number}"])
 
 
-def heal(lab: Lab, name: str) -> List[str]:
+def heal(lab: Lab, name: str) -> list[str]:
     """Make a disk or a host's link as good as new, or everything."""
     if name != "all" and name not in lab.disks:
         _known(name, "disk or host", [*lab.disks, *lab.hosts])
     broken = state.load(lab.run_dir)
-    done: List[str] = []
+    done: list[str] = []
     for kind, table in broken.items():
         for part in sorted(table):
             if name in ("all", part):
@@ -126,7 +131,7 @@ def heal(lab: Lab, name: str) -> List[str]:
     return done
 
 
-def _heal_one(lab: Lab, kind: str, name: str) -> List[str]:
+def _heal_one(lab: Lab, kind: str, name: str) -> list[str]:
     if kind == "links":
         _note(lab, kind, name, None)
         network.shape_host(lab, name)
@@ -141,11 +146,16 @@ def _heal_one(lab: Lab, kind: str, name: str) -> List[str]:
     return [f"disk {name} is readable again"]
 
 
-def describe(run_dir: Path) -> List[str]:
+def describe(run_dir: Path) -> list[str]:
     """What is broken now, one line each."""
     now = state.load(run_dir)
-    lines = [f"disk {name}: {value['rate_Bps'] / 1e6:g} MB/s" for name, value in now["disks"].items()]
+    lines = [
+        f"disk {name}: {value['rate_Bps'] / 1e6:g} MB/s" for name, value in now["disks"].items()
+    ]
     for name, value in now["links"].items():
-        lines.append(f"link {name}: " + ("bad cable" if value.get("cable") else f"{value['rate_bit'] / 1e6:g} Mbit/s"))
+        lines.append(
+            f"link {name}: "
+            + ("bad cable" if value.get("cable") else f"{value['rate_bit'] / 1e6:g} Mbit/s")
+        )
     lines += [f"disk {name}: I/O errors" for name in now["errors"]]
     return lines or ["nothing is broken"]

@@ -1,20 +1,23 @@
-"""Control groups, version 1 and 2: where the lab's processes live, and where the disks' rates are set.
+"""Control groups, versions 1 and 2: where the lab's processes live and disks get their rates.
 
-The processes live in a cgroup2 tree, also where the machine still has its controllers in version 1: so all of a
-host's processes, and no others, can be listed and ended by the group. Rates of disks: with version 1 in the
-throttle of the ROOT group, to which all hosts belong (in a group of its own, a host's buffered writes would escape,
-since the kernel's writeback belongs to the root); with version 2 in io.max of each host's group.
+The processes live in a cgroup2 tree, also where the machine still has its controllers in version 1:
+so all of a host's processes, and no others, can be listed and ended by the group. Rates of disks:
+with version 1 in the throttle of the ROOT group, to which all hosts belong (in a group of its own,
+a host's buffered writes would escape, since the kernel's writeback belongs to the root); with
+version 2 in io.max of each host's group.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import time
 from pathlib import Path
-from typing import List, Optional
+from typing import Optional
 
-from .command import run
-from .errors import LabError
+from plumbline_lab.command import run
+from plumbline_lab.errors import LabError
 
 NAME = "plumbline-lab"
 OWN_MOUNT = "cgroup2"  # below the run directory, on a machine that has no cgroup2 mounted
@@ -36,7 +39,7 @@ def unified_root() -> Optional[Path]:
     return None
 
 
-def _mounts() -> List[List[str]]:
+def _mounts() -> list[list[str]]:
     lines = Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()
     return [line.split()[1:4] for line in lines]
 
@@ -44,7 +47,10 @@ def _mounts() -> List[List[str]]:
 def has_io_v2() -> bool:
     """Whether the version 2 io controller is there."""
     root = unified_root()
-    return root is not None and "io" in (root / "cgroup.controllers").read_text(encoding="utf-8").split()
+    return (
+        root is not None
+        and "io" in (root / "cgroup.controllers").read_text(encoding="utf-8").split()
+    )
 
 
 def ensure_unified(run_dir: Path) -> Path:
@@ -64,7 +70,9 @@ def ensure_group(run_dir: Path, name: str) -> Path:
     if blkio_root() is None:
         for group in (parent.parent, parent):
             _enable(group, "io")
-            _enable(group, "memory")  # buffered writes count against io.max only where memory is accounted too
+            _enable(
+                group, "memory"
+            )  # buffered writes count against io.max only where memory is accounted too
     group = parent / name
     group.mkdir(exist_ok=True)
     return group
@@ -79,19 +87,19 @@ def _enable(group: Path, controller: str) -> None:
         (group / "cgroup.subtree_control").write_text(f"+{controller}", encoding="utf-8")
     except OSError as error:
         raise LabError(
-            f"The cgroup controller '{controller}' cannot be switched on in {group} ({error.strerror}); "
+            f"The cgroup controller '{controller}' cannot be switched on in {group} "
+            f"({error.strerror}); "
             "run the lab on the machine itself, or give its container a delegated cgroup."
         ) from error
 
 
-def pids(group: Path) -> List[int]:
+def pids(group: Path) -> list[int]:
     """Every process in a group and in the groups below it."""
-    found: List[int] = []
+    found: list[int] = []
     for folder, _, _ in os.walk(group):
-        try:
-            found += [int(line) for line in (Path(folder) / "cgroup.procs").read_text(encoding="utf-8").split()]
-        except OSError:  # the group has gone meanwhile
-            continue
+        with contextlib.suppress(OSError):  # the group may have gone meanwhile
+            lines = (Path(folder) / "cgroup.procs").read_text(encoding="utf-8").split()
+            found += [int(line) for line in lines]
     return found
 
 
@@ -112,22 +120,17 @@ def kill(group: Path) -> None:
         switch.write_text("1", encoding="utf-8")
         return
     for pid in pids(group):  # kernels before 5.14
-        try:
-            os.kill(pid, 9)
-        except ProcessLookupError:
-            continue
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def remove(group: Path) -> None:
     """Remove a group and those below it; they must be empty."""
-    for folder, _, _ in os.walk(group, topdown=False):
-        for _attempt in range(40):
-            try:
-                os.rmdir(folder)
-                break
-            except FileNotFoundError:
-                break
-            except OSError:  # the last process is still on its way out
-                time.sleep(0.05)
-        else:
-            raise LabError(f"The control group {folder} cannot be removed: processes {pids(Path(folder))} are in it.")
+    for _attempt in range(40):
+        for folder, _, _ in os.walk(group, topdown=False):
+            with contextlib.suppress(OSError):  # the last process may be on its way out
+                Path(folder).rmdir()
+        if not group.exists():
+            return
+        time.sleep(0.05)
+    raise LabError(f"The control group {group} cannot be removed: it has processes {pids(group)}.")

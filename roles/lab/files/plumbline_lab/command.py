@@ -5,21 +5,28 @@ from __future__ import annotations
 import subprocess
 from typing import Sequence
 
-from .errors import LabError
+from plumbline_lab.errors import LabError
 
 
 def run(argv: Sequence[str], timeout_s: float = 60) -> str:
     """Run a program to its end and return what it printed; anything but success is a LabError."""
     try:
         done = subprocess.run(
-            list(argv), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout_s, check=False
+            list(argv),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
         )
     except FileNotFoundError as error:
         raise LabError(f"The program {argv[0]} is not installed.") from error
     except subprocess.TimeoutExpired as error:
         raise LabError(f"`{' '.join(argv)}` did not end within {timeout_s:.0f} s.") from error
     if done.returncode != 0:
-        reason = (done.stderr.strip() or done.stdout.strip() or f"exit code {done.returncode}").splitlines()[-1]
+        reason = (
+            done.stderr.strip() or done.stdout.strip() or f"exit code {done.returncode}"
+        ).splitlines()[-1]
         raise LabError(f"`{' '.join(argv)}` failed: {reason}")
     return done.stdout
 

@@ -1,25 +1,36 @@
-"""The disks: image files in memory, loop devices over them, a rate, and a node in the server they belong to."""
+"""The disks: image files in memory, loop devices over them, a rate, and a node in their server."""
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 import stat
 from pathlib import Path
-from typing import List, Optional
+from typing import Optional
 
-from . import cgroups, hosts, services, state
-from .command import run, succeeds
-from .document import Disk, Lab
-from .errors import LabError
+from plumbline_lab import cgroups, hosts, services, state
+from plumbline_lab.command import run, succeeds
+from plumbline_lab.document import Disk, Lab
+from plumbline_lab.errors import LabError
 
 LOOP_MAJOR = 7
 LOOP_CTL_GET_FREE = 0x4C82  # linux/loop.h
-# ext4's own structures and its journal are packed into the head of the disk: an unreadable rest (see breakage.py)
-# then fails what is read and written, not the file system as a whole.
+# ext4's own structures and its journal are packed into the head of the disk: an unreadable rest
+# (see breakage.py) then fails what is read and written, not the file system as a whole.
 HEAD_BYTES = 24 * 2**20
-MKFS = ["mkfs.ext4", "-q", "-F", "-m", "0", "-N", "16384", "-J", "size=8", "-E", "packed_meta_blocks=1,nodiscard"]
+MKFS = [
+    "mkfs.ext4",
+    "-q",
+    "-F",
+    "-m",
+    "0",
+    "-N",
+    "16384",
+    "-J",
+    "size=8",
+    "-E",
+    "packed_meta_blocks=1,nodiscard",
+]
 SLACK_BYTES = 8 * 2**20  # of the tmpfs beyond the image
 
 
@@ -33,9 +44,9 @@ def image(run_dir: Path, name: str) -> Path:
     return folder(run_dir, name) / "image"
 
 
-def up(lab: Lab) -> List[str]:
+def up(lab: Lab) -> list[str]:
     """Make what is missing of the disks, set their rates and show them to their hosts."""
-    done: List[str] = []
+    done: list[str] = []
     for disk in lab.disks.values():
         if _ensure_image(lab, disk):
             done.append(f"disk {disk.name}")
@@ -52,7 +63,17 @@ def _ensure_image(lab: Lab, disk: Disk) -> bool:
         return False
     place.mkdir(parents=True, exist_ok=True)
     if not os.path.ismount(place):
-        run(["mount", "-t", "tmpfs", "-o", f"mode=700,size={lab.disk_size + SLACK_BYTES}", "tmpfs", str(place)])
+        run(
+            [
+                "mount",
+                "-t",
+                "tmpfs",
+                "-o",
+                f"mode=700,size={lab.disk_size + SLACK_BYTES}",
+                "tmpfs",
+                str(place),
+            ]
+        )
     fresh = place / "image.new"
     with fresh.open("wb") as stream:
         stream.truncate(lab.disk_size)
@@ -84,7 +105,9 @@ def ensure_loop(lab: Lab, disk: Disk) -> int:
         free = _free_loop()
         succeeds(["losetup", f"/dev/loop{free}", str(path)])  # another program may have been faster
         number = loop_of(path)
-    raise LabError(f"No loop device could be had for {disk.name}: does `losetup --find --show {path}` work?")
+    raise LabError(
+        f"No loop device could be had for {disk.name}: does `losetup --find --show {path}` work?"
+    )
 
 
 def _free_loop() -> int:
@@ -98,9 +121,8 @@ def _free_loop() -> int:
 
 
 def _attach(disk: Disk, number: int) -> bool:
-    gid = hosts.group_id(disk.host, "disk")
-    numbers = (LOOP_MAJOR, number)
-    added = hosts.add_device(disk.host, f"loop{number}", stat.S_IFBLK, numbers, 0o660, gid)
+    mode = stat.S_IFBLK | 0o660
+    added = hosts.add_device(disk.host, f"loop{number}", mode, (LOOP_MAJOR, number), "disk")
     hosts.add_link(disk.host, f"disk/by-id/plumbline-{disk.name}", f"../../loop{number}")
     return added
 
@@ -128,9 +150,9 @@ def set_rate(lab: Lab, disk: Disk, rate_Bps: int) -> None:
     (group / "io.max").write_text(f"{device} rbps={rate_Bps} wbps={rate_Bps}", encoding="utf-8")
 
 
-def down(run_dir: Path) -> List[str]:
+def down(run_dir: Path) -> list[str]:
     """Free the loop devices over the lab's images, and what a crash left of them."""
-    done: List[str] = []
+    done: list[str] = []
     blkio = cgroups.blkio_root()
     for block in sorted(Path("/sys/block").glob("loop*")):
         try:
@@ -149,9 +171,5 @@ def _forget_rate(blkio: Optional[Path], number: str) -> None:
     if blkio is None:
         return
     for direction in ("read", "write"):
-        try:
-            throttle = blkio / f"blkio.throttle.{direction}_bps_device"
-            throttle.write_text(f"{LOOP_MAJOR}:{number} 0", encoding="utf-8")
-        except OSError as error:
-            if error.errno != errno.ENODEV:
-                raise
+        throttle = blkio / f"blkio.throttle.{direction}_bps_device"
+        throttle.write_text(f"{LOOP_MAJOR}:{number} 0", encoding="utf-8")

@@ -1,13 +1,14 @@
-"""What the lab shall be: the document that the role writes from the inventory, as frozen objects."""
+"""What the lab shall be: the document that the role writes from the inventory, as objects."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Tuple
+from typing import Any
 
-from .errors import LabError
+from plumbline_lab.errors import LabError
+from plumbline_lab.rates import bits_per_second, bytes_per_second, size_bytes
 
 FILE = "lab.json"
 
@@ -37,7 +38,7 @@ class Host:
     address: str
     release: str
     base: Path
-    disks: Tuple[Disk, ...]
+    disks: tuple[Disk, ...]
 
 
 @dataclass(frozen=True)
@@ -56,10 +57,10 @@ class Lab:
     mirror_dir: Path
     page_port: int
     page_address: str
-    hosts: Dict[str, Host]
+    hosts: dict[str, Host]
 
     @property
-    def disks(self) -> Dict[str, Disk]:
+    def disks(self) -> dict[str, Disk]:
         """Every disk of the lab, by its name."""
         return {disk.name: disk for host in self.hosts.values() for disk in host.disks}
 
@@ -71,14 +72,16 @@ def load(run_dir: Path) -> Lab:
         raw = json.loads(path.read_text(encoding="utf-8"))
         return _lab(run_dir, raw)
     except FileNotFoundError as error:
-        raise LabError(f"The lab is not up: {path} does not exist; run playbooks/lab_up.yml first.") from error
+        raise LabError(
+            f"The lab is not up: {path} does not exist; run playbooks/lab_up.yml first."
+        ) from error
     except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
-        raise LabError(f"{path} is damaged ({error!r}); run playbooks/lab_down.yml, then lab_up.yml.") from error
+        raise LabError(
+            f"{path} is damaged ({error!r}); run playbooks/lab_down.yml, then lab_up.yml."
+        ) from error
 
 
-def _lab(run_dir: Path, raw: Dict[str, Any]) -> Lab:
-    from .rates import bits_per_second, bytes_per_second, size_bytes
-
+def _lab(run_dir: Path, raw: dict[str, Any]) -> Lab:
     return Lab(
         run_dir=run_dir,
         control_address=raw["control_address"],
@@ -96,6 +99,12 @@ def _lab(run_dir: Path, raw: Dict[str, Any]) -> Lab:
     )
 
 
-def _host(name: str, raw: Dict[str, Any]) -> Host:
+def _host(name: str, raw: dict[str, Any]) -> Host:
     disks = tuple(Disk(name=f"{name}-{label}", label=label, host=name) for label in raw["disks"])
-    return Host(name=name, address=raw["address"], release=raw["release"], base=Path(raw["base"]), disks=disks)
+    return Host(
+        name=name,
+        address=raw["address"],
+        release=raw["release"],
+        base=Path(raw["base"]),
+        disks=disks,
+    )

@@ -1,7 +1,7 @@
 """Shows the monitoring host's page on the machine: 127.0.0.1, one port.
 
-It listens in the machine's own network, then steps over into the control namespace, where the bridge is, and makes
-its connections from there.
+It listens in the machine's own network, then steps over into the control namespace, where the
+bridge is, and makes its connections from there.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ import ctypes
 import errno
 import os
 import socket
-from typing import Tuple
 
-from .errors import LabError
+from plumbline_lab.errors import LabError
 
 CLONE_NEWNET = 0x40000000  # linux/sched.h
 BLOCK = 2**16
@@ -35,7 +34,8 @@ def _listen(port: int) -> socket.socket:
         if error.errno != errno.EADDRINUSE:
             raise
         raise LabError(
-            f"Port {port} of {HERE}, meant for the Nagios page, is in use; choose another with -e lab_page_port=PORT."
+            f"Port {port} of {HERE}, meant for the Nagios page, is in use; "
+            "choose another with -e lab_page_port=PORT."
         ) from error
     listener.listen(64)
     return listener
@@ -49,14 +49,14 @@ def _enter(namespace: str) -> None:
             raise LabError(f"The namespace {namespace} cannot be entered: {reason}.")
 
 
-def forward(port: int, namespace: str, far: Tuple[str, int]) -> None:
+def forward(port: int, namespace: str, far: tuple[str, int]) -> None:
     """Forward connections until ended."""
     listener = _listen(port)
     _enter(namespace)
     asyncio.run(_serve(listener, far))
 
 
-async def _serve(listener: socket.socket, far: Tuple[str, int]) -> None:
+async def _serve(listener: socket.socket, far: tuple[str, int]) -> None:
     async def connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             far_reader, far_writer = await asyncio.open_connection(*far)

@@ -8,12 +8,12 @@ import signal
 import stat
 import time
 from pathlib import Path
-from typing import List, Optional, Sequence
+from typing import Optional, Sequence
 
-from . import access, cgroups, network, services
-from .command import run
-from .document import Host, Lab
-from .errors import LabError
+from plumbline_lab import access, cgroups, services
+from plumbline_lab.command import run
+from plumbline_lab.document import Host, Lab
+from plumbline_lab.errors import LabError
 
 SERVICE = "host-"  # a host is a service of this name
 LAUNCHER = Path(__file__).parent.parent / "lab-host"
@@ -21,7 +21,7 @@ SSH_PORT = 22
 FUSE = (10, 229)  # Documentation/admin-guide/devices.txt
 
 
-def up(lab: Lab) -> List[str]:
+def up(lab: Lab) -> list[str]:
     """Start the hosts that do not run, all at once, and wait until each takes ssh."""
     missing = [host for host in lab.hosts.values() if init_pid(host.name) is None]
     for host in missing:
@@ -53,16 +53,18 @@ def _wait_ready(lab: Lab, host: Host, timeout_s: float = 60) -> None:
     while time.monotonic() < end:
         pid = init_pid(host.name)
         if pid is not None and _listens(pid, SSH_PORT):
-            add_device(host.name, "fuse", stat.S_IFCHR, FUSE, 0o666, 0)
+            add_device(host.name, "fuse", stat.S_IFCHR | 0o666, FUSE, "root")
             return
         if pid is None and not services.running(SERVICE + host.name):
             break
         time.sleep(0.05)
-    raise LabError(f"Host {host.name} did not come up: {services.tail(lab.run_dir, SERVICE + host.name)}")
+    raise LabError(
+        f"Host {host.name} did not come up: {services.tail(lab.run_dir, SERVICE + host.name)}"
+    )
 
 
 def _listens(pid: int, port: int) -> bool:
-    """Whether something listens on a TCP port in the network of a process (proc_net_tcp: state 0A)."""
+    """Whether something listens (state 0A) on a TCP port in the network of a process."""
     for table in ("tcp", "tcp6"):
         try:
             lines = Path(f"/proc/{pid}/net/{table}").read_text(encoding="ascii").splitlines()[1:]
@@ -100,21 +102,30 @@ def require_init(host: str) -> int:
 
 def inside(host: str, argv: Sequence[str], timeout_s: float = 60) -> str:
     """Run a program inside a host."""
-    enter = ["nsenter", f"--target={require_init(host)}", "--mount", "--uts", "--ipc", "--net", "--pid", "--root"]
+    enter = [
+        "nsenter",
+        f"--target={require_init(host)}",
+        "--mount",
+        "--uts",
+        "--ipc",
+        "--net",
+        "--pid",
+        "--root",
+    ]
     return run([*enter, "--wd=/", "--", *argv], timeout_s)
 
 
-def add_device(host: str, path: str, kind: int, numbers: Sequence[int], mode: int, gid: int) -> bool:
-    """Make a device node in a host's /dev; True when it was not there."""
+def add_device(host: str, path: str, mode: int, numbers: tuple[int, int], group: str) -> bool:
+    """Make a device node (its kind is in the mode) in a host's /dev; True when it was not there."""
     node = Path(f"/proc/{require_init(host)}/root/dev") / path
     device = os.makedev(*numbers)
     if node.exists():
         if node.stat().st_rdev == device:
             return False
         node.unlink()
-    os.mknod(node, kind | mode, device)
-    os.chmod(node, mode)
-    os.chown(node, 0, gid)
+    os.mknod(node, mode, device)
+    node.chmod(stat.S_IMODE(mode))  # whatever the umask is
+    os.chown(node, 0, group_id(host, group))
     return True
 
 
@@ -138,9 +149,9 @@ def group_id(host: str, name: str) -> int:
     raise LabError(f"Host {host} has no group '{name}'.")
 
 
-def down(names: Sequence[str], patience_s: float = 15) -> List[str]:
-    """Shut hosts down: systemd is asked first (systemd(1): SIGRTMIN+3 halts), and killed when it does not end."""
-    done: List[str] = []
+def down(names: Sequence[str], patience_s: float = 15) -> list[str]:
+    """Halt hosts: systemd is asked (systemd(1): SIGRTMIN+3), and killed when it does not end."""
+    done: list[str] = []
     asked = [name for name in names if _ask_to_halt(name)]
     end = time.monotonic() + patience_s
     for name in names:

@@ -1,28 +1,38 @@
-"""What the lab needs of the kernel, tried out; each thing that is missing gives one sentence with the remedy."""
+"""What the lab needs of the kernel, tried out; what is missing gives a sentence with the remedy."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Callable, List, Tuple
+from typing import Callable
 
-from . import cgroups
-from .command import succeeds
+from plumbline_lab import cgroups
+from plumbline_lab.command import succeeds
 
 # A namespace that ends with the command: nothing of the trial stays.
 _APART = ["unshare", "--net", "--"]
 _MODULES = ("loop", "overlay", "fuse", "veth", "bridge", "sch_tbf", "ext4")
 
 
-def missing() -> List[str]:
+def missing() -> list[str]:
     """One sentence for each feature that is not there."""
     for module in _MODULES:
-        succeeds(["modprobe", "--quiet", module])  # built in on some machines, and modprobe missing on others
-    return [f"The kernel of this machine has no {what}: {remedy}." for what, works, remedy in _trials() if not works()]
-
-
-def _trials() -> List[Tuple[str, Callable[[], bool], str]]:
+        succeeds(
+            ["modprobe", "--quiet", module]
+        )  # built in on some machines, and modprobe missing on others
     return [
-        ("overlay file system", lambda: _file_system("overlay"), "load the module overlay (CONFIG_OVERLAY_FS)"),
+        f"The kernel of this machine has no {what}: {remedy}."
+        for what, works, remedy in _trials()
+        if not works()
+    ]
+
+
+def _trials() -> list[tuple[str, Callable[[], bool], str]]:
+    return [
+        (
+            "overlay file system",
+            lambda: _file_system("overlay"),
+            "load the module overlay (CONFIG_OVERLAY_FS)",
+        ),
         ("ext4 file system", lambda: _file_system("ext4"), "load the module ext4 (CONFIG_EXT4_FS)"),
         (
             "FUSE",
@@ -32,9 +42,13 @@ def _trials() -> List[Tuple[str, Callable[[], bool], str]]:
         (
             "loop devices",
             lambda: Path("/dev/loop-control").exists(),
-            "load the module loop (CONFIG_BLK_DEV_LOOP), and show /dev/loop-control to this container",
+            "load the module loop (CONFIG_BLK_DEV_LOOP), and show /dev/loop-control here",
         ),
-        ("namespaces to use", _namespaces, "run as real root, not in an unprivileged container (CONFIG_NAMESPACES)"),
+        (
+            "namespaces to use",
+            _namespaces,
+            "run as real root, not in an unprivileged container (CONFIG_NAMESPACES)",
+        ),
         ("veth links", lambda: _link("veth"), "load the module veth (CONFIG_VETH)"),
         ("network bridge", lambda: _link("bridge"), "load the module bridge (CONFIG_BRIDGE)"),
         ("token bucket filter (tbf)", _tbf, "load the module sch_tbf (CONFIG_NET_SCH_TBF)"),
@@ -46,8 +60,10 @@ def _trials() -> List[Tuple[str, Callable[[], bool], str]]:
         (
             "throttle for disks",
             _throttle,
-            "it needs CONFIG_BLK_DEV_THROTTLING, and either the version 1 controller blkio mounted, or the version 2 "
-            "controller io in cgroup.controllers",
+            (
+                "it needs CONFIG_BLK_DEV_THROTTLING, and either the version 1 controller blkio mounted, "
+                "or the version 2 controller io in cgroup.controllers"
+            ),
         ),
     ]
 
@@ -57,7 +73,9 @@ def _file_system(name: str) -> bool:
 
 
 def _namespaces() -> bool:
-    return succeeds(["unshare", "--net", "--mount", "--pid", "--uts", "--ipc", "--cgroup", "--fork", "true"])
+    return succeeds(
+        ["unshare", "--net", "--mount", "--pid", "--uts", "--ipc", "--cgroup", "--fork", "true"]
+    )
 
 
 def _link(kind: str) -> bool:
@@ -65,7 +83,26 @@ def _link(kind: str) -> bool:
 
 
 def _tbf() -> bool:
-    return succeeds([*_APART, *"tc qdisc add dev lo root tbf rate 1gbit burst 256kb latency 20ms".split()])
+    return succeeds(
+        [
+            *_APART,
+            *[
+                "tc",
+                "qdisc",
+                "add",
+                "dev",
+                "lo",
+                "root",
+                "tbf",
+                "rate",
+                "1gbit",
+                "burst",
+                "256kb",
+                "latency",
+                "20ms",
+            ],
+        ]
+    )
 
 
 def _throttle() -> bool:

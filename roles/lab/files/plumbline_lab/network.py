@@ -1,4 +1,4 @@
-"""The lab's network: a bridge in a namespace of its own, and one shaped veth pair to each host's namespace.
+"""The lab's network: a bridge in a namespace of its own, a shaped veth pair to each host's.
 
 Nothing is put into the machine's own network, and no host has a route to anywhere else.
 """
@@ -6,11 +6,10 @@ Nothing is put into the machine's own network, and no host has a route to anywhe
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Dict, List
 
-from . import state
-from .command import run, succeeds
-from .document import Host, Lab, Shape
+from plumbline_lab import state
+from plumbline_lab.command import run, succeeds
+from plumbline_lab.document import Host, Lab, Shape
 
 PREFIX = "plumbline-"
 CONTROL = PREFIX + "control"
@@ -22,15 +21,15 @@ def namespace(host: str) -> str:
     return PREFIX + host
 
 
-def namespaces() -> List[str]:
+def namespaces() -> list[str]:
     """All of the lab's namespaces that exist."""
     folder = Path("/run/netns")
     return sorted(path.name for path in folder.glob(PREFIX + "*")) if folder.is_dir() else []
 
 
-def up(lab: Lab) -> List[str]:
+def up(lab: Lab) -> list[str]:
     """Make what is missing of the network."""
-    done: List[str] = []
+    done: list[str] = []
     if not succeeds(["ip", "-n", CONTROL, "link", "show", BRIDGE]):
         _control(lab)
         done.append(f"namespace {CONTROL} with the bridge {lab.control_address}/{lab.prefix}")
@@ -44,7 +43,18 @@ def up(lab: Lab) -> List[str]:
 def _control(lab: Lab) -> None:
     _fresh_namespace(CONTROL)
     run(["ip", "-n", CONTROL, "link", "add", BRIDGE, "type", "bridge"])
-    run(["ip", "-n", CONTROL, "address", "add", f"{lab.control_address}/{lab.prefix}", "dev", BRIDGE])
+    run(
+        [
+            "ip",
+            "-n",
+            CONTROL,
+            "address",
+            "add",
+            f"{lab.control_address}/{lab.prefix}",
+            "dev",
+            BRIDGE,
+        ]
+    )
     run(["ip", "-n", CONTROL, "link", "set", BRIDGE, "up"])
 
 
@@ -60,7 +70,23 @@ def _cable(lab: Lab, host: Host) -> None:
     name, far = namespace(host.name), interface(host.name)
     _fresh_namespace(name)
     succeeds(["ip", "-n", CONTROL, "link", "delete", far])
-    run(["ip", "link", "add", far, "netns", CONTROL, "type", "veth", "peer", "name", "eth0", "netns", name])
+    run(
+        [
+            "ip",
+            "link",
+            "add",
+            far,
+            "netns",
+            CONTROL,
+            "type",
+            "veth",
+            "peer",
+            "name",
+            "eth0",
+            "netns",
+            name,
+        ]
+    )
     run(["ip", "-n", CONTROL, "link", "set", far, "master", BRIDGE, "up"])
     run(["ip", "-n", name, "address", "add", f"{host.address}/{lab.prefix}", "dev", "eth0"])
     run(["ip", "-n", name, "link", "set", "eth0", "up"])
@@ -74,7 +100,7 @@ def interface(host: str) -> str:
 
 def shape_host(lab: Lab, host: str) -> None:
     """Give a host's link the rate that its state asks for: both ends, so both directions."""
-    broken: Dict[str, object] = state.load(lab.run_dir)["links"].get(host, {})
+    broken: dict[str, object] = state.load(lab.run_dir)["links"].get(host, {})
     shape: Shape = lab.cable if broken.get("cable") else lab.link
     rate = int(str(broken.get("rate_bit", lab.link_rate_bit)))
     for where, device in ((namespace(host), "eth0"), (CONTROL, interface(host))):
@@ -82,7 +108,7 @@ def shape_host(lab: Lab, host: str) -> None:
         run(["tc", "-n", where, "qdisc", "replace", "dev", device, "root", *tbf])
 
 
-def down() -> List[str]:
+def down() -> list[str]:
     """Remove every namespace of the lab; the links go with them."""
     found = namespaces()
     for name in found:

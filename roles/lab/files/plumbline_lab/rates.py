@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .errors import LabError
+from plumbline_lab.errors import LabError
 
 _NUMBER = r"\s*(\d+(?:\.\d+)?)\s*"
 _DECIMAL = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
@@ -13,17 +13,25 @@ _BINARY = {"ki": 2**10, "mi": 2**20, "gi": 2**30}
 
 def bytes_per_second(text: str) -> int:
     """The rate of a disk."""
-    return _parse(text, r"([kmg]i?)?B/s", f"The rate of a disk is written as 80MB/s or 64MiB/s, not '{text}'.")
+    return _parse(
+        text, r"([kmg]i?)?B/s", f"The rate of a disk is written as 80MB/s or 64MiB/s, not '{text}'."
+    )
 
 
 def bits_per_second(text: str) -> int:
     """The rate of a link."""
-    return _parse(text, r"([kmg])?bit(?:/s)?", f"The rate of a link is written as 200Mbit or 1Gbit, not '{text}'.")
+    return _parse(
+        text,
+        r"([kmg])?bit(?:/s)?",
+        f"The rate of a link is written as 200Mbit or 1Gbit, not '{text}'.",
+    )
 
 
 def size_bytes(text: str) -> int:
     """The size of a disk."""
-    return _parse(text, r"([kmg]i?)?B", f"The size of a disk is written as 1GiB or 512MiB, not '{text}'.")
+    return _parse(
+        text, r"([kmg]i?)?B", f"The size of a disk is written as 1GiB or 512MiB, not '{text}'."
+    )
 
 
 def _parse(text: str, unit: str, complaint: str) -> int:

@@ -1,16 +1,17 @@
-"""Gives a disk that was made unreadable its content back, and its file system and brick their life."""
+"""Gives an unreadable disk its content back, and its file system and brick their life."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from pathlib import Path
-from typing import Callable, List
+from typing import Callable
 
-from . import disks, hosts
-from .command import run
-from .document import Disk, Lab
-from .errors import LabError
+from plumbline_lab import disks, hosts
+from plumbline_lab.command import run
+from plumbline_lab.document import Disk, Lab
+from plumbline_lab.errors import LabError
 
 CHUNK = 4 * 2**20
 
@@ -23,12 +24,15 @@ def saved_image(run_dir: Path, name: str) -> Path:
 def restore(lab: Lab, disk: Disk) -> None:
     """Stop the brick, unmount, put the tail back, check the file system, mount, start the brick.
 
-    What was written into the head meanwhile stays; what failed in the tail was never written. Each step may be
-    repeated, so that a killed repair is completed by the next.
+    What was written into the head meanwhile stays; what failed in the tail was never written.
+    Each step may be repeated, so that a killed repair is completed by the next.
     """
     mount_point = f"/data/{disk.label}"
     _stop_brick(disk)
-    _retry(lambda: _unmount(disk, mount_point), f"{mount_point} in {disk.host} cannot be unmounted: something uses it")
+    _retry(
+        lambda: _unmount(disk, mount_point),
+        f"{mount_point} in {disk.host} cannot be unmounted: something uses it",
+    )
     _restore_tail(lab, disk)
     _check(lab, disk)
     device = f"/dev/disk/by-id/plumbline-{disk.name}"
@@ -36,7 +40,7 @@ def restore(lab: Lab, disk: Disk) -> None:
     _start_brick(disk)
 
 
-def _bricks(disk: Disk) -> List[int]:
+def _bricks(disk: Disk) -> list[int]:
     """The brick daemons of this disk (as the host numbers them), by what they serve."""
     found = []
     root = Path(f"/proc/{hosts.require_init(disk.host)}/root/proc")
@@ -65,7 +69,9 @@ def _start_brick(disk: Disk) -> None:
     """`start force` starts the bricks that are not running, of every volume that has one here."""
     if Path(f"/proc/{hosts.require_init(disk.host)}/root/usr/sbin/gluster").exists():
         for volume in hosts.inside(disk.host, ["gluster", "volume", "list"]).split():
-            hosts.inside(disk.host, ["gluster", "--mode=script", "volume", "start", volume, "force"])
+            hosts.inside(
+                disk.host, ["gluster", "--mode=script", "volume", "start", volume, "force"]
+            )
 
 
 def _unmount(disk: Disk, mount_point: str) -> None:
@@ -76,14 +82,15 @@ def _unmount(disk: Disk, mount_point: str) -> None:
 
 def _retry(action: Callable[[], None], complaint: str, seconds: float = 10) -> None:
     end = time.monotonic() + seconds
-    while True:
-        try:
+    while time.monotonic() < end:
+        with contextlib.suppress(LabError):
             action()
             return
-        except LabError as error:
-            if time.monotonic() > end:
-                raise LabError(f"{complaint} ({error}).") from error
-            time.sleep(0.2)
+        time.sleep(0.2)
+    try:
+        action()
+    except LabError as error:
+        raise LabError(f"{complaint} ({error}).") from error
 
 
 def _restore_tail(lab: Lab, disk: Disk) -> None:

@@ -1,25 +1,29 @@
 """Starts and ends what runs on in the background: the hosts, the mirror, the forwarder.
 
-Each has a control group of its own, so that nothing of it can be lost or mistaken: on a machine run by systemd a
-transient unit with a delegated group, elsewhere a group that we make.
+Each has a control group of its own, so that nothing of it can be lost or mistaken: on a machine
+run by systemd a transient unit with a delegated group, elsewhere a group that we make.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import time
 from pathlib import Path
-from typing import List, Optional, Sequence
+from typing import Optional, Sequence
 
-from . import cgroups
-from .command import run, succeeds
-from .errors import LabError
+from plumbline_lab import cgroups
+from plumbline_lab.command import run, succeeds
+from plumbline_lab.errors import LabError
 
 
 def machine_has_systemd() -> bool:
     """Whether systemd is PID 1 of this machine (sd_booted)."""
-    return Path("/run/systemd/system").is_dir() and Path("/proc/1/comm").read_text(encoding="utf-8") == "systemd\n"
+    return (
+        Path("/run/systemd/system").is_dir()
+        and Path("/proc/1/comm").read_text(encoding="utf-8") == "systemd\n"
+    )
 
 
 def unit(name: str) -> str:
@@ -51,19 +55,30 @@ def start(name: str, argv: Sequence[str], run_dir: Path) -> None:
     log.parent.mkdir(parents=True, exist_ok=True)
     if machine_has_systemd():
         succeeds(["systemctl", "reset-failed", unit(name)])
-        environment = [f"--setenv={key}={os.environ[key]}" for key in ("PATH", "PYTHONPATH") if key in os.environ]
+        environment = [
+            f"--setenv={key}={os.environ[key]}"
+            for key in ("PATH", "PYTHONPATH")
+            if key in os.environ
+        ]
         options = ["--collect", "--quiet", "--property=Delegate=yes", "--property=KillMode=mixed"]
-        output = [f"--property=StandardOutput=append:{log}", f"--property=StandardError=append:{log}"]
+        output = [
+            f"--property=StandardOutput=append:{log}",
+            f"--property=StandardError=append:{log}",
+        ]
         run(["systemd-run", f"--unit={unit(name)}", *options, *output, *environment, *argv])
         return
     own = cgroups.ensure_group(run_dir, name) / "supervisor"
     own.mkdir(exist_ok=True)
     with log.open("ab") as output_file:
-        # The shell moves itself into the group, then becomes the service: from the first moment it can be found.
+        # The shell moves itself into the group, then becomes the service: it can always be found.
         subprocess.Popen(
             ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', str(own), *argv],
-            stdin=subprocess.DEVNULL, stdout=output_file, stderr=output_file, cwd="/", start_new_session=True,
-        )  # fmt: skip
+            stdin=subprocess.DEVNULL,
+            stdout=output_file,
+            stderr=output_file,
+            cwd="/",
+            start_new_session=True,
+        )
 
 
 def end(name: str, patience_s: float = 5) -> bool:
@@ -79,10 +94,8 @@ def end(name: str, patience_s: float = 5) -> bool:
 
 
 def _terminate(pid: int) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.kill(pid, 15)
-    except ProcessLookupError:
-        pass
 
 
 def kill(name: str) -> None:
@@ -94,7 +107,9 @@ def kill(name: str) -> None:
         cgroups.kill(found)
         if cgroups.wait_empty(found, 10):
             return
-    raise LabError(f"Processes {cgroups.pids(found)} of {name} do not end, even when killed; look at /proc/PID/stack.")
+    raise LabError(
+        f"Processes {cgroups.pids(found)} of {name} do not end, even when killed: see /proc/PID/stack."
+    )
 
 
 def log_file(run_dir: Path, name: str) -> Path:
@@ -105,7 +120,9 @@ def log_file(run_dir: Path, name: str) -> Path:
 def tail(run_dir: Path, name: str) -> str:
     """The last lines of a service's log, for an error message."""
     try:
-        lines: List[str] = log_file(run_dir, name).read_text(encoding="utf-8", errors="replace").split("\n")
+        lines: list[str] = (
+            log_file(run_dir, name).read_text(encoding="utf-8", errors="replace").split("\n")
+        )
     except OSError:
         return "(no log)"
     return " | ".join(line.strip() for line in lines[-6:] if line.strip()) or "(empty log)"

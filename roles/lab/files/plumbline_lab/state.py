@@ -1,16 +1,16 @@
-"""What is broken at the moment: a small file, so that it can be seen, and outlives a repeated lab_up."""
+"""What is broken now: a small file, so that it can be seen, and outlives a repeated lab_up."""
 
 from __future__ import annotations
 
 import json
 import os
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any
 
-from .errors import LabError
+from plumbline_lab.errors import LabError
 
 FILE = "broken.json"
-State = Dict[str, Dict[str, Dict[str, Any]]]
+State = dict[str, dict[str, dict[str, Any]]]
 KINDS = ("disks", "links", "errors")
 
 
@@ -22,7 +22,9 @@ def load(run_dir: Path) -> State:
     except FileNotFoundError:
         raw = {}
     except json.JSONDecodeError as error:
-        raise LabError(f"{path} is damaged ({error}); remove it and heal with -e heal=all.") from error
+        raise LabError(
+            f"{path} is damaged ({error}); remove it and heal with -e heal=all."
+        ) from error
     return {kind: dict(raw.get(kind, {})) for kind in KINDS}
 
 

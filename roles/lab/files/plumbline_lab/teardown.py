@@ -1,7 +1,7 @@
 """Ends the lab and removes every trace of it, from whatever state a crash left it in.
 
-It goes by what is found (control groups, namespaces, loop devices, mounts that bear the lab's name), not by what
-was planned, so it needs no document and can be repeated.
+It goes by what is found (control groups, namespaces, loop devices, mounts that bear the lab's
+name), not by what was planned, so it needs no document and can be repeated.
 """
 
 from __future__ import annotations
@@ -9,19 +9,20 @@ from __future__ import annotations
 import shutil
 import time
 from pathlib import Path
-from typing import List
 
-from . import cgroups, disks, hosts, network, services
-from .command import run, succeeds
+from plumbline_lab import cgroups, disks, hosts, network, services
+from plumbline_lab.command import run, succeeds
 
 CLIENTS_PATIENCE_S = 8
 
 
-def down(run_dir: Path) -> List[str]:
+def down(run_dir: Path) -> list[str]:
     """Everything, in the order in which one thing holds the other."""
     done = _close_ssh(run_dir)
     names = _services()
-    done += hosts.down([name[len(hosts.SERVICE) :] for name in names if name.startswith(hosts.SERVICE)])
+    done += hosts.down(
+        [name[len(hosts.SERVICE) :] for name in names if name.startswith(hosts.SERVICE)]
+    )
     for name in names:
         if not name.startswith(hosts.SERVICE) and services.end(name):
             done.append(f"{name} ended")
@@ -35,27 +36,33 @@ def down(run_dir: Path) -> List[str]:
     return done
 
 
-def _close_ssh(run_dir: Path) -> List[str]:
-    """ssh keeps connections open for the next command: their sockets would keep the namespaces alive."""
+def _close_ssh(run_dir: Path) -> list[str]:
+    """Connections that ssh keeps open for the next command would keep the namespaces alive."""
     sockets = list((run_dir / "ssh").glob("cm-*")) if (run_dir / "ssh").is_dir() else []
     for path in sockets:
         succeeds(["ssh", "-o", f"ControlPath={path}", "-O", "exit", "lab"])
     return [f"{len(sockets)} ssh connections closed"] if sockets else []
 
 
-def _services() -> List[str]:
+def _services() -> list[str]:
     """The names of all services that exist, running or not."""
     if services.machine_has_systemd():
         pattern = services.unit("*")
-        lines = run(["systemctl", "list-units", "--all", "--plain", "--no-legend", pattern]).splitlines()
+        lines = run(
+            ["systemctl", "list-units", "--all", "--plain", "--no-legend", pattern]
+        ).splitlines()
         units = [line.split()[0] for line in lines if line.split()]
         return [name[len(cgroups.NAME) + 1 : -len(".service")] for name in units]
     root = cgroups.unified_root()
     parent = root / cgroups.NAME if root else None
-    return sorted(path.name for path in parent.iterdir() if path.is_dir()) if parent and parent.is_dir() else []
+    return (
+        sorted(path.name for path in parent.iterdir() if path.is_dir())
+        if parent and parent.is_dir()
+        else []
+    )
 
 
-def _remove_groups(names: List[str]) -> List[str]:
+def _remove_groups(names: list[str]) -> list[str]:
     if services.machine_has_systemd():
         for name in names:
             succeeds(["systemctl", "stop", services.unit(name)])
@@ -68,15 +75,14 @@ def _remove_groups(names: List[str]) -> List[str]:
     return [f"control group {root / cgroups.NAME} removed"]
 
 
-def _unmount(run_dir: Path) -> List[str]:
-    done: List[str] = []
+def _unmount(run_dir: Path) -> list[str]:
+    done: list[str] = []
     for _attempt in range(50):
         points = _mount_points(run_dir)
         if not points:
             break
         for point in points:
-            if succeeds(["umount", point]):
-                done.append(f"{point} unmounted")
+            done += [f"{point} unmounted"] if succeeds(["umount", point]) else []
         time.sleep(0.1)
     for point in _mount_points(run_dir):
         run(["umount", "--lazy", point])  # in use by a person's shell: it goes when that leaves
@@ -84,8 +90,12 @@ def _unmount(run_dir: Path) -> List[str]:
     return done
 
 
-def _mount_points(run_dir: Path) -> List[str]:
+def _mount_points(run_dir: Path) -> list[str]:
     """The innermost first."""
     lines = Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()
     points = [line.split()[1] for line in lines]
-    return [point for point in reversed(points) if point == str(run_dir) or point.startswith(f"{run_dir}/")]
+    return [
+        point
+        for point in reversed(points)
+        if point == str(run_dir) or point.startswith(f"{run_dir}/")
+    ]
