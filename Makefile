@@ -98,7 +98,7 @@ ansible-lint:
 # ansible-test's pylint is made for plug-ins; of everything else it would forbid what ruff allows.
 sanity:
 	@.ci/ansible-test sanity --skip-test pylint
-	@.ci/ansible-test sanity --test pylint plugins
+	@.ci/ansible-test sanity --test pylint plugins/
 
 units:
 	@.ci/ansible-test units
