@@ -99,14 +99,17 @@ def unreadable_disk(lab: Lab, disk: Disk) -> list[str]:
         return []
     place, path = disks.folder(lab.run_dir, disk.name), disks.image(lab.run_dir, disk.name)
     saved = repair.saved_image(lab.run_dir, disk.name)
-    saved.parent.mkdir(exist_ok=True)
+    saved.parent.mkdir(parents=True, exist_ok=True)
     hosts.inside(disk.host, ["sync", "--file-system", f"/data/{disk.label}"])
     fresh = saved.with_suffix(".new")
     run(["cp", "--sparse=always", str(path), str(fresh)])
     os.replace(fresh, saved)
     _note(lab, "errors", disk.name, {"readable_bytes": disks.HEAD_BYTES})
-    os.truncate(path, disks.HEAD_BYTES)
-    room = os.stat(path).st_blocks * 512
+    with path.open("r+b") as stream:
+        stream.truncate(disks.HEAD_BYTES)
+        # No holes in the head: writing there shall not need room.
+        os.posix_fallocate(stream.fileno(), 0, disks.HEAD_BYTES)
+    room = path.stat().st_blocks * 512
     run(["mount", "-o", f"remount,size={room}", str(place)])
     _drop_cache(lab, disk)
     return [f"disk {disk.name} gives I/O errors beyond its first {disks.HEAD_BYTES // 2**20} MiB"]

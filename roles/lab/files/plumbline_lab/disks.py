@@ -77,7 +77,6 @@ def _ensure_image(lab: Lab, disk: Disk) -> bool:
     fresh = place / "image.new"
     with fresh.open("wb") as stream:
         stream.truncate(lab.disk_size)
-        os.posix_fallocate(stream.fileno(), 0, HEAD_BYTES)
     run([*MKFS, "-L", disk.name[:16], str(fresh)])
     fresh.rename(path)
     return True

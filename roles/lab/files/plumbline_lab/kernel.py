@@ -61,8 +61,8 @@ def _trials() -> list[tuple[str, Callable[[], bool], str]]:
             "throttle for disks",
             _throttle,
             (
-                "it needs CONFIG_BLK_DEV_THROTTLING, and either the version 1 controller blkio mounted, "
-                "or the version 2 controller io in cgroup.controllers"
+                "it needs CONFIG_BLK_DEV_THROTTLING, and either the version 1 controller blkio "
+                "mounted, or the version 2 controller io in cgroup.controllers"
             ),
         ),
     ]

@@ -108,7 +108,7 @@ def kill(name: str) -> None:
         if cgroups.wait_empty(found, 10):
             return
     raise LabError(
-        f"Processes {cgroups.pids(found)} of {name} do not end, even when killed: see /proc/PID/stack."
+        f"Processes {cgroups.pids(found)} of {name} do not end when killed: see /proc/PID/stack."
     )
 
 
