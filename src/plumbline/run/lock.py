@@ -1,0 +1,206 @@
+"""One lock per target: no two measurements at once, not even with one that is stuck.
+
+The tools inherit the lock's descriptor on purpose.  When a tool is stuck in the kernel and its
+runner has given it up, or when the runner was killed, the target stays locked until the last
+process that touches it is gone: the age of the lock is itself the alert.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import socket
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Iterator, NamedTuple, Optional
+from urllib.parse import quote
+
+from plumbline.errors import BusyError, StoreError
+from plumbline.run.clock import Clock
+from plumbline.units import format_duration
+
+_ORPHAN_WAIT_S = 5.0
+
+
+class StuckError(BusyError):
+    """A process of an earlier run is stuck in the kernel and keeps its target locked."""
+
+
+class Holder(NamedTuple):
+    """Who wrote a lock file: process, host, and the wall clock in seconds since the epoch."""
+
+    pid: int
+    host: str
+    since: float
+
+
+class Locks:
+    """The locks of one directory, which only the user of the probes can write."""
+
+    def __init__(self, directory: Path, clock: Clock) -> None:
+        """Make the directory when it is missing.
+
+        Raises:
+            StoreError: it cannot be made or written.
+        """
+        self.directory = directory
+        self._clock = clock
+        try:
+            directory.mkdir(mode=0o750, parents=True, exist_ok=True)
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    @contextmanager
+    def hold(self, layer: str, component: str) -> Iterator[int]:
+        """Hold a target's lock; give the descriptor that its tools are to inherit.
+
+        Raises:
+            BusyError: another run holds it; the message names the process and since when.
+            StuckError: what holds it is left over from a run that is gone and cannot be ended.
+            StoreError: the lock file cannot be written.
+        """
+        path = self._path(layer, component)
+        descriptor = self._take(path) or self._take_from_orphans(path)
+        try:
+            self._sign(descriptor)
+            yield descriptor
+        finally:
+            # closed, never unlocked: unlocking would take the lock from a stuck tool as well
+            os.close(descriptor)
+            self._tidy(path)
+
+    def is_free(self, layer: str, component: str) -> bool:
+        """Return whether nothing holds the lock of a target."""
+        return not _locked(self._path(layer, component))
+
+    def _path(self, layer: str, component: str) -> Path:
+        return self.directory / (quote(f"{layer}-{component}", safe="") + ".lock")
+
+    def _take(self, path: Path) -> Optional[int]:
+        """Return the descriptor of the locked file, None when somebody else has it."""
+        while True:
+            descriptor = self._open(path)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(descriptor)
+                return None
+            if _same_file(descriptor, path):
+                return descriptor
+            # its holder has just removed it: lock the new file instead
+            os.close(descriptor)
+
+    def _open(self, path: Path) -> int:
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        try:
+            descriptor = os.open(path, flags, 0o640)
+            if os.geteuid() == 0:
+                owner = self.directory.stat()
+                os.fchown(descriptor, owner.st_uid, owner.st_gid)
+        except OSError as error:
+            raise self._unusable(error) from error
+        return descriptor
+
+    def _take_from_orphans(self, path: Path) -> int:
+        """End the tools of a run that is gone and take over; raise when the holder is alive."""
+        holder = _read(path)
+        orphans = _processes_with(path)
+        if holder is None or holder.pid in orphans or _belongs_to_another_user(holder.pid):
+            raise BusyError(self._busy(path, holder))
+        for pid in orphans:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        deadline = self._clock.monotonic() + _ORPHAN_WAIT_S
+        while self._clock.monotonic() < deadline:
+            descriptor = self._take(path)
+            if descriptor is not None:
+                return descriptor
+            self._clock.sleep(0.1)
+        age = format_duration(max(0.0, self._clock.wall() - holder.since))
+        raise StuckError(
+            f"process {', '.join(map(str, orphans)) or 'unknown'} of a run {age} ago is stuck in "
+            f"the kernel and keeps {path} locked; look at the target's server, and at the kernel "
+            "log here"
+        )
+
+    def _busy(self, path: Path, holder: Optional[Holder]) -> str:
+        who = "another run" if holder is None else f"process {holder.pid} on {holder.host}"
+        since = self._clock.wall() - holder.since if holder else 0.0
+        age = f" for {format_duration(since)}" if since > 0 else ""
+        return f"{path.stem} is being measured by {who}{age} (lock {path}); wait for it to end"
+
+    def _sign(self, descriptor: int) -> None:
+        holder = Holder(os.getpid(), socket.gethostname(), self._clock.wall())
+        try:
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, json.dumps(holder._asdict()).encode(), 0)
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    def _tidy(self, path: Path) -> None:
+        """Remove the lock file, unless a stuck tool or the next run holds it by now."""
+        with suppress(FileNotFoundError):
+            descriptor = self._take(path)
+            if descriptor is not None:
+                path.unlink()
+                os.close(descriptor)
+
+    def _unusable(self, error: OSError) -> StoreError:
+        return StoreError(
+            f"locks cannot be kept in {self.directory}: {error.strerror}; run as the user "
+            "plumbline or root, or name another folder with --locks"
+        )
+
+
+def _locked(path: Path) -> bool:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _same_file(descriptor: int, path: Path) -> bool:
+    try:
+        named = path.stat()
+    except FileNotFoundError:
+        return False
+    opened = os.fstat(descriptor)
+    return (named.st_dev, named.st_ino) == (opened.st_dev, opened.st_ino)
+
+
+def _read(path: Path) -> Optional[Holder]:
+    """Return who signed a lock file; None when it is gone, or not signed yet."""
+    try:
+        return Holder(**json.loads(path.read_text()))
+    except (FileNotFoundError, ValueError, TypeError):
+        return None
+
+
+def _belongs_to_another_user(pid: int) -> bool:
+    """Return whether a process is there and hides what it has open."""
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except ProcessLookupError:
+        return False
+    return False
+
+
+def _processes_with(path: Path) -> list[int]:
+    """Return the processes that have a file open, as far as this user may see."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*/fd"):
+        with suppress(OSError):
+            if any(os.path.realpath(link) == str(path) for link in folder.iterdir()):
+                found.append(int(folder.parent.name))
+    return found

@@ -1,0 +1,153 @@
+"""The SQLite file under the history: opening, making its tables, and what to do when it fails."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Iterator, Sequence
+
+from plumbline.errors import StoreError
+
+SCHEMA = 1
+
+_BUSY_WAIT_S = 30.0
+_TABLES = """
+CREATE TABLE records (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    run_id TEXT NOT NULL,
+    layer TEXT NOT NULL,
+    component TEXT NOT NULL,
+    operation TEXT NOT NULL,
+    scenario TEXT NOT NULL,
+    partner TEXT NOT NULL,
+    outcome TEXT NOT NULL,
+    started_at REAL NOT NULL,
+    rate_Bps REAL,
+    coverage REAL,
+    body TEXT NOT NULL
+);
+CREATE INDEX records_series ON records (layer, component, operation, scenario, partner, seq);
+CREATE INDEX records_run ON records (run_id, layer, operation, scenario);
+CREATE INDEX records_started ON records (started_at);
+CREATE TABLE running (
+    layer TEXT NOT NULL,
+    component TEXT NOT NULL,
+    since REAL NOT NULL,
+    run_id TEXT NOT NULL,
+    PRIMARY KEY (layer, component)
+);
+CREATE TABLE verdicts (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    run_id TEXT NOT NULL,
+    judged_at REAL NOT NULL,
+    layer TEXT NOT NULL,
+    component TEXT NOT NULL,
+    state TEXT NOT NULL,
+    body TEXT NOT NULL
+);
+CREATE INDEX verdicts_component ON verdicts (layer, component, seq);
+"""
+
+
+_DAMAGED = (
+    "it is damaged; move it aside (mv {path} {path}.damaged), run the probe again, and recover "
+    "the records with: sqlite3 {path}.damaged .recover"
+)
+_REMEDIES = {
+    "disk is full": "no space is left on {folder}; free some: all earlier records are kept",
+    "disk I/O error": "{folder} cannot be read or written; look at its disk and the kernel log",
+    "not a database": _DAMAGED,
+    "malformed": _DAMAGED,
+    "readonly": "this user may not write it; run as the user plumbline or root",
+    "unable to open": "it cannot be opened; see that {folder} exists, and run as the user "
+    "plumbline or root",
+    "locked": "another process keeps it locked; end that process and run again",
+}
+"""What to do, by a part of SQLite's own message (sqlite.org/rescode.html, sqlite3_errstr)."""
+
+
+class Database:
+    """One SQLite file in which every statement is a transaction of its own."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file, and make it with its tables where there is none.
+
+        Raises:
+            StoreError: it cannot be opened, is damaged, or was written by a newer plumbline.
+        """
+        self.path = path
+        is_new = not path.exists()
+        with self._trouble():
+            self._connection = sqlite3.connect(
+                str(path), timeout=_BUSY_WAIT_S, isolation_level=None
+            )
+        try:
+            self._prepare(is_new)
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def close(self) -> None:
+        """Close the file; everything is on the disk already."""
+        self._connection.close()
+
+    def change(self, statement: str, values: Sequence[object]) -> int:
+        """Carry out a statement for good and return the number of rows that it touched."""
+        with self._trouble():
+            return self._connection.execute(statement, values).rowcount
+
+    def rows(self, query: str, values: Sequence[object] = ()) -> Iterator[tuple[object, ...]]:
+        """Yield the rows of a query."""
+        with self._trouble(), closing(self._connection.execute(query, values)) as cursor:
+            yield from cursor
+
+    def _prepare(self, is_new: bool) -> None:
+        with self._trouble():
+            (schema,) = self._connection.execute("PRAGMA user_version").fetchone()
+            if schema == 0:
+                self._connection.execute("PRAGMA journal_mode = WAL")
+                self._create()
+        if schema > SCHEMA:
+            raise StoreError(
+                f"history {self.path} has schema {schema}, this version of plumbline writes "
+                f"{SCHEMA}; update plumbline on this host"
+            )
+        if is_new:
+            with self._trouble():
+                os.chmod(self.path, 0o640)
+                keep_owner(self.path)
+
+    def _create(self) -> None:
+        """Make the tables, once, also when two runs meet a new database at the same moment."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        (schema,) = self._connection.execute("PRAGMA user_version").fetchone()
+        if schema == 0:
+            for statement in _TABLES.split(";\n"):
+                self._connection.execute(statement)
+            self._connection.execute(f"PRAGMA user_version = {SCHEMA}")
+        self._connection.execute("COMMIT")
+
+    @contextmanager
+    def _trouble(self) -> Iterator[None]:
+        """Turn what SQLite says into a sentence with a remedy."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(f"history {self.path}: {_sentence(str(error), self.path)}") from error
+
+
+def keep_owner(path: Path) -> None:
+    """Give a new file that root has made to the owner of its directory: the user of the probes."""
+    if os.geteuid() == 0:
+        directory = path.parent.stat()
+        os.chown(path, directory.st_uid, directory.st_gid)
+
+
+def _sentence(message: str, path: Path) -> str:
+    for part, remedy in _REMEDIES.items():
+        if part in message:
+            return remedy.format(path=path, folder=path.parent)
+    return f"{message}; see that {path.parent} is in order"

@@ -1,0 +1,207 @@
+"""The history of one node: every record, verdict and running measurement.
+
+Each record is committed as it comes, so that a killed run or a full disk loses nothing before it.
+The order is that of arrival: a wall clock that was stepped cannot make an old record the latest.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Iterator, NamedTuple, Optional
+
+from plumbline.errors import StoreError
+from plumbline.model.record import Operation, Record, Scenario
+from plumbline.model.series import Running
+from plumbline.model.verdict import Verdict
+from plumbline.store.database import Database
+
+KEEP_DAYS = 400
+KEEP_RECORDS = 30
+"""The latest records of a series stay, whatever the clock says of their age."""
+
+
+class Selection(NamedTuple):
+    """Which records are asked for; None takes all.  ``since`` is seconds since the epoch."""
+
+    layer: Optional[str] = None
+    component: Optional[str] = None
+    since: Optional[float] = None
+    run_id: Optional[str] = None
+
+
+class SeriesKey(NamedTuple):
+    """What makes records comparable in time; ``partner`` is empty where there is none."""
+
+    layer: str
+    component: str
+    operation: str
+    scenario: str
+    partner: str
+
+
+class Point(NamedTuple):
+    """One record of a series in short; units as in :class:`~plumbline.model.record.Record`."""
+
+    run_id: str
+    started_at: float
+    rate_Bps: Optional[float]
+    coverage: Optional[float]
+
+
+class History:
+    """The database of one node; use it in a ``with``."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the history, and begin it where there is none; raise StoreError if that fails."""
+        self.path = path
+        self._database = Database(path)
+
+    def __enter__(self) -> History:
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        self._database.close()
+
+    def begin(self, run_id: str, running: Running) -> None:
+        """Note that a measurement begins; :meth:`end` takes the note away."""
+        self._database.change(
+            "INSERT OR REPLACE INTO running (layer, component, since, run_id) VALUES (?, ?, ?, ?)",
+            (*running, run_id),
+        )
+
+    def end(self, layer: str, component: str) -> None:
+        """Note that a measurement has ended, in whatever way."""
+        self._database.change(
+            "DELETE FROM running WHERE layer = ? AND component = ?", (layer, component)
+        )
+
+    def running(self) -> tuple[Running, ...]:
+        """Return what has begun and not ended, whether or not its run is still alive."""
+        query = "SELECT layer, component, since FROM running ORDER BY layer, component"
+        return tuple(_running(row) for row in self._database.rows(query))
+
+    def save(self, record: Record) -> None:
+        """Keep one record for good; raise StoreError when it cannot be written."""
+        self._database.change(
+            "INSERT INTO records (id, run_id, layer, component, operation, scenario, partner, "
+            "outcome, started_at, rate_Bps, coverage, body) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                record.id,
+                record.run_id,
+                record.layer,
+                record.component,
+                record.operation.value,
+                record.scenario.value,
+                record.partner or "",
+                record.outcome.value,
+                record.started_at,
+                record.rate_Bps,
+                record.coverage,
+                _compact(record.to_json()),
+            ),
+        )
+
+    def save_verdict(self, run_id: str, judged_at: float, verdict: Verdict) -> None:
+        """Keep a verdict with its evidence."""
+        self._database.change(
+            "INSERT INTO verdicts (run_id, judged_at, layer, component, state, body) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            (
+                run_id,
+                judged_at,
+                verdict.layer,
+                verdict.component,
+                verdict.state.name,
+                _compact(verdict.to_json()),
+            ),
+        )
+
+    def records(self, selection: Selection) -> Iterator[Record]:
+        """Yield the selected records in the order of their arrival."""
+        asked = {name: value for name, value in selection._asdict().items() if value is not None}
+        tests = ["started_at >= ?" if name == "since" else f"{name} = ?" for name in asked]
+        where = f"WHERE {' AND '.join(tests)}" if tests else ""
+        # the names are those of Selection's own fields, the values are bound
+        query = f"SELECT body FROM records {where} ORDER BY seq"  # noqa: S608
+        for (body,) in self._database.rows(query, tuple(asked.values())):
+            yield self._record(body)
+
+    def verdicts(self, layer: str, component: str) -> tuple[dict[str, Any], ...]:
+        """Return the verdicts of a component in document form, oldest first."""
+        rows = self._database.rows(
+            "SELECT body FROM verdicts WHERE layer = ? AND component = ? ORDER BY seq",
+            (layer, component),
+        )
+        return tuple(json.loads(str(body)) for (body,) in rows)
+
+    def series(self, layer: str, component: str) -> tuple[SeriesKey, ...]:
+        """Return the keys of all series of a component."""
+        rows = self._database.rows(
+            "SELECT DISTINCT layer, component, operation, scenario, partner FROM records "
+            "WHERE layer = ? AND component = ? ORDER BY operation, scenario, partner",
+            (layer, component),
+        )
+        return tuple(SeriesKey(*map(str, row)) for row in rows)
+
+    def points(self, key: SeriesKey, count: int) -> tuple[Point, ...]:
+        """Return the latest ``count`` records of a series in short, newest first."""
+        rows: Iterator[tuple[Any, ...]] = self._database.rows(
+            "SELECT run_id, started_at, rate_Bps, coverage FROM records WHERE layer = ? "
+            "AND component = ? AND operation = ? AND scenario = ? AND partner = ? "
+            "ORDER BY seq DESC LIMIT ?",
+            (*key, count),
+        )
+        return tuple(Point(*row) for row in rows)
+
+    def latest(self, key: SeriesKey) -> Record:
+        """Return the latest record of a series, whole; raise StoreError when there is none."""
+        query = (
+            "SELECT body FROM records WHERE layer = ? AND component = ? AND operation = ? "
+            "AND scenario = ? AND partner = ? ORDER BY seq DESC LIMIT 1"
+        )
+        for (body,) in self._database.rows(query, key):
+            return self._record(body)
+        raise StoreError(f"history {self.path} has no record of {' '.join(key).strip()}")
+
+    def rates(
+        self, run_id: str, layer: str, operation: Operation, scenario: Scenario
+    ) -> dict[str, float]:
+        """Return the rate of each component that gave one in a run, in bytes per second."""
+        rows: Iterator[tuple[Any, ...]] = self._database.rows(
+            "SELECT component, rate_Bps FROM records WHERE run_id = ? AND layer = ? "
+            "AND operation = ? AND scenario = ? AND rate_Bps IS NOT NULL",
+            (run_id, layer, operation.value, scenario.value),
+        )
+        return dict(rows)
+
+    def prune(self, before: float) -> int:
+        """Drop what started before a moment, but never the latest of a series; return the count."""
+        self._database.change("DELETE FROM verdicts WHERE judged_at < ?", (before,))
+        return self._database.change(
+            "DELETE FROM records WHERE seq IN (SELECT seq FROM (SELECT seq, started_at, "
+            "row_number() OVER (PARTITION BY layer, component, operation, scenario, partner "
+            "ORDER BY seq DESC) AS place FROM records) WHERE place > ? AND started_at < ?)",
+            (KEEP_RECORDS, before),
+        )
+
+    def _record(self, body: object) -> Record:
+        try:
+            return Record.from_json(json.loads(str(body)))
+        except ValueError as error:
+            raise StoreError(f"history {self.path} holds a damaged record: {error}") from error
+
+
+def _compact(document: dict[str, Any]) -> str:
+    return json.dumps(document, separators=(",", ":"))
+
+
+def _running(row: tuple[Any, ...]) -> Running:
+    return Running(*row)

@@ -1,0 +1,131 @@
+"""Commands end at their limit, and the runner comes back from those that do not."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from plumbline.errors import ToolError
+from plumbline.run import command
+from plumbline.run.command import SystemRunner
+
+RUN = SystemRunner(grace_s=0.5)
+
+
+def python(text: str) -> list[str]:
+    return [sys.executable, "-c", text]
+
+
+def gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def test_a_command_leaves_output_errors_and_exit_code() -> None:
+    done = RUN(python("import sys; print('out'); print('err', file=sys.stderr); sys.exit(7)"), 20)
+    assert (done.stdout, done.stderr, done.exit_code) == ("out\n", "err\n", 7)
+    assert (done.ok, done.timed_out, done.hung) == (False, False, False)
+
+
+def test_a_command_runs_in_plain_english_with_nothing_to_read_behind_everybody_else() -> None:
+    text = "import os, sys; print(os.environ['LC_ALL'], repr(sys.stdin.read()), os.nice(0))"
+    assert RUN(python(text), 20).stdout == "C '' 19\n"
+
+
+def test_the_recorded_argv_is_the_one_that_was_asked_for() -> None:
+    assert RUN(["true"], 20).argv == ("true",)
+
+
+@pytest.mark.parametrize(
+    ("tool", "sentence"),
+    [
+        ("sgp_dd", "sgp_dd is not installed on this host; install the package sg3-utils"),
+        ("no-such-tool", "no-such-tool is not installed on this host; install it or correct"),
+    ],
+)
+def test_a_missing_tool_names_its_package(
+    tool: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "_SYSTEM_FOLDERS", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ToolError, match=sentence):
+        RUN([tool], 1)
+
+
+def test_a_file_that_cannot_be_executed_is_a_sentence(tmp_path: Path) -> None:
+    broken = tmp_path / "fio"
+    broken.write_text("#!/no/such/interpreter\n")
+    broken.chmod(0o755)
+    done = RUN([str(broken)], 20)
+    assert done.exit_code in (126, 127)
+    assert "fio" in done.stderr
+
+
+def test_a_command_that_ignores_the_polite_signal_is_killed_at_its_limit() -> None:
+    text = (
+        "import signal, time\n"
+        "signal.signal(15, signal.SIG_IGN)\n"
+        "print('up', flush=True)\n"
+        "time.sleep(60)"
+    )
+    started = time.monotonic()
+    done = RUN(python(text), 1.0)
+    assert time.monotonic() - started < 5
+    assert (done.stdout, done.timed_out, done.hung, done.exit_code) == ("up\n", True, False, -9)
+
+
+def test_a_polite_signal_lets_a_tool_say_how_far_it_came() -> None:
+    text = (
+        "import signal, sys, time\n"
+        "signal.signal(15, lambda *_: (print('so far', flush=True), sys.exit(0)))\n"
+        "time.sleep(60)"
+    )
+    done = RUN(python(text), 1.0)
+    assert (done.stdout, done.timed_out, done.ok) == ("so far\n", True, False)
+
+
+def test_a_grandchild_that_keeps_the_output_open_does_not_block_the_runner() -> None:
+    started = time.monotonic()
+    done = RUN(["sh", "-c", "sleep 60 & echo $!"], 20)
+    assert time.monotonic() - started < 10
+    assert gone(int(done.stdout))
+
+
+def test_a_process_that_no_signal_ends_is_abandoned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Uninterruptible sleep cannot be made at will: here the signals are what gets lost."""
+    sent = []
+    monkeypatch.setattr(os, "killpg", lambda group, number: sent.append((group, number)))
+    started = time.monotonic()
+    done = SystemRunner(grace_s=0.2)(["sleep", "3"], 0.3)
+    assert time.monotonic() - started < 2
+    assert (done.hung, done.timed_out, done.exit_code) == (True, True, None)
+    assert [number for _, number in sent if number] == [15, 9, 15, 9]
+    monkeypatch.undo()
+    os.killpg(sent[0][0], 9)
+    command._ABANDONED.pop().wait()
+
+
+def test_endless_output_is_cut_and_its_tool_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "MAX_OUTPUT_BYTES", 1 << 20)
+    done = RUN(["yes"], 30)
+    assert done.timed_out
+    assert done.seconds < 10
+    assert len(done.stdout) == 1 << 20
+
+
+def test_an_interrupt_takes_the_tool_along(tmp_path: Path) -> None:
+    text = (
+        "import os, signal, threading\n"
+        "from plumbline.run.command import SystemRunner\n"
+        "threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
+        f"SystemRunner()(['sh', '-c', 'echo $$ > {tmp_path}/pid; exec sleep 60'], 50)\n"
+    )
+    done = RUN(python(text), 20)
+    assert "KeyboardInterrupt" in done.stderr
+    assert gone(int((tmp_path / "pid").read_text()))

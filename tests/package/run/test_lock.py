@@ -1,0 +1,156 @@
+"""A target is held by one run, and by what a dead run has left, until that is gone."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from plumbline.errors import BusyError, StoreError
+from plumbline.run import lock
+from plumbline.run.clock import SystemClock
+from plumbline.run.command import SystemRunner
+from plumbline.run.lock import Locks, StuckError
+
+HOLD = """
+import subprocess, sys, time
+from pathlib import Path
+from plumbline.run.clock import SystemClock
+from plumbline.run.lock import Locks
+with Locks(Path(sys.argv[1]), SystemClock()).hold("ost", "a") as descriptor:
+    tool = subprocess.Popen(["sleep", "60"], pass_fds=[descriptor], start_new_session=True)
+    print(tool.pid, flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def locks(tmp_path: Path) -> Locks:
+    return Locks(tmp_path / "locks", SystemClock())
+
+
+def holder(locks: Locks) -> tuple[subprocess.Popen[str], int]:
+    """Start another process that holds the lock and has a tool running; return both."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(locks.directory)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout
+    return process, int(process.stdout.readline())
+
+
+def end(process: subprocess.Popen[str], tool: int) -> None:
+    process.kill()
+    process.communicate()
+    with suppress(ProcessLookupError):
+        os.kill(tool, signal.SIGKILL)
+
+
+def test_a_lock_says_who_holds_it_and_leaves_nothing_behind(locks: Locks) -> None:
+    with locks.hold("raw", "oss1/disk 1"):
+        (file,) = locks.directory.iterdir()
+        assert json.loads(file.read_text())["pid"] == os.getpid()
+        assert not locks.is_free("raw", "oss1/disk 1")
+        assert locks.is_free("raw", "other")
+    assert locks.is_free("raw", "oss1/disk 1")
+    assert list(locks.directory.iterdir()) == []
+
+
+def test_a_second_run_is_told_who_holds_the_target_and_for_how_long(locks: Locks) -> None:
+    process, tool = holder(locks)
+    try:
+        sentence = f"ost-a is being measured by process {process.pid}"
+        with pytest.raises(BusyError, match=sentence), locks.hold("ost", "a"):
+            pass
+    finally:
+        end(process, tool)
+
+
+def test_the_same_process_cannot_hold_a_target_twice(locks: Locks) -> None:
+    with locks.hold("ost", "a"), pytest.raises(BusyError), locks.hold("ost", "a"):
+        pass
+
+
+def test_the_tool_of_a_killed_run_is_ended_and_its_target_taken_over(locks: Locks) -> None:
+    process, tool = holder(locks)
+    try:
+        process.kill()
+        process.wait()
+        assert not locks.is_free("ost", "a"), "the tool inherited the lock"
+        with locks.hold("ost", "a"):
+            assert f"/{tool}/" not in str(list(Path("/proc").glob(f"{tool}/fd/*")))
+    finally:
+        end(process, tool)
+
+
+def test_a_stuck_tool_of_a_dead_run_keeps_its_target(
+    locks: Locks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock, "_ORPHAN_WAIT_S", 0.3)
+    process, tool = holder(locks)
+    try:
+        process.kill()
+        process.wait()
+        with monkeypatch.context() as patched:
+            patched.setattr(lock.os, "kill", lambda pid, number: None)  # what the kernel does to it
+            with pytest.raises(
+                StuckError, match=rf"process {tool} of a run .* stuck in the kernel"
+            ):
+                with locks.hold("ost", "a"):
+                    pass
+    finally:
+        end(process, tool)
+
+
+def test_a_lock_outlives_its_run_while_an_abandoned_tool_is_there(locks: Locks) -> None:
+    with locks.hold("ost", "a") as descriptor:
+        tool = subprocess.Popen(["sleep", "60"], pass_fds=[descriptor])
+    try:
+        assert not locks.is_free("ost", "a")
+    finally:
+        tool.kill()
+        tool.wait()
+    assert locks.is_free("ost", "a")
+
+
+def test_tools_inherit_the_lock_from_the_runner(locks: Locks) -> None:
+    with locks.hold("ost", "a") as descriptor:
+        listing = SystemRunner(keep_open=[descriptor])(["ls", "-l", "/proc/self/fd"], 20).stdout
+    assert "ost-a.lock" in listing
+
+
+def test_a_waiting_run_does_not_take_a_lock_file_that_was_just_removed(locks: Locks) -> None:
+    with locks.hold("ost", "a"):
+        (file,) = locks.directory.iterdir()
+        old = os.open(file, os.O_RDWR)
+    assert not lock._same_file(old, file)
+    os.close(old)
+
+
+def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match=r"locks cannot be kept in .*file/locks: .*--locks"):
+        Locks(tmp_path / "file" / "locks", SystemClock())
+
+
+def test_an_unsigned_lock_file_is_held_by_an_unnamed_run(locks: Locks) -> None:
+    """The other run has locked the file this moment and not signed it yet."""
+    with locks.hold("ost", "a"):
+        (file,) = locks.directory.iterdir()
+        file.write_text("")
+        with pytest.raises(BusyError, match="measured by another run"), locks.hold("ost", "a"):
+            pass
+
+
+def test_monotonic_time_never_goes_back() -> None:
+    clock = SystemClock()
+    before, wall = clock.monotonic(), clock.wall()
+    clock.sleep(0.01)
+    assert clock.monotonic() - before >= 0.01
+    assert abs(wall - time.time()) < 5
