@@ -1,0 +1,143 @@
+"""How long a check takes, as a multiple of Python's own start: at most 2.5 is the aim.
+
+A figure to look at, not a test: on a busy machine both numbers move.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any, Mapping
+
+from plumbline.model.expectation import Expectation, Expectations, Limits
+from plumbline.model.record import Operation, Outcome, Record, Scenario
+from plumbline.model.reference import Baseline, Ceiling, Reference
+from plumbline.model.series import Sample, Series, Snapshot
+from plumbline.model.spec import ProbeSpec
+
+ROOT = Path(__file__).parents[2]
+PYTHON = "/usr/bin/python3"
+AIM = 2.5
+ROUNDS = 40
+
+# A large client: this many targets, this many earlier runs of each.
+TARGETS = 48
+RUNS = 30
+RATE_BPS = 200e6
+DAY_S = 86400.0
+CHECKS = {
+    "check_ost": ("ost", (Operation.WRITE, Operation.READ)),
+    "check_raw": ("raw", (Operation.READ,)),
+    "check_net": ("net", (Operation.SEND, Operation.RECEIVE)),
+}
+SPEC = ProbeSpec(tool="fio", bytes=1 << 30, seconds=30.0)
+
+
+def expectation(layer: str, number: int, operations: tuple[Operation, ...]) -> Expectation:
+    """Return what is expected of one target among its siblings."""
+    reference = Reference(
+        Ceiling(250e6, (f"disk{number}",)),
+        Baseline(RATE_BPS, 0.01, 12, "2026-01-01", "2026-01-12", SPEC.hash(), {}, "a", "first"),
+    )
+    return Expectation(
+        layer=layer,
+        component=f"{layer}{number}",
+        host="server",
+        group="all",
+        target={"kind": "directory"},
+        path=("client", f"disk{number}"),
+        spec=SPEC,
+        references={f"{operation.value}/single": reference for operation in operations},
+        limits=Limits(),
+    )
+
+
+def series(layer: str, number: int, operation: Operation, now: float) -> Series:
+    """Return a full history of one operation on one target."""
+    latest = Record(
+        id=f"{layer}{number}{operation.value}",
+        run_id="run",
+        layer=layer,
+        component=f"{layer}{number}",
+        operation=operation,
+        scenario=Scenario.SINGLE,
+        outcome=Outcome.OK,
+        host="client",
+        started_at=now - 60,
+        finished_at=now - 50,
+        bytes=1 << 30,
+        seconds=5.0,
+        rate_Bps=RATE_BPS,
+        repeats_Bps=(RATE_BPS,) * 3,
+        profile_Bps=(RATE_BPS,) * 5,
+        spec_hash=SPEC.hash(),
+        coverage=1.0,
+        versions={},
+    )
+    samples = [
+        Sample(now - 60 - day * DAY_S, RATE_BPS, 1.0, RATE_BPS, TARGETS - 1, None)
+        for day in range(RUNS)
+    ]
+    return Series(latest, tuple(samples))
+
+
+def documents(folder: Path, now: float) -> tuple[Path, Path]:
+    """Write what the checks of a large client read."""
+    every = [(*value, number) for value in CHECKS.values() for number in range(TARGETS)]
+    expectations = Expectations(
+        "client", "bench", tuple(expectation(la, n, ops).to_json() for la, ops, n in every)
+    )
+    kept: dict[str, list[Mapping[str, Any]]] = {
+        f"{layer}/{layer}{number}": [
+            {"latest": one.latest.to_json(), "samples": one.samples}
+            for one in (series(layer, number, operation, now) for operation in operations)
+        ]
+        for layer, operations, number in every
+    }
+    paths = folder / "expectations.json", folder / "snapshot.json"
+    paths[0].write_text(json.dumps(expectations.to_json()), encoding="utf-8")
+    paths[1].write_text(json.dumps(Snapshot("client", now, (), kept).to_json()), encoding="utf-8")
+    return paths
+
+
+def run(argv: list[str]) -> tuple[float, subprocess.CompletedProcess[str]]:
+    """Run a command; return the seconds it took and what it said."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    start = time.perf_counter()
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=environment)
+    return time.perf_counter() - start, done
+
+
+def main() -> int:
+    """Time each check against an empty program, in turns, so that both meet the same machine."""
+    now = time.time()
+    slow = 0
+    with tempfile.TemporaryDirectory() as name:
+        expectations, snapshot = documents(Path(name), now)
+        size = snapshot.stat().st_size
+        print(f"snapshot of {len(CHECKS) * TARGETS} components: {size / 1e6:.1f} MB")
+        for check, (layer, _) in CHECKS.items():
+            argv = [PYTHON, str(ROOT / "checks" / check), "--component", f"{layer}0"]
+            argv += ["--expectations", str(expectations), "--snapshot", str(snapshot)]
+            _, done = run(argv)
+            if done.returncode != 0:
+                print(f"{check} does not work: {done.stdout}{done.stderr}", file=sys.stderr)
+                return 1
+            turns = [(run([PYTHON, "-c", "pass"])[0], run(argv)[0]) for _ in range(ROUNDS)]
+            empty, full = median(t[0] for t in turns), median(t[1] for t in turns)
+            slow += full > AIM * empty
+            print(
+                f"{check:10} {full * 1e3:5.1f} ms, Python {empty * 1e3:5.1f} ms, "
+                f"{full / empty:.2f} times (aim: at most {AIM})"
+            )
+    return 1 if slow else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
