@@ -13,7 +13,8 @@ from plumbline.errors import DocumentError
 
 _PREFIX = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
 _BINARY = {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50}
-_QUANTITY = re.compile(r"\s*([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*(\S*)\s*")
+# Not compiled here: a check formats and never parses, and re keeps what it has compiled.
+_QUANTITY = r"\s*([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*(\S*)\s*"
 _DURATION = {"": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 
 LINE_ENCODINGS = {"none": 1.0, "8b/10b": 0.8, "64b/66b": 64 / 66, "128b/130b": 128 / 130}
@@ -21,7 +22,7 @@ LINE_ENCODINGS = {"none": 1.0, "8b/10b": 0.8, "64b/66b": 64 / 66, "128b/130b": 1
 
 
 def _split(text: str, what: str) -> tuple[float, str]:
-    match = _QUANTITY.fullmatch(text)
+    match = re.fullmatch(_QUANTITY, text)
     if not match or not isfinite(float(match[1])):
         raise DocumentError(f"{what} {text!r} is not a number with a unit")
     return float(match[1]), match[2]
@@ -89,7 +90,7 @@ def tcp_goodput(mtu_bytes: int, headers_bytes: int = 40, framing_bytes: int = 38
     """Return the share of an Ethernet bit rate that is TCP payload.
 
     A packet of ``mtu_bytes`` carries that less IP and TCP headers (20 + 20 bytes, RFC 791 and 9293;
-    12 more with time stamps, RFC 7323) and costs ``framing_bytes`` more on the wire: header 14, check
-    sum 4, preamble 8, gap 12 (IEEE 802.3).  1460 / 1538 = 94.9 % for MTU 1500.
+    12 more with time stamps, RFC 7323) and costs ``framing_bytes`` more on the wire: header 14,
+    check sum 4, preamble 8, gap 12 (IEEE 802.3).  1460 / 1538 = 94.9 % for MTU 1500.
     """
     return (mtu_bytes - headers_bytes) / (mtu_bytes + framing_bytes)

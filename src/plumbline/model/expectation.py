@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple, Optional
-
 from plumbline.errors import DocumentError
+from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.reference import Ceiling, Reference
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.threshold import Range
+
+if TYPE_CHECKING:
+    from typing import Any, Mapping, Optional
 
 SCHEMA = 1
 
@@ -17,8 +19,8 @@ class Limits(NamedTuple):
     """When a verdict is bad; the policy's numbers that apply to one component.
 
     ``warning`` and ``critical`` are ranges in percent of the baseline; ``peer_loss`` and
-    ``min_coverage`` are fractions; ``invalid_above`` is a factor of the ceiling; ``confirm_days`` is
-    the number of different days a mild loss against peers must last; ``retransmit_share`` is the
+    ``min_coverage`` are fractions; ``invalid_above`` is a factor of the ceiling; ``confirm_days``
+    is the number of different days a mild loss against peers must last; ``retransmit_share`` is the
     fraction of segments sent again that warns; ``fill_limit`` is the fraction above which a target
     is not written; a baseline alarms from ``min_runs`` runs and up to ``max_spread`` on.
     ``stale_after_s``: age at which the last record is too old.  ``hung_after_s``: a run that lasts
@@ -130,23 +132,36 @@ class Expectations(NamedTuple):
         Raises:
             DocumentError: there is none, or it is damaged; the message names node and component.
         """
-        try:
-            found = tuple(
-                Expectation.from_json(entry)
-                for entry in self.entries
-                if entry["layer"] == layer and component in (None, entry["component"])
-            )
-        except (KeyError, TypeError, AttributeError) as error:
-            raise DocumentError(
-                f"expectations of {self.node}: an entry of layer {layer} is damaged ({error!r}); "
-                "deploy the role agent again"
-            ) from error
+        found = self._build(layer, "component", component)
         if not found:
             raise DocumentError(
                 f"expectations of {self.node} have no {component or 'component'} in layer {layer}; "
                 "add it to the topology and deploy the role agent again"
             )
         return found
+
+    def members(self, layer: str, group: str) -> tuple[Expectation, ...]:
+        """Return the expectations of all components of ``group`` in ``layer``, as ``find`` does."""
+        found = self._build(layer, "group", group)
+        if not found:
+            raise DocumentError(
+                f"expectations of {self.node} have no group {group} in layer {layer}; "
+                "add it to the topology and deploy the role agent again"
+            )
+        return found
+
+    def _build(self, layer: str, key: str, wanted: Optional[str]) -> tuple[Expectation, ...]:
+        try:
+            return tuple(
+                Expectation.from_json(entry)
+                for entry in self.entries
+                if entry["layer"] == layer and wanted in (None, entry[key])
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise DocumentError(
+                f"expectations of {self.node}: an entry of layer {layer} is damaged ({error!r}); "
+                "deploy the role agent again"
+            ) from error
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form, schema number first."""

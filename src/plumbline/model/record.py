@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from math import isfinite
-from typing import Any, Mapping, NamedTuple, Optional
 
 from plumbline.errors import DocumentError
+from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Any, Optional
 
 SCHEMA = 1
 

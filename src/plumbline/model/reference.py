@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple, Optional
+from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Any, Mapping, Optional
 
 
 class Ceiling(NamedTuple):

@@ -5,10 +5,12 @@ This is the content of the snapshot; the store writes it, the judge reads it.
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple, Optional
-
 from plumbline.errors import DocumentError
+from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.record import Record
+
+if TYPE_CHECKING:
+    from typing import Any, Mapping, Optional
 
 SCHEMA = 1
 
@@ -65,7 +67,7 @@ class Snapshot(NamedTuple):
                 )
                 for entry in self.series.get(f"{layer}/{component}", ())
             )
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, AttributeError) as error:
             raise DocumentError(
                 f"snapshot of {self.host}: the series of {layer} {component} is damaged "
                 f"({error!r}); run the probe again to rewrite it"

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Mapping, NamedTuple, Optional
 
 from plumbline.errors import DocumentError
+from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Any, Mapping, Optional
 
 
 class ProbeSpec(NamedTuple):
@@ -47,7 +50,7 @@ class ProbeSpec(NamedTuple):
     def hash(self) -> str:
         """Return 12 hexadecimal digits that are equal exactly for equal specifications.
 
-        ``repeats`` and ``seconds`` are left out: they bound a run and do not change what it measures.
+        ``repeats`` and ``seconds`` are left out: they bound a run, not what it measures.
         """
         from hashlib import sha256  # only recorders need it; a check never does
 

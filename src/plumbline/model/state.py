@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Iterable
+
+from plumbline.model.named_tuple import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Iterable
 
 
 class State(IntEnum):

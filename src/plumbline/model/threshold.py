@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from math import inf
-from typing import NamedTuple
 
 from plumbline.errors import DocumentError
+from plumbline.model.named_tuple import NamedTuple
 
 
 class Range(NamedTuple):
@@ -44,7 +44,7 @@ class Range(NamedTuple):
 
     def __str__(self) -> str:
         """Return the shortest Nagios form."""
-        start = "~" if self.start == -inf else f"{self.start:g}"
-        end = "" if self.end == inf else f"{self.end:g}"
+        start = "~" if self.start == -inf else f"{self.start:.15g}"
+        end = "" if self.end == inf else f"{self.end:.15g}"
         body = end if start == "0" and end else f"{start}:{end}"
         return f"@{body}" if self.inside else body

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional
-
+from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.state import State
+
+if TYPE_CHECKING:
+    from typing import Any, Optional
 
 
 class Figure(NamedTuple):

@@ -49,10 +49,19 @@ def test_a_component_that_is_not_expected_is_named_with_the_remedy() -> None:
         Expectations.from_json(document()).find("ost", "scratch-OST0009")
 
 
-@pytest.mark.parametrize("damage", [{"schema": 9}, {"entries": None}, {"entries": [{"layer": "ost"}]}])
+@pytest.mark.parametrize(
+    "damage", [{"schema": 9}, {"entries": None}, {"entries": [{"layer": "ost"}]}]
+)
 def test_damaged_expectations_name_the_role_that_writes_them(damage: dict[str, Any]) -> None:
     with pytest.raises(DocumentError, match="role agent"):
         Expectations.from_json(document(**damage)).find("ost")
+
+
+def test_the_members_of_a_group_are_found_by_its_name() -> None:
+    expectations = Expectations.from_json(document())
+    assert expectations.members("ost", "scratch") == (EXPECTATION,)
+    with pytest.raises(DocumentError, match="client1 have no group home in layer ost; add it"):
+        expectations.members("ost", "home")
 
 
 def test_a_specification_hash_changes_with_what_is_measured_only() -> None:

@@ -31,3 +31,8 @@ def test_a_range_alerts_outside_or_inside(
 def test_what_is_not_a_range_is_refused(text: str) -> None:
     with pytest.raises(DocumentError, match="threshold"):
         Range.parse(text)
+
+
+@pytest.mark.parametrize("text", ["161680000:", "80.5:", "~:123456789012", "0.1"])
+def test_no_digit_of_a_range_is_lost(text: str) -> None:
+    assert str(Range.parse(text)) == text
