@@ -47,9 +47,9 @@ def holder(locks: Locks) -> tuple[subprocess.Popen[str], int]:
 
 def end(process: subprocess.Popen[str], tool: int) -> None:
     process.kill()
-    process.communicate()
     with suppress(ProcessLookupError):
         os.kill(tool, signal.SIGKILL)
+    process.communicate()
 
 
 def test_a_lock_says_who_holds_it_and_leaves_nothing_behind(locks: Locks) -> None:
@@ -98,12 +98,12 @@ def test_a_stuck_tool_of_a_dead_run_keeps_its_target(
         process.kill()
         process.wait()
         with monkeypatch.context() as patched:
-            patched.setattr(lock.os, "kill", lambda pid, number: None)  # what the kernel does to it
-            with pytest.raises(
-                StuckError, match=rf"process {tool} of a run .* stuck in the kernel"
+            patched.setattr(os, "kill", lambda pid, number: None)  # what the kernel does to it
+            with (
+                pytest.raises(StuckError, match=rf"process {tool} of a run .* stuck in the kernel"),
+                locks.hold("ost", "a"),
             ):
-                with locks.hold("ost", "a"):
-                    pass
+                pass
     finally:
         end(process, tool)
 

@@ -1,0 +1,40 @@
+"""Records that tests need: one sound measurement, changed in what a test is about."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+from plumbline.model.record import Operation, Outcome, Record, Scenario, Tool
+
+_NUMBERS = count(1)
+
+
+def record(**changes: Any) -> Record:
+    """Return the record of a healthy read of 200 MB/s with ``changes``."""
+    values: dict[str, Any] = {
+        "id": f"record-{next(_NUMBERS)}",
+        "run_id": "run-1",
+        "layer": "ost",
+        "component": "a",
+        "operation": Operation.READ,
+        "scenario": Scenario.SINGLE,
+        "outcome": Outcome.OK,
+        "host": "client1",
+        "started_at": 1000.0,
+        "finished_at": 1010.0,
+        "bytes": 2_000_000_000,
+        "seconds": 10.0,
+        "rate_Bps": 200e6,
+        "repeats_Bps": (200e6,),
+        "profile_Bps": (199e6, 201e6),
+        "tool": Tool("fio", "fio-3.39", ("fio", "--rw=read")),
+        "spec": {"tool": "fio"},
+    }
+    return Record(**{**values, **changes})
+
+
+def failed(**changes: Any) -> Record:
+    """Return the record of a measurement that gave no rate."""
+    without = {"rate_Bps": None, "repeats_Bps": (), "profile_Bps": ()}
+    return record(outcome=Outcome.FAILED, reason="fio said no", **{**without, **changes})
