@@ -93,7 +93,8 @@ def seed(lab: Lab, host: Host) -> Path:
     (folder / "root/.ssh/authorized_keys").chmod(0o600)
     (folder / "etc/hostname").write_text(f"{host.name}\n", encoding="utf-8")
     everyone = "".join(f"{other.address}\t{other.name}\n" for other in lab.hosts.values())
-    (folder / "etc/hosts").write_text(f"127.0.0.1\tlocalhost\n{everyone}", encoding="utf-8")
+    itself = "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost\n"
+    (folder / "etc/hosts").write_text(itself + everyone, encoding="utf-8")
     # Unsigned on purpose: the mirror is made by this machine, and no one else is on the bridge.
     source = f"deb [trusted=yes] http://{lab.control_address}/{host.release} ./\n"
     (folder / "etc/apt/sources.list.d/lab.list").write_text(source, encoding="utf-8")
