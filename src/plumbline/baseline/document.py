@@ -1,0 +1,177 @@
+"""The baselines as they lie in the site's git: read by people in a review, written by ``accept``.
+
+The form is explained with an example in docs/baselines.md.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Mapping, NamedTuple, Optional
+
+from pydantic import AfterValidator, Field
+
+from plumbline.errors import DocumentError
+from plumbline.model.record import Operation, Scenario
+from plumbline.model.reference import Baseline
+from plumbline.topology.strict import Percent, Rate, Strict, parse
+
+DOCUMENT = "plumbline_baselines"
+CANDIDATES = "plumbline_candidates"
+
+
+class Key(NamedTuple):
+    """What a baseline is of; sorts by layer, component, operation and scenario."""
+
+    layer: str
+    component: str
+    operation: str
+    scenario: str
+
+    def __str__(self) -> str:
+        """Return e.g. ``ost scratch-OST0003 write``; the scenario only where it is not single."""
+        scenario = "" if self.scenario == Scenario.SINGLE.value else f" {self.scenario}"
+        return f"{self.layer} {self.component} {self.operation}{scenario}"
+
+
+class Candidate(NamedTuple):
+    """A captured baseline, accepted or not; ``outlier`` says in a sentence why it needs a name."""
+
+    baseline: Baseline
+    outlier: str = ""
+
+
+Baselines = Mapping[Key, Baseline]
+Candidates = Mapping[Key, Candidate]
+
+
+def _step(text: str) -> str:
+    operation, _, scenario = text.partition("/")
+    try:
+        Operation(operation), Scenario(scenario)
+    except ValueError:
+        raise ValueError(
+            f"{text!r} is no operation and scenario; write for example write/single"
+        ) from None
+    return text
+
+
+class _Entry(Strict):
+    median: Rate
+    spread: Percent
+    runs: Annotated[int, Field(ge=1)]
+    first: str
+    last: str
+    spec: str
+    versions: dict[str, str]
+    accepted_by: str = ""
+    reason: str = ""
+    outlier: str = ""
+
+
+_Steps = dict[Annotated[str, AfterValidator(_step)], _Entry]
+_Layers = dict[Literal["ost", "raw", "net"], dict[str, _Steps]]
+
+
+class _Accepted(Strict):
+    schema_: Literal[1] = Field(alias="schema")
+    accepted: _Layers
+
+
+class _Captured(Strict):
+    schema_: Literal[1] = Field(alias="schema")
+    captured: _Layers
+
+
+def read_baselines(raw: object) -> dict[Key, Baseline]:
+    """Return the accepted baselines of a parsed YAML mapping; none where it is empty.
+
+    Raises:
+        DocumentError: a key or value that is not understood, or nobody who accepted.
+    """
+    if not raw:
+        return {}
+    entries = _entries(parse(_Accepted, raw, DOCUMENT).accepted)
+    for key, entry in entries.items():
+        if not entry.accepted_by or not entry.reason:
+            raise DocumentError(
+                f"{DOCUMENT}: {key}: accepted_by and reason are missing; "
+                "let `plumbline baseline accept` write this file"
+            )
+    return {key: _baseline(entry) for key, entry in entries.items()}
+
+
+def read_candidates(raw: object) -> dict[Key, Candidate]:
+    """Return the captured baselines of a parsed YAML mapping; raise DocumentError as above."""
+    entries = _entries(parse(_Captured, raw, CANDIDATES).captured)
+    return {key: Candidate(_baseline(entry), entry.outlier) for key, entry in entries.items()}
+
+
+def _entries(layers: _Layers) -> dict[Key, _Entry]:
+    return {
+        Key(layer, component, *step.split("/")): entry
+        for layer, components in layers.items()
+        for component, steps in components.items()
+        for step, entry in steps.items()
+    }
+
+
+def _baseline(entry: _Entry) -> Baseline:
+    return Baseline(
+        entry.median,
+        entry.spread,
+        entry.runs,
+        entry.first,
+        entry.last,
+        entry.spec,
+        entry.versions,
+        entry.accepted_by,
+        entry.reason,
+    )
+
+
+def write_baselines(baselines: Baselines) -> dict[str, Any]:
+    """Return the document form of accepted baselines, sorted."""
+    plain = {key: _plain(baseline) for key, baseline in baselines.items()}
+    return {DOCUMENT: {"schema": 1, "accepted": _nested(plain)}}
+
+
+def write_candidates(candidates: Candidates) -> dict[str, Any]:
+    """Return the document form of captured baselines, sorted."""
+    plain = {
+        key: _plain(candidate.baseline, candidate.outlier) for key, candidate in candidates.items()
+    }
+    return {CANDIDATES: {"schema": 1, "captured": _nested(plain)}}
+
+
+def _nested(entries: Mapping[Key, dict[str, Any]]) -> dict[str, Any]:
+    nested: dict[str, Any] = {}
+    for key in sorted(entries):
+        steps = nested.setdefault(key.layer, {}).setdefault(key.component, {})
+        steps[f"{key.operation}/{key.scenario}"] = entries[key]
+    return nested
+
+
+def _plain(baseline: Baseline, outlier: str = "") -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "median": rate_text(baseline.median_Bps),
+        "spread": f"{baseline.spread:.2%}".replace("%", " %"),
+        "runs": baseline.runs,
+        "first": baseline.first,
+        "last": baseline.last,
+        "spec": baseline.spec_hash,
+        "versions": dict(sorted(baseline.versions.items())),
+    }
+    said: Mapping[str, Optional[str]] = {
+        "accepted_by": baseline.accepted_by,
+        "reason": baseline.reason,
+        "outlier": outlier,
+    }
+    return {**entry, **{key: value for key, value in said.items() if value}}
+
+
+def rate_text(rate_Bps: float) -> str:
+    """Return a rate as the document keeps it, exact to a part in ten thousand: ``115.2 MB/s``."""
+    for prefix, factor in (("G", 1e10), ("M", 1e5), ("k", 1e2)):
+        if rate_Bps >= factor:
+            unit = {"G": 1e9, "M": 1e6, "k": 1e3}[prefix]
+            return f"{rate_Bps / unit:.5g} {prefix}B/s"
+    return f"{rate_Bps:.5g} B/s"

@@ -1,0 +1,187 @@
+"""Read and write the documents of an inventory: the one place that knows YAML and its folder."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple
+
+from plumbline.errors import DocumentError, StoreError, ToolError
+
+if TYPE_CHECKING:
+    from plumbline.expect.plan import Plan
+    from plumbline.topology.graph import Topology
+
+FOLDER = Path("group_vars") / "all"
+
+
+class Inventory(NamedTuple):
+    """The parsed documents of a site; policy and baselines are empty where there are none."""
+
+    folder: Path
+    topology: Any
+    policy: Any
+    baselines: Any
+
+    @property
+    def baselines_file(self) -> Path:
+        """The document that ``plumbline baseline accept`` writes."""
+        return self.folder / FOLDER / "baselines.yml"
+
+    @property
+    def candidates_file(self) -> Path:
+        """Captured baselines that wait to be accepted; Ansible does not read hidden files."""
+        return self.folder / ".plumbline-candidates.yml"
+
+
+def read_inventory(path: str) -> Inventory:
+    """Return the documents of the inventory folder ``path``, or of the one that has that file.
+
+    Raises:
+        DocumentError: there is no such inventory, it has no topology, or YAML is damaged.
+        ToolError: the console's libraries are not installed.
+    """
+    folder = _folder(Path(path))
+    topology = folder / FOLDER / "topology.yml"
+    if not topology.exists():
+        raise DocumentError(
+            f"inventory {folder} has no {FOLDER / 'topology.yml'}; "
+            "describe the site's parts there as in docs/topology.md"
+        )
+    return Inventory(
+        folder,
+        read_document(topology, "plumbline_topology"),
+        _optional(folder / FOLDER / "policy.yml", "plumbline_policy"),
+        _optional(folder / FOLDER / "baselines.yml", "plumbline_baselines"),
+    )
+
+
+def topology_of(inventory: Inventory) -> Topology:
+    """Return the components of the site; raise DocumentError when they do not fit together."""
+    _need_console_libraries()
+    from plumbline.topology.graph import build
+
+    return build(inventory.topology)
+
+
+def plan_of(inventory: Inventory) -> Plan:
+    """Return what the documents of the site say together; raise DocumentError for trouble."""
+    _need_console_libraries()
+    from plumbline.baseline.document import read_baselines
+    from plumbline.expect.plan import compile_plan
+    from plumbline.plan.policy import load
+
+    return compile_plan(
+        topology_of(inventory), load(inventory.policy), read_baselines(inventory.baselines)
+    )
+
+
+def read_document(path: Path, key: str) -> Any:
+    """Return what stands under the one ``key`` of a YAML file.
+
+    Raises:
+        DocumentError: the file cannot be read, is damaged, or has other keys than ``key``.
+    """
+    raw = _parse(path)
+    if not isinstance(raw, Mapping) or list(raw) != [key]:
+        given = ", ".join(map(repr, raw)) if isinstance(raw, Mapping) and raw else "nothing of it"
+        raise DocumentError(f"{path} must have the one key {key!r}, but has {given}; correct it")
+    return raw[key]
+
+
+def write_document(path: Path, document: Mapping[str, Any], comment: str) -> None:
+    """Replace a YAML file at once, ``comment`` in its first lines; a crash leaves the old one.
+
+    Raises:
+        StoreError: the file cannot be written; the message says why.
+    """
+    _need_console_libraries()
+    import yaml
+
+    lines = "".join(f"# {line}\n" for line in comment.splitlines())
+    body = yaml.safe_dump(
+        dict(document), sort_keys=False, allow_unicode=True, width=140, default_flow_style=False
+    )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as stream:
+                stream.write(f"---\n{lines}{body}")
+                stream.flush()
+                os.fsync(stream.fileno())
+                os.fchmod(stream.fileno(), mode)
+            os.replace(name, path)
+        except OSError:
+            os.unlink(name)
+            raise
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror}; nothing changed") from error
+
+
+def _folder(path: Path) -> Path:
+    folder = path if path.is_dir() else path.parent
+    if not path.exists():
+        raise DocumentError(
+            f"there is no inventory {path}; give its folder, for example -i inventories/lab"
+        )
+    return folder
+
+
+def _optional(path: Path, key: str) -> Any:
+    return read_document(path, key) if path.exists() else {}
+
+
+def _parse(path: Path) -> Any:
+    _need_console_libraries()
+    import yaml
+
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=_loader())  # noqa: S506 - safe
+    except OSError as error:
+        raise DocumentError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise DocumentError(f"{path} is no UTF-8 text (byte {error.start}); save it so") from error
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = f" line {mark.line + 1}" if mark else ""
+        raise DocumentError(f"{path}{line} is no valid YAML: {error.problem}") from error
+    except yaml.YAMLError as error:
+        raise DocumentError(f"{path} is no valid YAML: {error}") from error
+
+
+def _loader() -> Any:
+    """Return PyYAML's safe loader that refuses a key given twice instead of keeping the last."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        """Safe, and strict about keys."""
+
+        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Any:
+            seen = set()
+            for key_node, _ in node.value:
+                if key_node.value in seen:
+                    raise yaml.constructor.ConstructorError(
+                        None,
+                        None,
+                        f"the key {key_node.value!r} is given twice",
+                        key_node.start_mark,
+                    )
+                if isinstance(key_node, yaml.ScalarNode):
+                    seen.add(key_node.value)
+            return super().construct_mapping(node, deep=deep)
+
+    return Loader
+
+
+def _need_console_libraries() -> None:
+    try:
+        import pydantic  # noqa: F401
+        import yaml  # noqa: F401
+    except ImportError as error:
+        raise ToolError(
+            f"{error.name} is not installed on this host; "
+            "reading an inventory needs the packages python3-pydantic and python3-yaml"
+        ) from error

@@ -1,0 +1,85 @@
+"""``plumbline plan``: who measures what, when, and what Nagios asks for."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any, Optional
+
+from plumbline.errors import UsageError
+from plumbline.units import format_duration, format_rate
+
+if TYPE_CHECKING:
+    from plumbline.expect.plan import Plan
+    from plumbline.model.expectation import Expectation
+    from plumbline.model.reference import Reference
+
+
+def add(subparsers: Any) -> None:
+    """Declare the arguments."""
+    parser = subparsers.add_parser("plan", help="show who measures what, when, on which terms")
+    parser.add_argument("-i", "--inventory", required=True, help="folder of the inventory")
+    parser.add_argument("--node", help="show one node alone; as JSON, its expectations")
+    parser.add_argument("--json", action="store_true", help="print the document for programs")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the plan and return 0."""
+    from plumbline.cli.inventory import plan_of, read_inventory
+
+    plan = plan_of(read_inventory(arguments.inventory))
+    if arguments.node is not None and arguments.node not in plan.expectations:
+        raise UsageError(
+            f"{arguments.node!r} is no client or server of {plan.site}; "
+            f"its hosts are {', '.join(plan.expectations)}"
+        )
+    if arguments.json:
+        document = plan.node(arguments.node) if arguments.node else plan
+        print(json.dumps(document.to_json(), indent=1, allow_nan=False))
+        return 0
+    _print(plan, arguments.node)
+    return 0
+
+
+def _print(plan: Plan, node: Optional[str]) -> None:
+    from plumbline.cli.table import print_table
+
+    names = [node] if node else list(plan.expectations)
+    rows = [_row(name, entry) for name in names for entry in plan.expectations[name]]
+    headers = ("node", "layer", "component", "probe", "repeats", "ceiling", "baseline", "too old")
+    print_table(headers, rows)
+    for layer, timer in plan.schedule.items():
+        delay = timer["randomized_delay_s"]
+        spread = f", spread over {format_duration(delay)}" if delay else ""
+        print(f"{layer}: {timer['calendar']}{spread}")
+    chosen = [one for one in plan.services if node in (None, one.node)]
+    print(f"{len(rows)} measurements, {len(chosen)} services")
+
+
+def _row(node: str, entry: Expectation) -> tuple[str, ...]:
+    references = list(entry.references.values())
+    return (
+        node,
+        entry.layer,
+        entry.component,
+        entry.spec.tool,
+        str(entry.spec.repeats),
+        _rates([_ceiling(reference) for reference in references]),
+        _rates([_baseline(reference) for reference in references]),
+        format_duration(entry.limits.stale_after_s),
+    )
+
+
+def _ceiling(reference: Reference) -> Optional[float]:
+    return reference.ceiling.rate_Bps if reference.ceiling else None
+
+
+def _baseline(reference: Reference) -> Optional[float]:
+    return reference.baseline.median_Bps if reference.baseline else None
+
+
+def _rates(rates_Bps: list[Optional[float]]) -> str:
+    return ", ".join(
+        dict.fromkeys("none" if rate is None else format_rate(rate) for rate in rates_Bps)
+    )

@@ -1,0 +1,91 @@
+"""The plan: all that the roles need to know of a site, in one document.
+
+Its form is described in docs/architecture.md, "The plan".
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from plumbline.baseline.document import Baselines
+from plumbline.expect.references import expectation, find_ceilings
+from plumbline.expect.services import Service, services
+from plumbline.model.expectation import Expectation, Expectations
+from plumbline.plan.measurements import measurements
+from plumbline.plan.policy import Policy, TimedLayer
+from plumbline.topology.graph import Topology
+
+SCHEMA = 1
+
+
+class Plan(NamedTuple):
+    """Who measures what, when, and who is asked; ``expectations`` by node, in measuring order."""
+
+    site: str
+    expectations: dict[str, tuple[Expectation, ...]]
+    schedule: dict[str, dict[str, Any]]
+    port: int
+    services: tuple[Service, ...]
+    hosts: tuple[dict[str, str], ...]
+
+    def node(self, name: str) -> Expectations:
+        """Return the document of one node; KeyError for a name that is none."""
+        entries = tuple(entry.to_json() for entry in self.expectations[name])
+        return Expectations(name, self.site, entries)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form, schema number first."""
+        return {
+            "schema": SCHEMA,
+            "site": self.site,
+            "nodes": {name: self.node(name).to_json() for name in self.expectations},
+            "schedule": self.schedule,
+            "netserver": {"port": self.port},
+            "services": [service.to_json() for service in self.services],
+            "hosts": list(self.hosts),
+        }
+
+
+def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Plan:
+    """Return the plan of a site; a host that measures nothing has an empty list.
+
+    Raises:
+        DocumentError: the documents do not fit together; the message names part or component.
+    """
+    measured = measurements(topology, policy)
+    ceilings = find_ceilings(topology, measured)
+    nodes: dict[str, list[Expectation]] = {host.name: [] for host in topology.hosts()}
+    for one in measured:
+        nodes[one.node].append(expectation(topology, one, ceilings, accepted))
+    hosts = tuple(
+        {"name": host.name, "kind": host.kind, "address": host.address or host.name}
+        for host in topology.hosts()
+    )
+    return Plan(
+        topology.site,
+        {name: tuple(entries) for name, entries in nodes.items()},
+        _schedule(policy),
+        policy.layers.net.port,
+        services(measured),
+        hosts,
+    )
+
+
+def _schedule(policy: Policy) -> dict[str, dict[str, Any]]:
+    slots = policy.layers.net.schedule
+    net = {
+        "calendar": slots.calendar(),
+        "randomized_delay_s": 0,
+        "limit_s": round(slots.window),
+        "window_s": round(slots.window),
+    }
+    return {"ost": _timed(policy.layers.ost), "raw": _timed(policy.layers.raw), "net": net}
+
+
+def _timed(layer: TimedLayer) -> dict[str, Any]:
+    timer = layer.schedule
+    return {
+        "calendar": timer.calendar,
+        "randomized_delay_s": round(timer.randomized_delay),
+        "limit_s": round(timer.limit),
+    }

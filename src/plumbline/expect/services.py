@@ -1,0 +1,94 @@
+"""What Nagios must ask for: one service a component and layer, one a group, on the judged host."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Iterator, NamedTuple, Sequence
+
+from plumbline.errors import DocumentError
+from plumbline.plan.measurements import Measurement
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
+
+
+class Service(NamedTuple):
+    """One Nagios service.
+
+    ``host`` has the part that is judged, ``node`` measured it and answers; ``command`` is NRPE's;
+    one of ``component`` and ``group`` is empty; ``freshness_s`` is the age of a stale result.
+    """
+
+    host: str
+    node: str
+    description: str
+    command: str
+    check: str
+    arguments: tuple[str, ...]
+    layer: str
+    component: str
+    group: str
+    freshness_s: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form."""
+        return {**self._asdict(), "arguments": list(self.arguments)}
+
+
+def services(measured: Sequence[Measurement]) -> tuple[Service, ...]:
+    """Return the services of components, then those of groups.
+
+    Raises:
+        DocumentError: two of them would have the same NRPE command on one node.
+    """
+    found = (*(_of_component(one) for one in measured), *_of_groups(measured))
+    taken: dict[tuple[str, str], Service] = {}
+    for service in found:
+        other = taken.setdefault((service.node, service.command), service)
+        if other is not service:
+            raise DocumentError(
+                f"plumbline_topology: services {other.description!r} and {service.description!r} "
+                f"would both be the command {service.command}; rename one of them"
+            )
+    return found
+
+
+def _of_component(one: Measurement) -> Service:
+    operations = dict.fromkeys(operation.value for operation, _ in one.steps)
+    return Service(
+        one.host,
+        one.node,
+        " ".join([one.layer.upper(), one.component, *operations]),
+        _command(one.layer, one.component),
+        f"check_{one.layer}",
+        ("--component", one.component),
+        one.layer,
+        one.component,
+        "",
+        round(one.limits.stale_after_s),
+    )
+
+
+def _of_groups(measured: Sequence[Measurement]) -> Iterator[Service]:
+    """Yield the services of groups: one for each node that measures two or more members."""
+    members: dict[tuple[str, str, str], list[Measurement]] = {}
+    for one in measured:
+        if one.layer != "net":
+            members.setdefault((one.layer, one.group, one.node), []).append(one)
+    for (layer, group, node), found in members.items():
+        if len(found) > 1:
+            yield Service(
+                node,
+                node,
+                f"{layer.upper()} group {group}",
+                _command(layer, f"group_{group}"),
+                f"check_{layer}",
+                ("--group", group),
+                layer,
+                "",
+                group,
+                round(max(one.limits.stale_after_s for one in found)),
+            )
+
+
+def _command(layer: str, name: str) -> str:
+    return f"plumbline_{layer}_{_UNSAFE.sub('_', name)}"

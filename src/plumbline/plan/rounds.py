@@ -1,0 +1,92 @@
+"""Rounds of disjoint pairs: no host is in two network tests at once, and nobody coordinates.
+
+Time is cut into slots; from the slot's number every host knows its partner and who begins.
+The rounds are those of the circle method for tournaments: one host stays, the others turn around
+it (E. Lucas, Recreations mathematiques II, 1883).  Each round takes two slots, one for each
+direction, so a host begins in one of any two slots unless it has a bye.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple, Optional, Sequence
+
+from plumbline.errors import DocumentError
+
+
+class Role(str, Enum):
+    """Who begins: the initiator runs the tool, the responder has its server open."""
+
+    INITIATOR = "initiator"
+    RESPONDER = "responder"
+
+
+class Turn(NamedTuple):
+    """What one host does in one slot."""
+
+    partner: str
+    role: Role
+
+
+def slot_at(now_s: float, slot_s: float) -> int:
+    """Return the number of the slot that ``now_s``, seconds since the epoch, lies in."""
+    return int(now_s // slot_s)
+
+
+def cycle(hosts: int) -> int:
+    """Return after how many slots the pairs of ``hosts`` hosts repeat."""
+    return 2 * (_places(hosts) - 1)
+
+
+def longest_pause(hosts: int) -> int:
+    """Return the most slots from one beginning of a host to its next: a bye is two more."""
+    return 3 + 2 * (hosts % 2)
+
+
+def turn(hosts: Sequence[str], host: str, slot: int) -> Optional[Turn]:
+    """Return what ``host`` does in ``slot``, None for a bye; the order of ``hosts`` is free.
+
+    Raises:
+        DocumentError: there is nobody to pair with, ``host`` is not among ``hosts``, or one is
+            there twice.
+    """
+    ordered = sorted(hosts)
+    if len(ordered) < 2 or host not in ordered or len(set(ordered)) < len(ordered):
+        raise DocumentError(
+            f"{host} cannot be paired among {', '.join(ordered) or 'no hosts'}; "
+            "the network probe needs two or more different hosts, itself included"
+        )
+    own = ordered.index(host)
+    places = _places(len(ordered))
+    other = _opposite(own, places, slot // 2 % (places - 1))
+    if other >= len(ordered):
+        return None
+    begins = (own < other) is (slot % 2 == 0)
+    return Turn(ordered[other], Role.INITIATOR if begins else Role.RESPONDER)
+
+
+def pairing(hosts: Sequence[str], slot: int) -> dict[str, Turn]:
+    """Return what every host does in ``slot``; a host with a bye is not in it."""
+    turns = {host: turn(hosts, host, slot) for host in sorted(hosts)}
+    return {host: found for host, found in turns.items() if found is not None}
+
+
+def partners(hosts: Sequence[str], host: str) -> tuple[str, ...]:
+    """Return the other hosts in the order in which ``host`` meets them from slot 0 on."""
+    found = [turn(hosts, host, slot) for slot in range(0, cycle(len(hosts)), 2)]
+    return tuple(met.partner for met in found if met is not None)
+
+
+def _places(hosts: int) -> int:
+    """Return the seats around the circle; with an odd number of hosts one is empty."""
+    return hosts + hosts % 2
+
+
+def _opposite(own: int, places: int, round_: int) -> int:
+    """Return who sits opposite in a round; the last place stays, the others turn."""
+    turning = places - 1
+    if own == turning:
+        # the one that meets itself meets the one that stays
+        return round_ * (turning + 1) // 2 % turning
+    other = (round_ - own) % turning
+    return turning if other == own else other

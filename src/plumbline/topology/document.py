@@ -1,0 +1,183 @@
+"""The topology as a person types it: parts with rated speeds, and the file systems upon them.
+
+The form is explained with examples in docs/topology.md.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Optional, Union
+
+from pydantic import Field, field_validator, model_validator
+
+from plumbline.errors import DocumentError
+from plumbline.topology.ranges import DECIMAL, HEXADECIMAL, expand
+from plumbline.topology.strict import Names, Rate, Strict, parse
+from plumbline.units import LINE_ENCODINGS, tcp_goodput
+
+HOSTS = ("client", "server")
+"""Kinds of parts that run programs: plumbline measures from them, Nagios lists them."""
+
+Kind = Literal[
+    "client",
+    "server",
+    "nic",
+    "switch",
+    "router",
+    "link",
+    "hba",
+    "port",
+    "controller",
+    "channel",
+    "enclosure",
+    "array",
+    "disk",
+]
+
+_FRAMING = {"ethernet": (40, 38), "shaped": (52, 14)}
+"""Bytes of headers within and of frame around a packet.
+
+``ethernet``: what lies on the wire (see units.tcp_goodput).  ``shaped``: what a traffic shaper
+counts, the 14 bytes of header alone, with TCP time stamps (RFC 7323), which Linux sends.
+"""
+
+
+class Part(Strict):
+    """Components of one kind; ``name`` is a range where there are several."""
+
+    name: str
+    kind: Kind
+    feeds: Names = []
+    through: Names = []
+    count: Annotated[int, Field(ge=1)] = 1
+    rate: Optional[Rate] = None
+    read: Optional[Rate] = None
+    write: Optional[Rate] = None
+    link: Optional[Rate] = None
+    encoding: Optional[str] = None
+    mtu: Annotated[Optional[int], Field(ge=576, le=65535)] = None
+    framing: Literal["ethernet", "shaped"] = "ethernet"
+    address: Optional[str] = None
+    device: Optional[str] = None
+
+    @field_validator("encoding")
+    @classmethod
+    def _known_encoding(cls, encoding: Optional[str]) -> Optional[str]:
+        if encoding is not None and encoding not in LINE_ENCODINGS:
+            raise ValueError(
+                f"{encoding!r} is no known line encoding; write {', '.join(LINE_ENCODINGS)}"
+            )
+        return encoding
+
+    @model_validator(mode="after")
+    def _one_way_to_give_a_rate(self) -> Part:
+        ways = [self.rate is not None, self.link is not None, bool(self.read or self.write)]
+        if sum(ways) > 1:
+            raise ValueError("give the speed once: rate, or link with encoding, or read and write")
+        if (self.read is None) != (self.write is None):
+            raise ValueError("read and write belong together; give both, or rate for the two")
+        if (self.link is None) != (self.encoding is None):
+            raise ValueError(
+                f"link and encoding belong together; encoding is one of {', '.join(LINE_ENCODINGS)}"
+            )
+        if self.link is None and "mtu" in self.model_fields_set:
+            raise ValueError("mtu says what TCP leaves of a link; give link and encoding too")
+        if self.mtu is None and "framing" in self.model_fields_set:
+            raise ValueError("framing says how packets of mtu are framed; give mtu too")
+        return self
+
+    @model_validator(mode="after")
+    def _only_where_it_means_something(self) -> Part:
+        if self.address is not None and self.kind not in HOSTS:
+            raise ValueError(f"a {self.kind} has no address; give it to its server or client")
+        if self.device is not None and self.kind in HOSTS:
+            raise ValueError(f"a {self.kind} is no device; give it to its disks")
+        return self
+
+    def capacity(self) -> tuple[Optional[float], Optional[float]]:
+        """Return bytes per second of reading and writing; None where the part never limits."""
+        if self.link is not None and self.encoding is not None:
+            goodput = 1.0 if self.mtu is None else tcp_goodput(self.mtu, *_FRAMING[self.framing])
+            one = self.link * LINE_ENCODINGS[self.encoding] * goodput
+            return one * self.count, one * self.count
+        read = self.rate if self.read is None else self.read
+        write = self.rate if self.write is None else self.write
+        return read and read * self.count, write and write * self.count
+
+
+class Targets(Strict):
+    """Storage targets upon parts; ``name`` is hexadecimal for Lustre, as Lustre writes it."""
+
+    name: str
+    part: str
+    through: Names = []
+
+
+class GlusterfsTargets(Targets):
+    """The distribute volume's subvolume of each target."""
+
+    subvolume: str
+
+
+class DirectoryTargets(Targets):
+    """The directory, anywhere on the client, that lies on each target."""
+
+    directory: str
+
+
+class _FileSystem(Strict):
+    name: str
+    client: str
+    retired: Names = []
+
+
+class Lustre(_FileSystem):
+    """Targets are OSTs, named as Lustre names them."""
+
+    kind: Literal["lustre"]
+    mount: str
+    targets: list[Targets]
+
+
+class Glusterfs(_FileSystem):
+    """Targets are bricks of a distribute volume."""
+
+    kind: Literal["glusterfs"]
+    mount: str
+    targets: list[GlusterfsTargets]
+
+
+class Directory(_FileSystem):
+    """Targets are directories; any file system that is mounted once for each of its targets."""
+
+    kind: Literal["directory"]
+    targets: list[DirectoryTargets]
+
+
+AnyFileSystem = Annotated[Union[Lustre, Glusterfs, Directory], Field(discriminator="kind")]
+
+
+class Document(Strict):
+    """The whole topology of a site."""
+
+    schema_: Literal[1] = Field(alias="schema")
+    site: str
+    parts: Annotated[list[Part], Field(min_length=1)]
+    file_systems: list[AnyFileSystem] = []
+
+
+def load(raw: object) -> Document:
+    """Return the document of a parsed YAML mapping.
+
+    Raises:
+        DocumentError: a key or value that is not understood; the message names part and key.
+    """
+    if not raw:
+        raise DocumentError(
+            "plumbline_topology is empty; describe the site's parts as in docs/topology.md"
+        )
+    return parse(Document, raw, "plumbline_topology")
+
+
+def numbered(file_system: AnyFileSystem, text: str) -> tuple[str, ...]:
+    """Return the target names of a range in the way of numbering of ``file_system``."""
+    return expand(text, HEXADECIMAL if isinstance(file_system, Lustre) else DECIMAL)

@@ -1,0 +1,99 @@
+"""Names written as ranges, ``oss[01-24]``, and how the names of one range meet those of another."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+from math import prod
+from typing import Sequence
+
+from plumbline.errors import DocumentError
+
+_MOST_NAMES = 100_000
+_GROUP = re.compile(r"\[([^\[\]]*)\]")
+_BOUNDS = re.compile(r"([0-9A-Fa-f]+)(?:-([0-9A-Fa-f]+))?")
+
+DECIMAL = 10
+HEXADECIMAL = 16
+"""Lustre numbers its targets so: scratch-OST000a follows scratch-OST0009."""
+
+
+def expand(text: str, base: int = DECIMAL) -> tuple[str, ...]:
+    """Return the names that ``text`` stands for; the last range runs fastest.
+
+    ``oss[1-2]-disk[1-3]`` are six names, ``[01-24]`` keeps the zeros, ``[1,3,5-7]`` is a list.
+
+    Raises:
+        DocumentError: an open bracket, a range that is none, or more than 100,000 names.
+    """
+    pieces = _GROUP.split(text)
+    literals, groups = pieces[::2], pieces[1::2]
+    if any(bracket in literal for literal in literals for bracket in "[]"):
+        raise DocumentError(f"name {text!r} has a bracket without its partner")
+    bounds = [_bounds(text, group, base) for group in groups]
+    if prod(sum(last - first + 1 for first, last, _ in group) for group in bounds) > _MOST_NAMES:
+        raise DocumentError(f"name {text!r} stands for more than {_MOST_NAMES} names")
+    choices = [[number for item in group for number in _numbers(item, base)] for group in bounds]
+    return tuple(
+        "".join(piece for pair in zip(literals, (*numbers, "")) for piece in pair)
+        for numbers in product(*choices)
+    )
+
+
+def _bounds(text: str, group: str, base: int) -> list[tuple[int, int, int]]:
+    """Return first, last and width of each item of ``1,3,5-7``."""
+    found = []
+    for item in group.split(","):
+        match = _BOUNDS.fullmatch(item.strip())
+        try:
+            if not match:
+                raise ValueError(item)
+            first, last = int(match[1], base), int(match[2] or match[1], base)
+        except ValueError:
+            raise DocumentError(
+                f"name {text!r}: [{group}] is not a range; write for example [1-6], [01-24], [1,3]"
+            ) from None
+        if last < first:
+            raise DocumentError(f"name {text!r}: the range [{item}] runs backwards")
+        found.append((first, last, len(match[1])))
+    return found
+
+
+def _numbers(item: tuple[int, int, int], base: int) -> list[str]:
+    first, last, width = item
+    digits = "x" if base == HEXADECIMAL else "d"
+    return [f"{number:0{width}{digits}}" for number in range(first, last + 1)]
+
+
+def meet(names: Sequence[str], others: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return for each of ``names`` those of ``others`` that it meets, by blocks in order.
+
+    Six names onto three: two each.  Three names onto six: each meets two.
+
+    Raises:
+        DocumentError: neither number divides the other; the message gives both ranges.
+    """
+    many, few = len(names), len(others)
+    if many % few == 0:
+        return [(others[index // (many // few)],) for index in range(many)]
+    if few % many == 0:
+        block = few // many
+        return [tuple(others[index * block : (index + 1) * block]) for index in range(many)]
+    raise DocumentError(
+        f"{many} names ({names[0]} to {names[-1]}) cannot be spread evenly over {few} "
+        f"({others[0]} to {others[-1]})"
+    )
+
+
+def repeat(names: Sequence[str], values: Sequence[str]) -> list[str]:
+    """Return one of ``values`` for each of ``names``; fewer values start again from the first.
+
+    Raises:
+        DocumentError: the values do not come out even.
+    """
+    if len(names) % len(values):
+        raise DocumentError(
+            f"{len(values)} values ({values[0]} to {values[-1]}) do not come out even for "
+            f"{len(names)} names ({names[0]} to {names[-1]})"
+        )
+    return [values[index % len(values)] for index in range(len(names))]

@@ -1,0 +1,151 @@
+"""The base of all documents that people write: unknown keys are refused in one sentence."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Annotated, Any, Callable, Mapping, TypeVar, Union
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    ValidationError,
+    model_validator,
+)
+
+from plumbline.errors import DocumentError
+from plumbline.topology.ranges import expand
+from plumbline.units import parse_bytes, parse_duration, parse_rate
+
+
+class Strict(BaseModel):
+    """A mapping in a document; nothing is guessed, converted or ignored."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, raw: Any) -> Any:
+        known = [field.alias or name for name, field in cls.model_fields.items()]
+        unknown = [key for key in raw if key not in known] if _is_mapping(raw) else []
+        if unknown:
+            if isinstance(unknown[0], bool):
+                raise ValueError(
+                    "YAML reads the words on, off, yes and no as true and false; quote them"
+                )
+            near = get_close_matches(str(unknown[0]), known, n=1)
+            hint = f"did you mean {near[0]!r}" if near else f"known keys are {', '.join(known)}"
+            raise ValueError(f"the key {unknown[0]!r} is unknown; {hint}")
+        return raw
+
+
+Model = TypeVar("Model", bound=Strict)
+
+
+def parse(model: type[Model], raw: object, document: str) -> Model:
+    """Return ``raw`` as ``model``.
+
+    Raises:
+        DocumentError: it is not one; the message names document, part and key.
+    """
+    try:
+        return model.model_validate(raw)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise DocumentError(_sentence(document, raw, first)) from None
+
+
+def _sentence(document: str, raw: object, trouble: Mapping[str, Any]) -> str:
+    place = _place(raw, trouble["loc"])
+    message = str(trouble["msg"]).replace("Value error, ", "", 1)
+    if trouble["type"] == "missing":
+        return f"{document}: {place} is missing"
+    if trouble["type"] == "value_error":
+        return f"{document}: {place}: {message}" if place else f"{document}: {message}"
+    given = "" if _is_mapping(trouble["input"]) else f", not {trouble['input']!r}"
+    return f"{document}: {place or 'the document'}: {message[:1].lower()}{message[1:]}{given}"
+
+
+def _place(raw: Any, location: tuple[Union[int, str], ...]) -> str:
+    """Return where in ``raw`` something is, entries of a list by their name."""
+    words: list[str] = []
+    for step in location:
+        if isinstance(step, int) and isinstance(raw, list) and step < len(raw):
+            raw = raw[step]
+            words.append(f"{raw['name']!r}" if _is_named(raw) else f"number {step + 1}")
+        elif _is_mapping(raw) and step in raw:
+            raw = raw[step]
+            words.append(f"{step}")
+        elif step == location[-1]:
+            words.append(f"key {step!r}")
+    return " ".join(words)
+
+
+def _is_mapping(raw: object) -> bool:
+    return isinstance(raw, Mapping)
+
+
+def _is_named(raw: object) -> bool:
+    return isinstance(raw, Mapping) and isinstance(raw.get("name"), str)
+
+
+def _text(read: Callable[[str], Any], example: str) -> BeforeValidator:
+    """Return a validator that reads text with ``read``; its trouble becomes pydantic's."""
+
+    def validate(value: object) -> Any:
+        if not isinstance(value, str):
+            raise ValueError(f"{value!r} is no text with a unit; write for example {example}")
+        try:
+            return read(value)
+        except DocumentError as error:
+            raise ValueError(str(error)) from error
+
+    return BeforeValidator(validate)
+
+
+def _positive(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    def checked(text: str) -> Any:
+        value = 0 if text.strip().startswith("-") else read(text)
+        if not value > 0:
+            raise DocumentError(f"{text!r} is not above zero")
+        return value
+
+    return checked
+
+
+def _percent(text: str) -> float:
+    number = text.strip()
+    if not number.endswith("%"):
+        raise DocumentError(f"{text!r} is no percentage; write for example 10 %")
+    try:
+        share = float(number[:-1]) / 100
+    except ValueError:
+        raise DocumentError(f"{text!r} is no percentage; write for example 10 %") from None
+    if not 0 <= share <= 1:
+        raise DocumentError(f"{text!r} is not between 0 % and 100 %")
+    return share
+
+
+def _as_list(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+Rate = Annotated[float, _text(_positive(parse_rate), "200 MB/s")]
+"""Bytes per second, written ``200 MB/s`` or ``10 Gbit/s``."""
+
+Size = Annotated[int, _text(_positive(parse_bytes), "1 GiB")]
+"""Bytes, written ``1 GiB``."""
+
+Duration = Annotated[float, _text(_positive(parse_duration), "30 s")]
+"""Seconds, written ``30 s``, ``10 min``, ``36 h``."""
+
+Percent = Annotated[float, _text(_percent, "10 %")]
+"""A fraction of 1, written ``10 %``."""
+
+Names = Annotated[list[str], BeforeValidator(_as_list)]
+"""One name or range, or a list of them."""
+
+
+def expand_all(names: Names) -> tuple[str, ...]:
+    """Return all names of several ranges in order; raise DocumentError for a damaged one."""
+    return tuple(name for text in names for name in expand(text))
