@@ -1,0 +1,1 @@
+"""One tool each: how it is called, and what its output means."""

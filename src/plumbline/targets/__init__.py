@@ -1,0 +1,1 @@
+"""How a probe file is put on one storage target, and how that is proven."""

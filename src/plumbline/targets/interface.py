@@ -1,0 +1,71 @@
+"""What every kind of target can do: the interface between targets and whoever runs probes."""
+
+from __future__ import annotations
+
+from typing import Mapping, NamedTuple, Optional, Protocol
+
+from plumbline.model.command import CommandRunner
+from plumbline.model.record import Flag
+
+
+class TargetState(NamedTuple):
+    """A target that may be measured now.
+
+    ``fill`` is used / (used + available), a fraction, None where it cannot be known; ``flags`` are
+    known states that explain a lower rate; ``versions`` are the software versions that a baseline
+    depends on, by role (``client``, ``server``, ``filesystem``).
+    """
+
+    fill: Optional[float]
+    flags: tuple[Flag, ...]
+    versions: Mapping[str, str]
+
+
+class Target(Protocol):
+    """One storage target: everything is asked through ``run``, nothing is touched directly.
+
+    An object serves one measurement: ``state``, ``place``, ``verify``, the probe, ``verify`` again.
+    Each method comes back in bounded time if ``run`` does.  Each raises
+    :class:`~plumbline.errors.SkipTarget` with the reason when the target must not or cannot be
+    measured, and :class:`~plumbline.errors.ToolError` when a command is not installed.
+    """
+
+    def state(self, run: CommandRunner) -> TargetState:
+        """Return the state of a target that may be measured.
+
+        Raises:
+            SkipTarget: it is not mounted, inactive, unreachable, read-only, above the fill limit,
+                or something of that cannot be determined.
+        """
+        ...
+
+    def place(self, run: CommandRunner, size_bytes: int) -> str:
+        """Return the path of the permanent probe file of ``size_bytes``, making it when needed.
+
+        A file of the right size in the right place is kept; a wrong one of ours is replaced, which
+        also repairs what a killed run left.
+
+        Raises:
+            SkipTarget: it would exceed the fill limit, or the file cannot be made on this target.
+        """
+        ...
+
+    def verify(self, run: CommandRunner, path: str) -> None:
+        """Return if the file that ``place`` gave still lies on this target alone, at full size.
+
+        Raises:
+            SkipTarget: it does not, or that cannot be proven.
+        """
+        ...
+
+    def traffic(self, run: CommandRunner) -> Optional[int]:
+        """Return all bytes that the target has moved so far, None where this node cannot know."""
+        ...
+
+    def leftovers(self, run: CommandRunner) -> tuple[str, ...]:
+        """Return the paths that plumbline has made on this target, deepest first."""
+        ...
+
+    def remove(self, run: CommandRunner) -> None:
+        """Remove all of ``leftovers``; nothing else is touched."""
+        ...
