@@ -43,12 +43,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _print(plan: Plan, node: Optional[str]) -> None:
-    from plumbline.cli.table import print_table
+    from plumbline.cli.table import render
 
     names = [node] if node else list(plan.expectations)
     rows = [_row(name, entry) for name in names for entry in plan.expectations[name]]
     headers = ("node", "layer", "component", "probe", "repeats", "ceiling", "baseline", "too old")
-    print_table(headers, rows)
+    print(render(headers, rows))
     for layer, timer in plan.schedule.items():
         delay = timer["randomized_delay_s"]
         spread = f", spread over {format_duration(delay)}" if delay else ""

@@ -1,12 +1,14 @@
-"""Print a table."""
+"""Tables in plain lines."""
 
 from __future__ import annotations
 
 from typing import Sequence
 
 
-def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print ``rows`` under ``headers``."""
+def render(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return ``rows`` under ``headers``, columns aligned."""
     widths = [max(map(len, column)) for column in zip(headers, *rows)]
-    for row in (headers, *rows):
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
+        for row in (headers, *rows)
+    )
