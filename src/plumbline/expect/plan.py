@@ -11,7 +11,7 @@ from plumbline.baseline.document import Baselines
 from plumbline.expect.references import expectation, find_ceilings
 from plumbline.expect.services import Service, services
 from plumbline.model.expectation import Expectation, Expectations
-from plumbline.plan.measurements import measurements
+from plumbline.plan.assignments import assignments
 from plumbline.plan.policy import Policy, TimedLayer
 from plumbline.topology.graph import Topology
 
@@ -52,7 +52,7 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
     Raises:
         DocumentError: the documents do not fit together; the message names part or component.
     """
-    measured = measurements(topology, policy)
+    measured = assignments(topology, policy)
     ceilings = find_ceilings(topology, measured)
     nodes: dict[str, list[Expectation]] = {host.name: [] for host in topology.hosts()}
     for one in measured:

@@ -10,7 +10,7 @@ from plumbline.errors import DocumentError
 from plumbline.model.expectation import Expectation, Partner
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.reference import Baseline, Ceiling, Reference
-from plumbline.plan.measurements import Measurement, Step, by_server
+from plumbline.plan.assignments import Assignment, Step, by_server
 from plumbline.plan.rounds import partners
 from plumbline.topology.graph import Topology
 from plumbline.topology.paths import between
@@ -21,7 +21,7 @@ Ceilings = Mapping[tuple[str, str, Step], Optional[Ceiling]]
 _AWAY = (Operation.WRITE, Operation.SEND)
 
 
-def find_ceilings(topology: Topology, measured: Sequence[Measurement]) -> Ceilings:
+def find_ceilings(topology: Topology, measured: Sequence[Assignment]) -> Ceilings:
     """Return the ceiling of every step; siblings that run together share what they cross."""
     found = {
         (one.layer, one.component, step): alone(_capacities(topology, one, step[0]), one.path)
@@ -37,7 +37,7 @@ def find_ceilings(topology: Topology, measured: Sequence[Measurement]) -> Ceilin
     return found
 
 
-def _capacities(topology: Topology, one: Measurement, operation: Operation) -> Capacities:
+def _capacities(topology: Topology, one: Assignment, operation: Operation) -> Capacities:
     """Return what the parts on a path can carry in the direction of ``operation``.
 
     A part's write is the way towards storage, its read the way back: a client that sends uses
@@ -55,7 +55,7 @@ def _capacities(topology: Topology, one: Measurement, operation: Operation) -> C
 
 
 def expectation(
-    topology: Topology, one: Measurement, ceilings: Ceilings, accepted: Baselines
+    topology: Topology, one: Assignment, ceilings: Ceilings, accepted: Baselines
 ) -> Expectation:
     """Return a measurement with its references.
 
@@ -82,12 +82,12 @@ def expectation(
     )
 
 
-def _baseline(one: Measurement, step: Step, accepted: Baselines) -> Optional[Baseline]:
+def _baseline(one: Assignment, step: Step, accepted: Baselines) -> Optional[Baseline]:
     baseline = accepted.get(Key(one.layer, one.component, step[0].value, step[1].value))
     return baseline if baseline and baseline.spec_hash == one.spec.hash() else None
 
 
-def _partners(topology: Topology, one: Measurement) -> tuple[Partner, ...]:
+def _partners(topology: Topology, one: Assignment) -> tuple[Partner, ...]:
     names = partners(one.target["hosts"], one.component)
     return tuple(_partner(topology, one.component, name) for name in names)
 

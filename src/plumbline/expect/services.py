@@ -6,7 +6,7 @@ import re
 from typing import Any, Iterator, NamedTuple, Sequence
 
 from plumbline.errors import DocumentError
-from plumbline.plan.measurements import Measurement
+from plumbline.plan.assignments import Assignment
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
 
@@ -34,7 +34,7 @@ class Service(NamedTuple):
         return {**self._asdict(), "arguments": list(self.arguments)}
 
 
-def services(measured: Sequence[Measurement]) -> tuple[Service, ...]:
+def services(measured: Sequence[Assignment]) -> tuple[Service, ...]:
     """Return the services of components, then those of groups.
 
     Raises:
@@ -52,7 +52,7 @@ def services(measured: Sequence[Measurement]) -> tuple[Service, ...]:
     return found
 
 
-def _of_component(one: Measurement) -> Service:
+def _of_component(one: Assignment) -> Service:
     operations = dict.fromkeys(operation.value for operation, _ in one.steps)
     return Service(
         one.host,
@@ -68,9 +68,9 @@ def _of_component(one: Measurement) -> Service:
     )
 
 
-def _of_groups(measured: Sequence[Measurement]) -> Iterator[Service]:
+def _of_groups(measured: Sequence[Assignment]) -> Iterator[Service]:
     """Yield the services of groups: one for each node that measures two or more members."""
-    members: dict[tuple[str, str, str], list[Measurement]] = {}
+    members: dict[tuple[str, str, str], list[Assignment]] = {}
     for one in measured:
         if one.layer != "net":
             members.setdefault((one.layer, one.group, one.node), []).append(one)

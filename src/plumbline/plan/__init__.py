@@ -1,5 +1,5 @@
 """Third stage: topology and policy become who measures what, with which terms, and when.
 
 ``rounds`` pairs hosts and needs Python alone, because nodes use it too; ``policy`` is the document,
-``measurements`` applies it to a site.
+``assignments`` applies it to a site.
 """

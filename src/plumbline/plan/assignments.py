@@ -27,7 +27,7 @@ _BLOCK_OF_DEVICES = 512
 _SPARE_S = 60.0
 
 
-class Measurement(NamedTuple):
+class Assignment(NamedTuple):
     """One component in one layer: an expectation before its references are known.
 
     ``node`` measures, ``host`` has the part that is judged; ``steps`` are in measuring order.
@@ -57,7 +57,7 @@ class _Place(NamedTuple):
     steps: tuple[Step, ...]
 
 
-def measurements(topology: Topology, policy: Policy) -> tuple[Measurement, ...]:
+def assignments(topology: Topology, policy: Policy) -> tuple[Assignment, ...]:
     """Return all measurements of a site, layer by layer, in the order of the documents.
 
     A retired target has none, neither has the network of a site with fewer than two addresses.
@@ -72,7 +72,7 @@ def measurements(topology: Topology, policy: Policy) -> tuple[Measurement, ...]:
         ("net", _hosts(topology, policy)),
     ):
         _refuse_unknown_names(policy, layer, places)
-        found += [_measurement(policy, layer, place, len(places)) for place in places]
+        found += [_assignment(policy, layer, place, len(places)) for place in places]
     return tuple(found)
 
 
@@ -140,7 +140,7 @@ def _hosts(topology: Topology, policy: Policy) -> list[_Place]:
     ]
 
 
-def _measurement(policy: Policy, layer: str, place: _Place, members: int) -> Measurement:
+def _assignment(policy: Policy, layer: str, place: _Place, members: int) -> Assignment:
     names = (layer, place.group, place.component)
     spec = spec_of(policy, *names)
     limits = limits_of(policy, *names)._replace(stale_after_s=stale_after_s(policy, layer, members))
@@ -150,7 +150,7 @@ def _measurement(policy: Policy, layer: str, place: _Place, members: int) -> Mea
             hung_after_s=(len(place.steps) * spec.repeats + 1) * spec.seconds + _SPARE_S
         )
     _refuse_contradiction(limits, layer, place.component)
-    return Measurement(layer, *place, spec=spec, limits=limits)
+    return Assignment(layer, *place, spec=spec, limits=limits)
 
 
 def stale_after_s(policy: Policy, layer: str, members: int) -> float:
@@ -188,7 +188,7 @@ def _refuse_unknown_names(policy: Policy, layer: str, places: Sequence[_Place]) 
             )
 
 
-def by_server(found: Sequence[Measurement]) -> Iterator[list[Measurement]]:
+def by_server(found: Sequence[Assignment]) -> Iterator[list[Assignment]]:
     """Yield the raw measurements of each server that is measured with all devices together."""
     raw = [one for one in found if one.layer == "raw" and len(one.steps) > 1]
     for _, members in groupby(sorted(raw, key=lambda one: one.group), key=lambda one: one.group):
