@@ -19,6 +19,7 @@ from plumbline_lab import (
     hosts,
     kernel,
     mirror_server,
+    naming,
     network,
     services,
     sources,
@@ -48,7 +49,7 @@ def mirror_up(lab: Lab) -> list[str]:
     """The packages, served on the bridge."""
     if services.running(MIRROR):
         return []
-    inside = ["ip", "netns", "exec", network.CONTROL]
+    inside = ["ip", "netns", "exec", naming.control()]
     argv = [*_myself(lab), "serve-mirror"]
     services.start(MIRROR, [*inside, *argv], lab.run_dir)
     services.wait_running(MIRROR, lab.run_dir, 0.5)
@@ -153,6 +154,7 @@ def _arguments() -> argparse.Namespace:
 def main() -> None:
     """Do what was asked; one sentence and exit code 1 when that cannot be done."""
     options = _arguments()
+    naming.use(options.run_dir)
     try:
         if options.verb == "debian-mirror":
             print(sources.of_machine())
@@ -163,7 +165,7 @@ def main() -> None:
             mirror_server.serve(lab.control_address, lab.mirror_dir)
         elif options.verb == "serve-page":
             lab = document.load(options.run_dir)
-            forwarder.forward(lab.page_port, network.CONTROL, (lab.page_address, 80))
+            forwarder.forward(lab.page_port, naming.control(), (lab.page_address, 80))
         else:
             for line in _perform(options):
                 print(f"changed: {line}")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from plumbline_lab import naming
 from plumbline_lab.command import run
 from plumbline_lab.document import Host, Lab
-from plumbline_lab.network import CONTROL
 
 KEY = "id_ed25519"
 
@@ -70,7 +70,7 @@ def _config(lab: Lab, folder: Path) -> str:
         f"  UserKnownHostsFile {folder / 'known_hosts'}\n"
         "  StrictHostKeyChecking yes\n"
         "  ServerAliveInterval 15\n"
-        f"  ProxyCommand ip netns exec {CONTROL} nc.openbsd -F %h %p\n"
+        f"  ProxyCommand ip netns exec {naming.control()} nc.openbsd -F %h %p\n"
         "  ProxyUseFdpass yes\n"
     )
 

@@ -16,10 +16,10 @@ import time
 from pathlib import Path
 from typing import Optional
 
+from plumbline_lab import naming
 from plumbline_lab.command import run
 from plumbline_lab.errors import LabError
 
-NAME = "plumbline-lab"
 OWN_MOUNT = "cgroup2"  # below the run directory, on a machine that has no cgroup2 mounted
 
 
@@ -65,7 +65,7 @@ def ensure_unified(run_dir: Path) -> Path:
 
 def ensure_group(run_dir: Path, name: str) -> Path:
     """The group of one host or service."""
-    parent = ensure_unified(run_dir) / NAME
+    parent = ensure_unified(run_dir) / naming.group()
     parent.mkdir(exist_ok=True)
     if blkio_root() is None:
         for group in (parent.parent, parent):

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Optional, Sequence
 
-from plumbline_lab import access, cgroups, services
+from plumbline_lab import access, cgroups, naming, services
 from plumbline_lab.command import run
 from plumbline_lab.document import Host, Lab
 from plumbline_lab.errors import LabError
@@ -24,11 +24,23 @@ FUSE = (10, 229)  # Documentation/admin-guide/devices.txt
 def up(lab: Lab) -> list[str]:
     """Start the hosts that do not run, all at once, and wait until each takes ssh."""
     missing = [host for host in lab.hosts.values() if init_pid(host.name) is None]
+    lost = [host.name for host in missing if _ready_file(lab, host).exists()]
+    if lost:
+        raise LabError(
+            f"{', '.join(lost)} ended, and what was installed there was in memory; "
+            "run playbooks/lab_down.yml, then lab_up.yml."
+        )
     for host in missing:
         _start(lab, host)
     for host in missing:
         _wait_ready(lab, host)
+        _ready_file(lab, host).touch()
     return [f"host {host.name} started, Debian {host.release}" for host in missing]
+
+
+def _ready_file(lab: Lab, host: Host) -> Path:
+    """Says that a host has been up, and may have been worked on."""
+    return lab.run_dir / "hosts" / f"{host.name}.ready"
 
 
 def _start(lab: Lab, host: Host) -> None:
@@ -38,7 +50,8 @@ def _start(lab: Lab, host: Host) -> None:
     work.mkdir(parents=True, exist_ok=True)
     seed = access.seed(lab, host)
     blkio = cgroups.blkio_root()
-    argv = [str(LAUNCHER), _launcher(lab), host.name, str(host.base), str(seed), str(work)]
+    who = [_launcher(lab), host.name, naming.namespace(host.name)]
+    argv = [str(LAUNCHER), *who, str(host.base), str(seed), str(work)]
     services.start(name, [*argv, str(blkio)] if blkio else argv, lab.run_dir)
 
 
@@ -102,17 +115,9 @@ def require_init(host: str) -> int:
 
 def inside(host: str, argv: Sequence[str], timeout_s: float = 60) -> str:
     """Run a program inside a host."""
-    enter = [
-        "nsenter",
-        f"--target={require_init(host)}",
-        "--mount",
-        "--uts",
-        "--ipc",
-        "--net",
-        "--pid",
-        "--root",
-    ]
-    return run([*enter, "--wd=/", "--", *argv], timeout_s)
+    everything = ["--mount", "--uts", "--ipc", "--net", "--pid", "--root", "--wd=/"]
+    enter = ["nsenter", f"--target={require_init(host)}", *everything, "--"]
+    return run([*enter, *argv], timeout_s)
 
 
 def add_device(host: str, path: str, mode: int, numbers: tuple[int, int], group: str) -> bool:

@@ -7,90 +7,72 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from plumbline_lab import state
+from plumbline_lab import naming, state
 from plumbline_lab.command import run, succeeds
 from plumbline_lab.document import Host, Lab, Shape
+from plumbline_lab.errors import LabError
 
-PREFIX = "plumbline-"
-CONTROL = PREFIX + "control"
 BRIDGE = "br0"
-
-
-def namespace(host: str) -> str:
-    """The network namespace of a host."""
-    return PREFIX + host
 
 
 def namespaces() -> list[str]:
     """All of the lab's namespaces that exist."""
     folder = Path("/run/netns")
-    return sorted(path.name for path in folder.glob(PREFIX + "*")) if folder.is_dir() else []
+    return sorted(path.name for path in folder.glob("*") if naming.is_ours(path.name))
 
 
 def up(lab: Lab) -> list[str]:
     """Make what is missing of the network."""
     done: list[str] = []
-    if not succeeds(["ip", "-n", CONTROL, "link", "show", BRIDGE]):
+    if not _is_up(naming.control(), BRIDGE):
         _control(lab)
-        done.append(f"namespace {CONTROL} with the bridge {lab.control_address}/{lab.prefix}")
+        done.append(f"bridge {lab.control_address}/{lab.prefix} in {naming.control()}")
     for host in lab.hosts.values():
-        if not succeeds(["ip", "-n", namespace(host.name), "link", "show", "eth0"]):
+        if not _is_up(naming.namespace(host.name), "eth0"):
             _cable(lab, host)
             done.append(f"link of {host.name}, {host.address}")
     return done
 
 
+def _is_up(namespace: str, device: str) -> bool:
+    """Devices are switched on last: one that is up is complete."""
+    if namespace not in namespaces():
+        return False
+    try:
+        return device in run(["ip", "-n", namespace, "link", "show", "dev", device, "up"])
+    except LabError:
+        return False
+
+
 def _control(lab: Lab) -> None:
-    _fresh_namespace(CONTROL)
-    run(["ip", "-n", CONTROL, "link", "add", BRIDGE, "type", "bridge"])
-    run(
-        [
-            "ip",
-            "-n",
-            CONTROL,
-            "address",
-            "add",
-            f"{lab.control_address}/{lab.prefix}",
-            "dev",
-            BRIDGE,
-        ]
-    )
-    run(["ip", "-n", CONTROL, "link", "set", BRIDGE, "up"])
+    _fresh_namespace(naming.control())
+    _ip(naming.control(), "link", "add", BRIDGE, "type", "bridge")
+    _ip(naming.control(), "address", "add", f"{lab.control_address}/{lab.prefix}", "dev", BRIDGE)
+    _ip(naming.control(), "link", "set", BRIDGE, "up")
+
+
+def _ip(namespace: str, *argv: str) -> None:
+    run(["ip", "-n", namespace, *argv])
 
 
 def _fresh_namespace(name: str) -> None:
-    if name not in namespaces() or not succeeds(["ip", "-n", name, "link", "show", "lo"]):
-        if name in namespaces():
-            run(["ip", "netns", "delete", name])  # a file without a namespace: left by a crash
-        run(["ip", "netns", "add", name])
-    run(["ip", "-n", name, "link", "set", "lo", "up"])
+    """A namespace without anything but lo: what a crash left of it goes."""
+    if name in namespaces():
+        run(["ip", "netns", "delete", name])
+    run(["ip", "netns", "add", name])
+    _ip(name, "link", "set", "lo", "up")
 
 
 def _cable(lab: Lab, host: Host) -> None:
-    name, far = namespace(host.name), interface(host.name)
+    name, far = naming.namespace(host.name), interface(host.name)
     _fresh_namespace(name)
-    succeeds(["ip", "-n", CONTROL, "link", "delete", far])
-    run(
-        [
-            "ip",
-            "link",
-            "add",
-            far,
-            "netns",
-            CONTROL,
-            "type",
-            "veth",
-            "peer",
-            "name",
-            "eth0",
-            "netns",
-            name,
-        ]
-    )
-    run(["ip", "-n", CONTROL, "link", "set", far, "master", BRIDGE, "up"])
-    run(["ip", "-n", name, "address", "add", f"{host.address}/{lab.prefix}", "dev", "eth0"])
-    run(["ip", "-n", name, "link", "set", "eth0", "up"])
+    succeeds(["ip", "-n", naming.control(), "link", "delete", far])
+    peer = ["type", "veth", "peer", "name", "eth0", "netns", name]
+    run(["ip", "link", "add", far, "netns", naming.control(), *peer])
+    _ip(naming.control(), "link", "set", far, "master", BRIDGE, "up")
     shape_host(lab, host.name)
+    _ip(name, "address", "add", f"{host.address}/{lab.prefix}", "dev", "eth0")
+    _ip(name, "link", "set", "eth0", "up")
 
 
 def interface(host: str) -> str:
@@ -103,7 +85,7 @@ def shape_host(lab: Lab, host: str) -> None:
     broken: dict[str, object] = state.load(lab.run_dir)["links"].get(host, {})
     shape: Shape = lab.cable if broken.get("cable") else lab.link
     rate = int(str(broken.get("rate_bit", lab.link_rate_bit)))
-    for where, device in ((namespace(host), "eth0"), (CONTROL, interface(host))):
+    for where, device in ((naming.namespace(host), "eth0"), (naming.control(), interface(host))):
         tbf = ["tbf", "rate", f"{rate}bit", "burst", shape.burst, "latency", shape.latency]
         run(["tc", "-n", where, "qdisc", "replace", "dev", device, "root", *tbf])
 

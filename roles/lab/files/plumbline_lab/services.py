@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Optional, Sequence
 
-from plumbline_lab import cgroups
+from plumbline_lab import cgroups, naming
 from plumbline_lab.command import run, succeeds
 from plumbline_lab.errors import LabError
 
@@ -28,7 +28,7 @@ def machine_has_systemd() -> bool:
 
 def unit(name: str) -> str:
     """The name of the transient unit."""
-    return f"{cgroups.NAME}-{name}.service"
+    return f"{naming.group()}-{name}.service"
 
 
 def group(name: str) -> Optional[Path]:
@@ -39,7 +39,7 @@ def group(name: str) -> Optional[Path]:
     if machine_has_systemd():
         path = run(["systemctl", "show", "--property=ControlGroup", "--value", unit(name)]).strip()
         return root / path.lstrip("/") if path else None
-    path_plain = root / cgroups.NAME / name
+    path_plain = root / naming.group() / name
     return path_plain if path_plain.is_dir() else None
 
 

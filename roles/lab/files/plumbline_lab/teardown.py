@@ -10,10 +10,8 @@ import shutil
 import time
 from pathlib import Path
 
-from plumbline_lab import cgroups, disks, hosts, network, services
+from plumbline_lab import cgroups, disks, hosts, naming, network, services
 from plumbline_lab.command import run, succeeds
-
-CLIENTS_PATIENCE_S = 8
 
 
 def down(run_dir: Path) -> list[str]:
@@ -52,9 +50,9 @@ def _services() -> list[str]:
             ["systemctl", "list-units", "--all", "--plain", "--no-legend", pattern]
         ).splitlines()
         units = [line.split()[0] for line in lines if line.split()]
-        return [name[len(cgroups.NAME) + 1 : -len(".service")] for name in units]
+        return [name[len(naming.group()) + 1 : -len(".service")] for name in units]
     root = cgroups.unified_root()
-    parent = root / cgroups.NAME if root else None
+    parent = root / naming.group() if root else None
     return (
         sorted(path.name for path in parent.iterdir() if path.is_dir())
         if parent and parent.is_dir()
@@ -69,10 +67,10 @@ def _remove_groups(names: list[str]) -> list[str]:
             succeeds(["systemctl", "reset-failed", services.unit(name)])
         return []
     root = cgroups.unified_root()
-    if root is None or not (root / cgroups.NAME).is_dir():
+    if root is None or not (root / naming.group()).is_dir():
         return []
-    cgroups.remove(root / cgroups.NAME)
-    return [f"control group {root / cgroups.NAME} removed"]
+    cgroups.remove(root / naming.group())
+    return [f"control group {root / naming.group()} removed"]
 
 
 def _unmount(run_dir: Path) -> list[str]:
