@@ -1,1 +1,64 @@
 """How a probe file is put on one storage target, and how that is proven."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Mapping
+
+from plumbline.errors import DocumentError
+from plumbline.targets.device import DeviceTarget
+from plumbline.targets.directory import DirectoryTarget
+from plumbline.targets.glusterfs import GlusterfsTarget
+from plumbline.targets.interface import Target, TargetState
+from plumbline.targets.lustre import LustreTarget
+
+__all__ = ["Target", "TargetState", "target_for"]
+
+_Maker = Callable[[Mapping[str, Any], str, float], Target]
+
+_KEYS: dict[str, tuple[set[str], set[str]]] = {
+    "lustre": ({"mount"}, {"ost"}),
+    "glusterfs": ({"mount", "subvolume"}, {"brick"}),
+    "directory": ({"directory"}, {"source"}),
+    "device": ({"device"}, {"block_size"}),
+}
+"""What each kind must and may be told."""
+
+_MAKERS: dict[str, _Maker] = {
+    "lustre": lambda keys, name, limit: LustreTarget(
+        keys["mount"], keys.get("ost", name), name, limit
+    ),
+    "glusterfs": lambda keys, name, limit: GlusterfsTarget(
+        keys["mount"], (keys["subvolume"], keys.get("brick", "")), name, limit
+    ),
+    "directory": lambda keys, name, limit: DirectoryTarget(
+        keys["directory"], keys.get("source", ""), name, limit
+    ),
+    "device": lambda keys, _name, _limit: DeviceTarget(keys["device"]),
+}
+
+
+def target_for(description: Mapping[str, Any], component: str, fill_limit: float = 0.9) -> Target:
+    """Return the target that an expectation's ``target`` describes.
+
+    ``fill_limit`` is the fraction above which nothing is written to it.
+
+    Raises:
+        DocumentError: the kind or a key is unknown, missing or not usable.
+    """
+    kind = description.get("kind")
+    if kind not in _KEYS:
+        known = ", ".join(sorted(_KEYS))
+        raise DocumentError(f"target {component} has the unknown kind {kind!r}; known are {known}")
+    must, may = _KEYS[kind]
+    given = set(description) - {"kind"}
+    for key in sorted(must - given):
+        raise DocumentError(f"target {component} of kind {kind} has no {key}; add it")
+    for key in sorted(given - must - may):
+        known = ", ".join(sorted(must | may))
+        raise DocumentError(
+            f"target {component} of kind {kind} has an unknown {key}; known: {known}"
+        )
+    for key in sorted(given - {"block_size"}):
+        if not isinstance(description[key], str):
+            raise DocumentError(f"target {component}: {key} {description[key]!r} is not a text")
+    return _MAKERS[kind](description, component, fill_limit)

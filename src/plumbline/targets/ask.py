@@ -1,0 +1,33 @@
+"""Ask the system one thing by a command; no answer, or a refusal, means: do not measure."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+from plumbline.errors import SkipTarget
+from plumbline.model.command import CommandRunner, Completed
+
+QUICK_S = 10.0
+"""What answers at all on a healthy system answers within this."""
+
+SLOW_S = 60.0
+"""For what creates or removes: it may wait for other servers."""
+
+
+def ask(run: CommandRunner, argv: Sequence[str], timeout_s: float = QUICK_S) -> str:
+    """Return what a command prints; raise SkipTarget in its own words unless it succeeds."""
+    completed = run(argv, timeout_s)
+    if not completed.ok:
+        raise SkipTarget(complaint(completed))
+    return completed.stdout
+
+
+def complaint(completed: Completed) -> str:
+    """Return in one line what a command that did not succeed was and said."""
+    called = " ".join(completed.argv)
+    if completed.timed_out or completed.hung:
+        stuck = " and cannot be ended: it is stuck in the kernel" if completed.hung else ""
+        return f"{called} gave no answer in {completed.seconds:.0f} s{stuck}"
+    lines = (completed.stderr.strip() or completed.stdout.strip()).splitlines()
+    said = lines[-1].strip() if lines else "without a word"
+    return f"{called} failed with exit code {completed.exit_code}: {said}"

@@ -1,0 +1,64 @@
+"""A raw block device, read only: nothing is placed on it, nothing can be left on it."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+from plumbline.errors import DocumentError, SkipTarget
+from plumbline.model.command import CommandRunner
+from plumbline.targets.ask import ask
+from plumbline.targets.interface import TargetState
+from plumbline.targets.mounts import bytes_moved
+from plumbline.targets.probe_file import absolute
+
+
+class DeviceTarget:
+    """One device by a name under /dev, best a lasting one; see :class:`.interface.Target`."""
+
+    def __init__(self, device: str) -> None:
+        """Take the device's path; raise DocumentError when it is not under /dev."""
+        self._path = absolute(device, "the device of a target")
+        if not self._path.startswith("/dev/"):
+            raise DocumentError(
+                f"the device {device} is not under /dev; correct it in the topology"
+            )
+        self._number = ""
+
+    def state(self, run: CommandRunner) -> TargetState:
+        """Return an empty state for a device that is there."""
+        self._number = self._look(run)
+        return TargetState(None, (), {})
+
+    def place(self, run: CommandRunner, size_bytes: int) -> str:  # noqa: ARG002
+        """Return the device's path: it is read where it is."""
+        if self._look(run) != self._number:
+            raise SkipTarget(f"{self._path} was not asked for its state, or changed since")
+        return self._path
+
+    def verify(self, run: CommandRunner, path: str) -> None:
+        """Return if the name still means the same device."""
+        if path != self._path or self._look(run) != self._number:
+            raise SkipTarget(f"{path} is not the same device as before; look at udev and multipath")
+
+    def traffic(self, run: CommandRunner) -> Optional[int]:
+        """Return the bytes that the kernel counts for the device."""
+        return bytes_moved(run, self._look(run))
+
+    def leftovers(self, run: CommandRunner) -> tuple[str, ...]:  # noqa: ARG002
+        """Return nothing."""
+        return ()
+
+    def remove(self, run: CommandRunner) -> None:
+        """Do nothing."""
+
+    def _look(self, run: CommandRunner) -> str:
+        """Return the ``major:minor`` of the block device that the name leads to."""
+        text = ask(run, ["stat", "--dereference", "--format=%F/%t/%T", "--", self._path])
+        kind, _, numbers = text.strip().partition("/")
+        if kind != "block special file":
+            raise SkipTarget(f"{self._path} is a {kind}, not a block device; correct the topology")
+        try:
+            major, minor = (int(number, 16) for number in numbers.split("/"))
+        except ValueError:
+            raise SkipTarget(f"stat of {self._path} printed {text!r}") from None
+        return f"{major}:{minor}"

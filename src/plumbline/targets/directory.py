@@ -1,0 +1,73 @@
+"""Any directory that stands for one storage target: BeeGFS, XFS, NFS, a local disk.
+
+The site says which directory lies on which target; what can be proven is that it is the file system
+that the site meant, and that the file did not leave it.
+"""
+
+from __future__ import annotations
+
+from typing import Optional
+
+from plumbline.errors import SkipTarget
+from plumbline.model.command import CommandRunner
+from plumbline.targets.ask import QUICK_S, ask
+from plumbline.targets.file_target import FileTarget
+from plumbline.targets.interface import TargetState
+from plumbline.targets.mounts import Mount, bytes_moved, mount_holding
+from plumbline.targets.probe_file import Space, absolute
+
+
+class DirectoryTarget(FileTarget):
+    """One directory; ``source`` is the device or export that must be mounted there, if given."""
+
+    def __init__(self, directory: str, source: str, component: str, fill_limit: float) -> None:
+        """Take the directory; raise DocumentError when its path is not absolute."""
+        super().__init__(absolute(directory, "the directory of a target"), component, fill_limit)
+        self._directory = self._file.base
+        self._source = source
+        self._device = ""
+
+    def state(self, run: CommandRunner) -> TargetState:
+        """Return the state of a directory that is there, writable and not too full."""
+        mount = self._mount(run)
+        mount.refuse_read_only()
+        real = ask(run, ["realpath", "--canonicalize-existing", "--", self._directory])
+        if real.rstrip("\n") != self._directory:
+            raise SkipTarget(
+                f"{self._directory} leads to {real.strip()} over a symbolic link; "
+                "name that directory in the topology"
+            )
+        space = self._space(run)
+        space.refuse_above(self._fill_limit, 0, self._directory)
+        self._device = mount.device
+        return TargetState(space.fill, (), {"filesystem": mount.kind})
+
+    def traffic(self, run: CommandRunner) -> Optional[int]:
+        """Return the bytes of the block device below, None for a network file system."""
+        return bytes_moved(run, self._mount(run).device)
+
+    def _mount(self, run: CommandRunner) -> Mount:
+        mount = mount_holding(run, self._directory)
+        if self._source not in ("", mount.source):
+            raise SkipTarget(
+                f"{self._directory} lies on {mount.source}, not on {self._source}; mount that"
+            )
+        return mount
+
+    def _space(self, run: CommandRunner) -> Space:
+        text = ask(run, ["stat", "--file-system", "--format=%S %b %f %a", "--", self._directory])
+        try:
+            unit, blocks, free, available = map(int, text.split())
+        except ValueError:
+            raise SkipTarget(f"stat -f of {self._directory} printed {text!r}") from None
+        return Space(used=(blocks - free) * unit, available=available * unit)
+
+    def _create(self, run: CommandRunner) -> None:
+        self._file.make_folder(run)
+        ask(run, ["touch", "--", self._file.path], QUICK_S)
+
+    def _misplaced(self, run: CommandRunner) -> str:
+        device = self._mount(run).device
+        if device != self._device:
+            return f"{self._directory} is another file system than before; it was mounted anew"
+        return ""

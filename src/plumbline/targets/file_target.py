@@ -1,0 +1,95 @@
+"""What targets with a probe file have in common: when it is kept, made anew, and trusted."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Optional
+
+from plumbline.errors import DocumentError, SkipTarget
+from plumbline.model.command import CommandRunner
+from plumbline.targets.interface import TargetState
+from plumbline.targets.probe_file import ProbeFile, Space, Status
+
+
+class FileTarget(ABC):
+    """A target that is measured through one permanent file; see :class:`.interface.Target`."""
+
+    def __init__(self, base: str, component: str, fill_limit: float) -> None:
+        """Take the folder that holds the file, the component's name, and the highest fill.
+
+        Raises:
+            DocumentError: the component has no name.
+        """
+        if not component:
+            raise DocumentError(f"a target on {base} has no name; give it one in the topology")
+        self._file = ProbeFile(base, component)
+        self._fill_limit = fill_limit
+        self._size: Optional[int] = None
+
+    @abstractmethod
+    def state(self, run: CommandRunner) -> TargetState:
+        """Return the state of a target that may be measured."""
+
+    @abstractmethod
+    def _space(self, run: CommandRunner) -> Space:
+        """Return how full the target is."""
+
+    @abstractmethod
+    def _create(self, run: CommandRunner) -> None:
+        """Make the empty file on the target, in a folder that may not be there yet."""
+
+    @abstractmethod
+    def _misplaced(self, run: CommandRunner) -> str:
+        """Return in words where the file lies wrongly, nothing when it lies on this target."""
+
+    def place(self, run: CommandRunner, size_bytes: int) -> str:
+        """Return the path of the file of ``size_bytes``, making it when needed."""
+        status = self._usable(run, size_bytes)
+        missing = size_bytes - (status.allocated if status else 0)
+        self._space(run).refuse_above(self._fill_limit, max(0, missing), self._file.base)
+        if status is None:
+            self._create(run)
+            self._file.resize(run, size_bytes)
+        self._size = size_bytes
+        self.verify(run, self._file.path)
+        return self._file.path
+
+    def verify(self, run: CommandRunner, path: str) -> None:
+        """Return if the placed file still lies on this target alone, at full size."""
+        if path != self._file.path or self._size is None:
+            raise SkipTarget(f"{path} was not placed on {self._file.component}; place it first")
+        status = self._file.look(run)
+        if status is None:
+            raise SkipTarget(f"{path} is gone; run the probe again to make it anew")
+        if status.size != self._size:
+            raise SkipTarget(
+                f"{path} has {status.size} bytes instead of {self._size}; somebody changed it, "
+                "run the probe again to make it anew"
+            )
+        wrong = self._misplaced(run)
+        if wrong:
+            raise SkipTarget(wrong)
+
+    def traffic(self, run: CommandRunner) -> Optional[int]:  # noqa: ARG002
+        """Return None: what a server's target moves is known to that server alone."""
+        return None
+
+    def leftovers(self, run: CommandRunner) -> tuple[str, ...]:
+        """Return the paths that plumbline has made on this target, deepest first."""
+        return self._file.leftovers(run)
+
+    def remove(self, run: CommandRunner) -> None:
+        """Remove all of ``leftovers``."""
+        self._file.remove(run)
+
+    def _usable(self, run: CommandRunner, size_bytes: int) -> Optional[Status]:
+        """Return the file's status; None when there is none or it had to be removed."""
+        status = self._file.look(run)
+        if status is None or (status.size == size_bytes and not self._misplaced(run)):
+            return status
+        self._file.unlink(run)
+        if self._file.look(run) is not None:
+            raise SkipTarget(
+                f"{self._file.path} is still there after it was removed; remove it by hand"
+            )
+        return None

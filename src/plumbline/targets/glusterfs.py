@@ -1,0 +1,157 @@
+"""A brick of a GlusterFS distribute volume, measured through a client's mount.
+
+A file is created on a brick as ``NAME@VOLUME-dht:VOLUME-client-N``.  What the client knows of its
+bricks lies below ``MOUNT/.meta``, and the extended attribute ``glusterfs.pathinfo`` tells where a
+file lies; both are readable without root and answered without asking a brick.
+"""
+
+from __future__ import annotations
+
+import re
+
+from plumbline.errors import DocumentError, SkipTarget
+from plumbline.model.command import CommandRunner
+from plumbline.targets.ask import QUICK_S, SLOW_S, ask
+from plumbline.targets.file_target import FileTarget
+from plumbline.targets.interface import TargetState
+from plumbline.targets.mounts import mount_at
+from plumbline.targets.probe_file import Space, absolute
+
+_SUBVOLUME = re.compile(r"(?P<volume>[A-Za-z0-9_-]+)-client-(?P<index>\d+)")
+_PATHINFO = re.compile(r"<POSIX\((?P<brick>[^()]*)\):(?P<host>[^:<>]*):(?P<file>[^<>]*)>")
+_ADDRESS = re.compile(r"[0-9.]+|.*:.*")
+
+
+class GlusterfsTarget(FileTarget):
+    """One brick, by the name of its subvolume such as ``scratch-client-3``."""
+
+    def __init__(
+        self, mount: str, subvolume: tuple[str, str], component: str, fill_limit: float
+    ) -> None:
+        """Take the mount point, and the subvolume with its brick ``HOST:/PATH`` or nothing.
+
+        Raises:
+            DocumentError: the mount is not absolute, or the subvolume is not named so.
+        """
+        super().__init__(absolute(mount, "the mount of GlusterFS"), component, fill_limit)
+        name = _SUBVOLUME.fullmatch(subvolume[0])
+        if not name:
+            raise DocumentError(
+                f"{subvolume[0]!r} is not a subvolume of a distribute volume; "
+                "write for example scratch-client-0 for the first brick of the volume scratch"
+            )
+        self._mount = self._file.base
+        self._subvolume, self._expected = subvolume
+        self._volume = name["volume"]
+        self._meta = f"{self._mount}/.meta"
+
+    def state(self, run: CommandRunner) -> TargetState:
+        """Return the state of a brick that is connected, takes a file and is not too full."""
+        mount = mount_at(run, self._mount)
+        if mount.kind != "fuse.glusterfs":
+            raise SkipTarget(f"{self._mount} is {mount.source} ({mount.kind}), not GlusterFS")
+        mount.refuse_read_only()
+        version = self._version(run)
+        self._connected(run)
+        host, path = self._brick(run)
+        if self._expected not in ("", f"{host}:{path}"):
+            raise SkipTarget(
+                f"{self._subvolume} is the brick {host}:{path}, not {self._expected}; "
+                "correct the subvolume in the topology"
+            )
+        self._file.look(run)
+        self._file.make_folder(run)
+        self._try(run)
+        space = self._space(run)
+        space.refuse_above(self._fill_limit, 0, self._subvolume)
+        return TargetState(space.fill, (), {"client": version})
+
+    def _version(self, run: CommandRunner) -> str:
+        text = ask(run, ["cat", f"{self._meta}/version"])
+        version = re.search(r'"Package Version": "(\d[^"]*)"', text)
+        if not version:
+            raise SkipTarget(f"{self._meta}/version says {text!r}, which is not understood")
+        return version[1]
+
+    def _connected(self, run: CommandRunner) -> None:
+        text = ask(run, ["cat", f"{self._graph}/{self._subvolume}/private"])
+        if not re.search(r"^connected = 1$", text, re.MULTILINE):
+            raise SkipTarget(
+                f"this client has no connection to {self._subvolume}: "
+                "the brick, its server or the network to it is down"
+            )
+
+    def _brick(self, run: CommandRunner) -> tuple[str, str]:
+        """Return host and path of the brick, as the volume names them."""
+        options = f"{self._graph}/{self._subvolume}/options"
+        host = ask(run, ["cat", f"{options}/remote-host"]).strip()
+        return host, ask(run, ["cat", f"{options}/remote-subvolume"]).strip()
+
+    @property
+    def _graph(self) -> str:
+        return f"{self._meta}/graphs/active"
+
+    def _pinned(self, path: str) -> str:
+        return f"{path}@{self._volume}-dht:{self._subvolume}"
+
+    def _try(self, run: CommandRunner) -> None:
+        """Create an empty file on the brick and remove it.
+
+        The client learns how full its bricks are only when it creates something.
+        """
+        ask(run, ["touch", "--", self._pinned(self._file.trial)], SLOW_S)
+        ask(run, ["rm", "-f", "--", self._file.trial], SLOW_S)
+
+    def _space(self, run: CommandRunner) -> Space:
+        text = ask(run, ["cat", f"{self._graph}/{self._volume}-dht/private"])
+        usage = text.rpartition("min_free_disk")[2]
+        found = re.search(rf"^subvolumes\[(\d+)\] = {self._subvolume}$", usage, re.MULTILINE)
+        known = dict(
+            re.findall(
+                rf"^du_stats\[{found[1]}\]\.(avail_\w+) = ([\d.]+)$" if found else "$^",
+                usage,
+                re.MULTILINE,
+            )
+        )
+        share, available = float(known.get("avail_percent", 0)), known.get("avail_space", "")
+        if not available.isdigit() or "avail_percent" not in known:
+            raise SkipTarget(
+                f"{self._graph}/{self._volume}-dht does not say how full {self._subvolume} is"
+            )
+        # the client keeps whole percents, rounded down: the fill errs on the full side
+        total = int(available) * 100 / share if share else int(available) + 1
+        return Space(round(total) - int(available), int(available))
+
+    def _create(self, run: CommandRunner) -> None:
+        # an existing file of that name on another brick would stay there beside the new one; place
+        # has made sure that there is none
+        self._file.make_folder(run)
+        ask(run, ["touch", "--", self._pinned(self._file.path)], SLOW_S)
+
+    def _misplaced(self, run: CommandRunner) -> str:
+        path = self._file.path
+        arguments = ["getfattr", "--absolute-names", "--only-values", "-n", "glusterfs.pathinfo"]
+        text = ask(run, [*arguments, "--", path], QUICK_S)
+        places = _PATHINFO.findall(text)
+        if not places:
+            raise SkipTarget(f"{path} does not tell where it lies: {text.strip()[:120]!r}")
+        host, brick = self._brick(run)
+        lies = ", ".join(f"{place[1]}:{place[0]}" for place in places)
+        if (
+            len(places) != 1
+            or places[0][0] != brick
+            or _short(places[0][1]) not in self._names(run, host)
+        ):
+            return f"{path} lies on {lies} instead of {host}:{brick} ({self._subvolume})"
+        return ""
+
+    @staticmethod
+    def _names(run: CommandRunner, host: str) -> set[str]:
+        """Return what a server may call itself whose brick the volume names by ``host``."""
+        if not _ADDRESS.fullmatch(host):
+            return {_short(host)}
+        return {_short(name) for name in ask(run, ["getent", "hosts", host]).split()[1:]}
+
+
+def _short(name: str) -> str:
+    return name.partition(".")[0].lower()

@@ -1,0 +1,131 @@
+"""What lfs and lctl print, 2.12 to 2.17: text -> values; the unknown is said, never guessed."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple, Optional
+
+from plumbline.errors import SkipTarget
+from plumbline.targets.probe_file import Space
+
+_OST = re.compile(r"\s*(\d+): (\S+)_UUID (\S+)\s*")
+_PARAMETER = re.compile(r"^osc\.(\S+?)-osc-(\w+)\.(\w+)=", re.MULTILINE)
+_DF = re.compile(
+    r"^(\S+)_UUID\s+\S+\s+(?P<used>\S+)\s+(?P<available>\S+)\s+\d+%\s.*\[OST:\d+\](?P<flags>.*)$",
+    re.MULTILINE,
+)
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGTPE]?)")
+_OBJECT = re.compile(r"^\s+(\d+)\s+\d+\s+0x[0-9a-f]+\s+\S+\s*$", re.MULTILINE)
+_TRANSFER = re.compile(r"^(?:read|write)_bytes\s+\d+ samples \[bytes\] \d+ \d+ (\d+)", re.MULTILINE)
+
+
+class Import(NamedTuple):
+    """One client's connection to an OST, as ``osc.*.import`` shows it."""
+
+    device: str
+    state: str
+    flags: frozenset[str]
+    nids: tuple[str, ...]
+    """The servers of the OST, its own first."""
+    connection: str
+    version: str
+
+
+class Layout(NamedTuple):
+    """Where a file's objects lie; ``indices`` are OST indices."""
+
+    composite: bool
+    pattern: str
+    stripes: int
+    indices: tuple[int, ...]
+
+
+class Usage(NamedTuple):
+    """One line of ``lfs df``: space and the letters after ``[OST:n]``."""
+
+    space: Space
+    flags: str
+
+
+def parse_osts(text: str) -> dict[str, tuple[int, str]]:
+    """Return index and state of each OST by name, from ``lfs osts MOUNT``."""
+    found = (_OST.fullmatch(line) for line in text.splitlines())
+    return {match[2]: (int(match[1]), match[3]) for match in found if match}
+
+
+def parse_parameter(text: str, ost: str, name: str) -> dict[str, str]:
+    """Return the values of ``osc.OST-osc-*.NAME`` by client device.
+
+    On a server the same pattern also shows the devices of the MDT, which are left out.
+    """
+    matches = list(_PARAMETER.finditer(text))
+    ends = [match.start() for match in matches[1:]] + [len(text)]
+    return {
+        f"{match[1]}-osc-{match[2]}": text[match.end() : end].strip()
+        for match, end in zip(matches, ends)
+        if match[1] == ost and match[3] == name and not match[2].startswith("MDT")
+    }
+
+
+def parse_import(device: str, text: str) -> Import:
+    """Return one connection; raise SkipTarget when it says no state."""
+    state = _field(text, "state")
+    if not state:
+        raise SkipTarget(f"lctl shows no state of the import {device}: {text[:80]!r}")
+    return Import(
+        device=device,
+        state=state,
+        flags=frozenset(_list(_field(text, "import_flags"))),
+        nids=tuple(_list(_field(text, "failover_nids"))),
+        connection=_field(text, "current_connection").strip('"'),
+        version=_field(text, "target_version"),
+    )
+
+
+def parse_usage(text: str, ost: str) -> Optional[Usage]:
+    """Return the usage of one OST from ``lfs df``, None when it is not listed.
+
+    The output may end early, because an OST behind it does not answer.
+    """
+    for match in _DF.finditer(text):
+        if match[1] == ost:
+            unit = 1024 if "1K-blocks" in text.split("\n", 1)[0] else 1
+            space = Space(_bytes(match["used"], unit), _bytes(match["available"], unit))
+            return Usage(space, match["flags"].strip())
+    return None
+
+
+def parse_layout(text: str) -> Layout:
+    """Return the layout that ``lfs getstripe FILE`` prints; raise SkipTarget when it is cut."""
+    count, pattern = _field(text, "lmm_stripe_count"), _field(text, "lmm_pattern")
+    if not count.isdigit() or not pattern or not re.search(r"\b(obdidx|l_ost_idx)\b", text):
+        raise SkipTarget(f"lfs getstripe printed what is not understood: {text[:80]!r}")
+    table = text.partition("obdidx")[2].partition("\n")[2]
+    return Layout(
+        composite=re.search(r"^\s*lcme?_", text, re.MULTILINE) is not None,
+        pattern=pattern,
+        stripes=int(count),
+        indices=tuple(int(index) for index in _OBJECT.findall(table)),
+    )
+
+
+def parse_transfers(text: str) -> Optional[int]:
+    """Return the bytes read and written so far from ``obdfilter.*.stats``, None without any."""
+    sums = _TRANSFER.findall(text)
+    return sum(map(int, sums)) if sums else None
+
+
+def _field(text: str, name: str) -> str:
+    match = re.search(rf"^\s*{name}:[ \t]*(.*?)\s*$", text, re.MULTILINE)
+    return match[1] if match else ""
+
+
+def _list(text: str) -> list[str]:
+    return [word.strip(' "') for word in text.strip("[] ").split(",") if word.strip(' "')]
+
+
+def _bytes(text: str, unit: int) -> int:
+    match = _SIZE.fullmatch(text)
+    if not match:
+        raise SkipTarget(f"lfs df shows {text!r} where a size is expected")
+    return int(float(match[1]) * 1024 ** " KMGTPE".index(match[2] or " ") * unit)

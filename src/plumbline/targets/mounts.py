@@ -1,0 +1,83 @@
+"""Which file system lies where, from the kernel's own list, which answers even when they hang."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple, Optional
+
+from plumbline.errors import SkipTarget
+from plumbline.model.command import CommandRunner
+from plumbline.targets.ask import ask
+
+_OCTAL = re.compile(r"\\([0-7]{3})")
+_SECTOR_BYTES = 512
+"""The unit of /sys/class/block/*/stat on every device (kernel: Documentation/block/stat.rst)."""
+
+
+class Mount(NamedTuple):
+    """One mount; ``device`` is ``major:minor``, ``source`` what was mounted."""
+
+    device: str
+    point: str
+    kind: str
+    source: str
+    options: frozenset[str]
+
+    def refuse_read_only(self) -> None:
+        """Raise SkipTarget when nothing can be written here."""
+        if "ro" in self.options:
+            raise SkipTarget(f"{self.point} is mounted read-only; look why in the kernel log")
+
+
+def mount_at(run: CommandRunner, point: str) -> Mount:
+    """Return what is mounted exactly at ``point``; raise SkipTarget when nothing is."""
+    found = [mount for mount in _mounts(run) if mount.point == point]
+    if not found:
+        raise SkipTarget(f"nothing is mounted at {point}; mount the file system")
+    return found[-1]
+
+
+def mount_holding(run: CommandRunner, path: str) -> Mount:
+    """Return the mount that a path without symbolic links lies in; raise SkipTarget for none."""
+    holding = [mount for mount in _mounts(run) if f"{path}/".startswith(f"{mount.point}/")]
+    holding += [mount for mount in _mounts(run) if mount.point == "/" and not holding]
+    if not holding:
+        raise SkipTarget(f"no mount holds {path}; look at /proc/self/mountinfo")
+    longest = max(len(mount.point) for mount in holding)
+    return [mount for mount in holding if len(mount.point) == longest][-1]
+
+
+def bytes_moved(run: CommandRunner, device: str) -> Optional[int]:
+    """Return all bytes read from and written to a block device since it is there.
+
+    ``device`` is ``major:minor``; None when it is no block device of this node, as with a network
+    file system.
+    """
+    completed = run(["cat", f"/sys/dev/block/{device}/stat"], 5.0)
+    fields = completed.stdout.split()
+    if not completed.ok or len(fields) < 7 or not all(field.isdigit() for field in fields[:7]):
+        return None
+    return (int(fields[2]) + int(fields[6])) * _SECTOR_BYTES
+
+
+def _mounts(run: CommandRunner) -> tuple[Mount, ...]:
+    text = ask(run, ["cat", "/proc/self/mountinfo"])
+    return tuple(_mount(line) for line in text.splitlines() if line.strip())
+
+
+def _mount(line: str) -> Mount:
+    """Parse proc_pid_mountinfo(5): the optional fields end with a lone hyphen."""
+    fields = line.split(" ")
+    try:
+        end = fields.index("-", 6)
+        kind, source, options = fields[end + 1 : end + 4]
+    except ValueError:
+        raise SkipTarget(
+            f"/proc/self/mountinfo has a line that is not understood: {line!r}"
+        ) from None
+    both = frozenset(fields[5].split(",")) | frozenset(options.split(","))
+    return Mount(fields[2], _plain(fields[4]), kind, _plain(source), both)
+
+
+def _plain(text: str) -> str:
+    return _OCTAL.sub(lambda match: chr(int(match[1], 8)), text)
