@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Mapping
 
-from plumbline.model.expectation import Expectation, Expectations, Limits
+from plumbline.model.expectation import Expectation, Expectations, Limits, Partner
 from plumbline.model.record import Operation, Outcome, Record, Scenario
 from plumbline.model.reference import Baseline, Ceiling, Reference
 from plumbline.model.series import Sample, Series, Snapshot
@@ -36,13 +36,14 @@ CHECKS = {
     "check_raw": ("raw", (Operation.READ,)),
     "check_net": ("net", (Operation.SEND, Operation.RECEIVE)),
 }
+CEILING = Ceiling(250e6, ("disk",))
 SPEC = ProbeSpec(tool="fio", bytes=1 << 30, seconds=30.0)
 
 
 def expectation(layer: str, number: int, operations: tuple[Operation, ...]) -> Expectation:
     """Return what is expected of one target among its siblings."""
     reference = Reference(
-        Ceiling(250e6, (f"disk{number}",)),
+        CEILING,
         Baseline(RATE_BPS, 0.01, 12, "2026-01-01", "2026-01-12", SPEC.hash(), {}, "a", "first"),
     )
     return Expectation(
@@ -51,10 +52,11 @@ def expectation(layer: str, number: int, operations: tuple[Operation, ...]) -> E
         host="server",
         group="all",
         target={"kind": "directory"},
-        path=("client", f"disk{number}"),
+        path=("client", "disk"),
         spec=SPEC,
         references={f"{operation.value}/single": reference for operation in operations},
         limits=Limits(),
+        partners=(Partner("peer", "192.0.2.1", ("peer",), CEILING),) if layer == "net" else (),
     )
 
 
@@ -71,6 +73,7 @@ def series(layer: str, number: int, operation: Operation, now: float) -> Series:
         host="client",
         started_at=now - 60,
         finished_at=now - 50,
+        partner="peer" if layer == "net" else None,
         bytes=1 << 30,
         seconds=5.0,
         rate_Bps=RATE_BPS,
@@ -81,7 +84,7 @@ def series(layer: str, number: int, operation: Operation, now: float) -> Series:
         versions={},
     )
     samples = [
-        Sample(now - 60 - day * DAY_S, RATE_BPS, 1.0, RATE_BPS, TARGETS - 1, None)
+        Sample(now - 60 - day * DAY_S, RATE_BPS, 1.0, RATE_BPS, TARGETS - 1, latest.partner)
         for day in range(RUNS)
     ]
     return Series(latest, tuple(samples))
