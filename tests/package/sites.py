@@ -1,0 +1,80 @@
+"""Sites to test with: small ones made here, the machines of the papers read from their files."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from plumbline.topology.graph import Topology, build
+
+DATA = Path(__file__).parents[1] / "data"
+INVENTORIES = Path(__file__).parents[2] / "inventories"
+
+_SITE: dict[str, Any] = {
+    "schema": 1,
+    "site": "lab",
+    "parts": [
+        {"name": "switch1", "kind": "switch"},
+        {
+            "name": "oss[1-2]-nic",
+            "kind": "nic",
+            "link": "1 Gbit/s",
+            "encoding": "none",
+            "feeds": "switch1",
+        },
+        {
+            "name": "oss[1-2]",
+            "kind": "server",
+            "address": "10.0.0.[1-2]",
+            "feeds": "oss[1-2]-nic",
+        },
+        {
+            "name": "oss[1-2]-disk[1-2]",
+            "kind": "disk",
+            "rate": "80 MB/s",
+            "device": "/dev/disk/by-id/{name}",
+            "feeds": "oss[1-2]",
+        },
+        {"name": "client1", "kind": "client", "rate": "1 GB/s", "feeds": "switch1"},
+    ],
+    "file_systems": [
+        {
+            "name": "scratch",
+            "kind": "glusterfs",
+            "mount": "/mnt/scratch",
+            "client": "client1",
+            "targets": [
+                {
+                    "name": "scratch-OST[0-3]",
+                    "part": "oss[1-2]-disk[1-2]",
+                    "subvolume": "scratch-client-[0-3]",
+                }
+            ],
+        }
+    ],
+}
+
+
+def site() -> dict[str, Any]:
+    """Return a document of two servers with two disks each, to be changed at will."""
+    return copy.deepcopy(_SITE)
+
+
+def part(document: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return the part of ``document`` that is written ``name``."""
+    found: dict[str, Any] = next(one for one in document["parts"] if one["name"] == name)
+    return found
+
+
+def parts(*entries: dict[str, Any], **document: Any) -> dict[str, Any]:
+    """Return a document of ``entries`` alone."""
+    return {"schema": 1, "site": "lab", "parts": list(entries), **document}
+
+
+def paper(name: str) -> Topology:
+    """Return one of the machines of the papers: redstorm, edison or bgl."""
+    text = (DATA / "topology" / f"{name}.yml").read_text(encoding="utf-8")
+    return build(yaml.safe_load(text)["plumbline_topology"])

@@ -1,0 +1,136 @@
+"""Parts are linked one by one, and what does not fit together is refused."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import pytest
+
+from plumbline.errors import DocumentError
+from plumbline.topology.graph import Component, build
+from tests.package.sites import paper, part, parts, site
+
+Change = Callable[[dict[str, Any]], None]
+
+
+def test_each_part_of_a_range_is_linked_with_its_own_neighbour() -> None:
+    topology = build(site())
+    assert topology.components["oss2-disk1"] == Component(
+        "oss2-disk1", "disk", 80e6, 80e6, ("oss2",), (), "", "/dev/disk/by-id/oss2-disk1"
+    )
+    assert [host.name for host in topology.hosts()] == ["oss1", "oss2", "client1"]
+    assert topology.components["oss2"].address == "10.0.0.2"
+    assert len(topology.devices()) == 4
+
+
+def test_each_target_knows_part_client_and_how_it_is_reached() -> None:
+    target = build(site()).targets["scratch-OST2"]
+    assert (target.on, target.client, target.retired) == ("oss2-disk1", "client1", False)
+    assert target.reach == {
+        "kind": "glusterfs",
+        "mount": "/mnt/scratch",
+        "subvolume": "scratch-client-2",
+    }
+
+
+def test_a_lustre_target_is_reached_by_its_own_name() -> None:
+    target = paper("redstorm").targets["scratch-OST013f"]
+    assert target.on == "ddn80-lun4"
+    assert target.reach == {"kind": "lustre", "mount": "/scratch", "ost": "scratch-OST013f"}
+
+
+def test_directories_need_no_mount() -> None:
+    document = site()
+    document["file_systems"] = [
+        {
+            "name": "bricks",
+            "kind": "directory",
+            "client": "client1",
+            "targets": [{"name": "b[1-2]", "part": "oss[1-2]-disk1", "directory": "/mnt/b[1-2]"}],
+        }
+    ]
+    reach = build(document).targets["b2"].reach
+    assert reach == {"kind": "directory", "directory": "/mnt/b2"}
+
+
+def test_device_names_that_every_server_has_are_repeated() -> None:
+    document = site()
+    part(document, "oss[1-2]-disk[1-2]")["device"] = "/dev/mapper/ost[0-1]"
+    devices = [disk.device for disk in build(document).devices()]
+    assert devices == ["/dev/mapper/ost0", "/dev/mapper/ost1"] * 2
+
+
+def test_clients_share_the_targets() -> None:
+    document = site()
+    document["parts"][-1]["name"] = "client[1-2]"
+    document["file_systems"][0]["client"] = "client[1-2]"
+    clients = [target.client for target in build(document).targets.values()]
+    assert clients == ["client1", "client1", "client2", "client2"]
+
+
+def test_a_retired_target_is_marked() -> None:
+    document = site()
+    document["file_systems"][0]["retired"] = "scratch-OST[1-2]"
+    retired = [target.name for target in build(document).targets.values() if target.retired]
+    assert retired == ["scratch-OST1", "scratch-OST2"]
+
+
+def _set(written: str, /, **changes: Any) -> Change:
+    return lambda document: part(document, written).update(changes)
+
+
+def _file_system(**changes: Any) -> Change:
+    return lambda document: document["file_systems"][0].update(changes)
+
+
+def _targets(**changes: Any) -> Change:
+    return lambda document: document["file_systems"][0]["targets"][0].update(changes)
+
+
+DISKS = "oss[1-2]-disk[1-2]"
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (_set(DISKS, feeds="oos[1-2]"), "oss1-disk1 feeds 'oos1', which is no part"),
+        (_set(DISKS, through="hba"), "oss1-disk1 through 'hba', which is no part"),
+        (_set(DISKS, name="oss1"), "the name 'oss1' is given twice"),
+        (_set(DISKS, feeds="oss[1-3]"), "4 names (oss1-disk1 to oss2-disk2) cannot be spread"),
+        (_set(DISKS, name="d[1-"), "parts 'd[1-': name 'd[1-' has a bracket without"),
+        (_set("oss[1-2]", feeds=DISKS), "feed one another in a ring"),
+        (_set("oss[1-2]", address="10.0.0.1"), "2 hosts need as many addresses"),
+        (_targets(part="oss[1-2]-disc[1-2]"), "OST0 lies on 'oss1-disc1', which is no part"),
+        (_targets(part="oss[1-2]-disk[1-2]-[1-2]"), "fewer targets 'scratch-OST[0-3]' (4) than"),
+        (_targets(name="oss[1-4]"), "the name 'oss1' is given twice"),
+        (_targets(subvolume="scratch-client-0"), "4 targets 'scratch-OST[0-3]' need as many"),
+        (_targets(through="nowhere"), "lies on 'nowhere', which is no part"),
+        (_file_system(client="client9"), "'client9' is no client or server"),
+        (_file_system(client="switch1"), "'switch1' is no client or server"),
+        (_file_system(retired="scratch-OST9"), "retired 'scratch-OST9' is none of its targets"),
+    ],
+)
+def test_parts_that_do_not_fit_together_are_refused(change: Change, sentence: str) -> None:
+    document = site()
+    change(document)
+    with pytest.raises(DocumentError) as caught:
+        build(document)
+    assert sentence in str(caught.value)
+    assert str(caught.value).startswith("plumbline_topology")
+
+
+def test_a_ring_is_named_in_the_order_of_feeding() -> None:
+    ring = [
+        {"name": "a", "kind": "server", "feeds": "b"},
+        {"name": "b", "kind": "nic", "feeds": "c"},
+        {"name": "c", "kind": "switch", "feeds": "a"},
+    ]
+    with pytest.raises(DocumentError) as caught:
+        build(parts(*ring))
+    named = str(caught.value).split("parts ")[1].split(" feed")[0].split(" -> ")
+    assert named[0] == named[-1]
+    assert list(zip(named, named[1:])) in (
+        [("a", "b"), ("b", "c"), ("c", "a")],
+        [("b", "c"), ("c", "a"), ("a", "b")],
+        [("c", "a"), ("a", "b"), ("b", "c")],
+    )

@@ -1,0 +1,116 @@
+"""The components that the bytes of a measurement cross."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from plumbline.errors import DocumentError
+from plumbline.topology.graph import Topology, build
+from plumbline.topology.paths import between, host_of, to_device, to_network, to_target
+from tests.package.sites import paper, part, site
+
+
+def target_path(topology: Topology, name: str) -> tuple[str, ...]:
+    return to_target(topology, topology.targets[name])
+
+
+def test_a_target_is_reached_client_first_and_comes_last() -> None:
+    path = target_path(build(site()), "scratch-OST3")
+    assert path == ("client1", "switch1", "oss2-nic", "oss2", "oss2-disk2", "scratch-OST3")
+
+
+def test_a_raw_device_is_reached_from_its_server() -> None:
+    topology = paper("redstorm")
+    assert to_device(topology, topology.components["ddn80-lun4"]) == (
+        "oss160",
+        "oss160-hba2",
+        "ddn80-port4",
+        "ddn80-channels",
+        "ddn80-lun4",
+    )
+
+
+def test_a_pair_crosses_both_chains() -> None:
+    topology = build(site())
+    hosts = topology.components
+    assert between(topology, hosts["oss2"], hosts["client1"]) == (
+        "oss2",
+        "oss2-nic",
+        "switch1",
+        "client1",
+    )
+    assert to_network(topology, hosts["oss1"]) == ("oss1", "oss1-nic", "switch1")
+
+
+def test_the_judged_host_is_the_nearest_to_the_target() -> None:
+    topology = build(site())
+    assert host_of(topology, target_path(topology, "scratch-OST3")) == "oss2"
+
+
+def test_a_local_target_is_judged_on_its_client() -> None:
+    document = site()
+    document["file_systems"][0]["client"] = "oss1"
+    targets = {"name": "local[0-1]", "part": "oss1-disk[1-2]", "subvolume": "s[0-1]"}
+    document["file_systems"][0]["targets"] = [targets]
+    topology = build(document)
+    path = target_path(topology, "local1")
+    assert path == ("oss1", "oss1-disk2", "local1")
+    assert host_of(topology, path) == "oss1"
+
+
+def two_ports() -> dict[str, Any]:
+    document = site()
+    document["parts"].insert(
+        3, {"name": "oss[1-2]-port[1-2]", "kind": "port", "feeds": "oss[1-2]", "rate": "70 MB/s"}
+    )
+    part(document, "oss[1-2]-disk[1-2]")["feeds"] = ["oss[1-2]-port1", "oss[1-2]-port2"]
+    return document
+
+
+def test_a_target_chooses_between_ports_with_through() -> None:
+    document = two_ports()
+    part(document, "oss[1-2]-disk[1-2]").pop("device")
+    document["file_systems"][0]["targets"][0]["through"] = "oss[1-2]-port2"
+    assert "oss1-port2" in target_path(build(document), "scratch-OST0")
+
+
+def test_an_open_choice_names_the_ports() -> None:
+    topology = build(two_ports())
+    with pytest.raises(DocumentError, match="by oss1-port1 or by oss1-port2; choose with through"):
+        target_path(topology, "scratch-OST0")
+    with pytest.raises(DocumentError, match="oss1 - oss1-port1 - oss1-disk1 or oss1 - oss1-port2"):
+        to_device(topology, topology.components["oss1-disk1"])
+
+
+def test_a_target_on_another_fabric_is_not_connected() -> None:
+    document = site()
+    part(document, "client1")["feeds"] = "switch2"
+    document["parts"].append({"name": "switch2", "kind": "switch"})
+    with pytest.raises(DocumentError, match="oss1-disk1 is not connected to client1; follow feeds"):
+        target_path(build(document), "scratch-OST0")
+
+
+def test_a_device_without_a_server_is_refused() -> None:
+    document = site()
+    part(document, "oss[1-2]-disk[1-2]")["feeds"] = "switch1"
+    topology = build(document)
+    with pytest.raises(DocumentError, match="oss1-disk1 has a device but feeds no server"):
+        to_device(topology, topology.components["oss1-disk1"])
+
+
+def test_a_target_through_a_part_off_its_way_is_refused() -> None:
+    document = site()
+    document["file_systems"][0]["targets"][0]["through"] = "client1"
+    with pytest.raises(DocumentError, match="no way of oss1-disk1 leads through client1"):
+        target_path(build(document), "scratch-OST0")
+
+
+def test_a_host_with_two_ways_to_the_network_must_choose() -> None:
+    document = site()
+    document["parts"].append({"name": "switch2", "kind": "switch"})
+    part(document, "client1")["feeds"] = ["switch1", "switch2"]
+    topology = build(document)
+    with pytest.raises(DocumentError, match="client1 - switch1 or client1 - switch2; choose"):
+        to_network(topology, topology.components["client1"])

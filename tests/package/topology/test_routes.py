@@ -1,0 +1,53 @@
+"""Ways over linked parts are found, or what is missing or ambiguous is named."""
+
+from __future__ import annotations
+
+import pytest
+
+from plumbline.errors import DocumentError
+from plumbline.topology.routes import find_routes, join
+
+FEEDS = {"net": (), "a": ("net",), "b": ("net",), "shared": ("a", "b"), "disk": ("shared",)}
+
+
+def test_all_ways_to_the_network_are_found() -> None:
+    routes = find_routes(FEEDS, {})
+    assert routes["disk"] == (("disk", "shared", "a", "net"), ("disk", "shared", "b", "net"))
+
+
+def test_through_chooses_one() -> None:
+    assert find_routes(FEEDS, {"disk": ("b",)})["disk"] == (("disk", "shared", "b", "net"),)
+
+
+def test_through_that_is_on_no_way_is_refused() -> None:
+    with pytest.raises(DocumentError, match="no way of a to the network leads through b"):
+        find_routes(FEEDS, {"a": ("b",)})
+
+
+def test_too_many_ways_ask_for_a_choice() -> None:
+    feeds: dict[str, tuple[str, ...]] = {"net": ()}
+    last: tuple[str, ...] = ("net",)
+    for level in range(9):
+        pair = (f"a{level}", f"b{level}")
+        feeds.update(dict.fromkeys(pair, last))
+        last = pair
+    feeds["disk"] = last
+    with pytest.raises(DocumentError, match="more than 256 ways to the network; choose"):
+        find_routes(feeds, {})
+
+
+def test_a_path_turns_where_the_ends_first_meet() -> None:
+    near = [("client", "leaf", "spine")]
+    assert join(near, [("disk", "oss", "leaf", "spine")]) == ("client", "leaf", "oss", "disk")
+    assert join([("oss", "leaf")], [("disk", "oss", "leaf")]) == ("oss", "disk")
+
+
+def test_ends_that_never_meet_are_named() -> None:
+    with pytest.raises(DocumentError, match="disk is not connected to client"):
+        join([("client", "ethernet")], [("disk", "oss", "infiniband")])
+
+
+def test_several_paths_are_named_by_their_difference() -> None:
+    far = [("disk", "port1", "net"), ("disk", "port2", "net")]
+    with pytest.raises(DocumentError, match="2 ways, by port1 or by port2; choose with through"):
+        join([("client", "net")], far)
