@@ -1,0 +1,118 @@
+"""Judge one target or disk: every operation by the rules, the worst decides."""
+
+from __future__ import annotations
+
+from plumbline.errors import DocumentError
+from plumbline.judge.absence import Last, absence, hung_run, never
+from plumbline.judge.evidence import evidence, figure
+from plumbline.judge.finding import RULE_FINE, Ruling, deciding
+from plumbline.judge.measured import label, measured
+from plumbline.judge.phrases import summary
+from plumbline.judge.rules import apply
+from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.model.record import Operation, Scenario
+from plumbline.model.verdict import Verdict
+
+if TYPE_CHECKING:
+    from typing import Iterator, Optional, Sequence
+
+    from plumbline.judge.finding import Finding
+    from plumbline.model.expectation import Expectation
+    from plumbline.model.series import Running, Series
+
+
+def judge(
+    expectation: Expectation, series: Sequence[Series], running: Sequence[Running], now: float
+) -> Verdict:
+    """Return the verdict on a component, ``now`` in seconds since the epoch.
+
+    Raises:
+        DocumentError: a reference is no rate, or an operation is unknown.
+    """
+    rulings = tuple(
+        rule(expectation, place, _of(series, place), now)
+        for place in operations(expectation, series)
+    )
+    lines = tuple(line for ruling in rulings for line in evidence(ruling, now))
+    data = tuple(figure(ruling) for ruling in rulings)
+    hang = hung_run(expectation, running, now)
+    if hang or not rulings:
+        finding = hang or never("it", expectation.layer)
+        return alone(expectation, finding)._replace(evidence=lines, figures=data)
+    decided = deciding(rulings)
+    text = _all_fine(rulings) if decided.finding.rule == RULE_FINE else decided.finding.text
+    return verdict(expectation, decided, text)._replace(evidence=lines, figures=data)
+
+
+def operations(
+    expectation: Expectation, series: Sequence[Series]
+) -> Iterator[tuple[Operation, Scenario]]:
+    """Yield each operation that is expected, or, where none is named, that was measured.
+
+    What is measured no longer is not judged: it would be stale for ever.
+    """
+    keys = tuple(expectation.references) or tuple(
+        dict.fromkeys(f"{one.latest.operation.value}/{one.latest.scenario.value}" for one in series)
+    )
+    for key in keys:
+        operation, _, scenario = key.partition("/")
+        try:
+            yield Operation(operation), Scenario(scenario)
+        except ValueError as error:
+            raise DocumentError(
+                f"expectations of {expectation.component} name the unknown operation {key!r}; "
+                "deploy the role agent again"
+            ) from error
+
+
+def rule(
+    expectation: Expectation,
+    place: tuple[Operation, Scenario],
+    series: Optional[Series],
+    now: float,
+) -> Ruling:
+    """Return the ruling on one operation; ``series`` is None when it was never measured."""
+    operation, scenario = place
+    what = label(operation, scenario)
+    if series is None:
+        return Ruling(operation, scenario, None, None, never(what, expectation.layer))
+    record, limits = series.latest, expectation.limits
+    absent = absence(Last(record, what, limits, now))
+    if absent:
+        return Ruling(operation, scenario, record, None, absent)
+    of = measured(series, expectation.reference(operation, scenario), limits)
+    return Ruling(operation, scenario, record, of, apply(of))
+
+
+def _of(series: Sequence[Series], place: tuple[Operation, Scenario]) -> Optional[Series]:
+    for one in series:
+        if (one.latest.operation, one.latest.scenario) == place:
+            return one
+    return None
+
+
+def alone(expectation: Expectation, finding: Finding) -> Verdict:
+    """Return the verdict of a finding that rests on no measurement."""
+    return Verdict(
+        layer=expectation.layer,
+        component=expectation.component,
+        state=finding.state,
+        rule=finding.rule,
+        sentence=f"{expectation.component} {finding.text}",
+    )
+
+
+def verdict(expectation: Expectation, decided: Ruling, text: str) -> Verdict:
+    """Return the verdict of the ruling that decides, still without evidence and figures."""
+    of = decided.measured
+    return alone(expectation, decided.finding)._replace(
+        sentence=f"{expectation.component} {text}",
+        ratio_ceiling=of and of.ratio_ceiling,
+        ratio_baseline=of and of.ratio_baseline,
+        ratio_peers=of and of.ratio_peers,
+        counts=decided.finding.counts,
+    )
+
+
+def _all_fine(rulings: Sequence[Ruling]) -> str:
+    return summary([ruling.measured for ruling in rulings if ruling.measured])

@@ -1,0 +1,102 @@
+"""All that a verdict rests on, as lines; the deeper a line is indented, the less often one asks."""
+
+from __future__ import annotations
+
+from math import isinf
+
+from plumbline.judge.measured import label
+from plumbline.judge.phrases import limited, peers, repeats
+from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.model.threshold import Range
+from plumbline.model.verdict import Figure
+from plumbline.units import format_duration, format_rate
+
+if TYPE_CHECKING:
+    from typing import Iterator
+
+    from plumbline.judge.finding import Ruling
+    from plumbline.judge.measured import Measured
+    from plumbline.model.record import Record
+    from plumbline.model.series import Sample
+
+_SAMPLES_SHOWN = 10
+
+
+def evidence(ruling: Ruling, now: float, name: str = "") -> Iterator[str]:
+    """Yield the lines about one operation; ``name`` goes before it, e.g. a partner's."""
+    record, of = ruling.record, ruling.measured
+    state, rule = ruling.finding.state.name, ruling.finding.rule
+    if record is None or of is None:
+        yield f"{name}{ruling.finding.text} [{state}, rule {rule}]"
+        return
+    age = format_duration(now - record.finished_at)
+    rate = format_rate(of.rate_Bps)
+    yield f"{name}{of.what} {rate} {age} ago, repeats {repeats(of)} [{state}, rule {rule}]"
+    yield from (f"  {line}" for line in _references(of))
+    yield f"  {_conditions(record)}"
+    yield from (f"    {_earlier(sample, now)}" for sample in of.samples[1 : _SAMPLES_SHOWN + 1])
+
+
+def figure(ruling: Ruling) -> Figure:
+    """Return the performance datum of one operation, levels and rates in bytes per second."""
+    name = label(ruling.operation, ruling.scenario).replace(" ", "_")
+    of = ruling.measured
+    if of is None:
+        return Figure(f"{name}_Bps", None)
+    levels = ("", "")
+    if of.reference_Bps is not None:
+        factor = of.reference_Bps / 100
+        levels = (_level(of.limits.warning, factor), _level(of.limits.critical, factor))
+    maximum = of.ceiling.rate_Bps if of.ceiling else None
+    return Figure(f"{name}_Bps", of.rate_Bps, "", *levels, maximum)
+
+
+def _level(percent: Range, factor: float) -> str:
+    """Return a range in percent as one in whole bytes per second."""
+    start, end, inside = percent.scaled(factor)
+    return str(Range(_whole(start), _whole(end), inside))
+
+
+def _whole(value: float) -> float:
+    return value if isinf(value) else round(value)
+
+
+def _references(of: Measured) -> Iterator[str]:
+    if of.baseline:
+        known = of.baseline
+        yield (
+            f"baseline {format_rate(known.median_Bps)}, spread {100 * known.spread:.1f} %, "
+            f"{known.runs} runs {known.first} to {known.last}, accepted by {known.accepted_by}: "
+            f"{known.reason}"
+        )
+    else:
+        yield f"baseline not used: {of.doubt}"
+    if of.ceiling:
+        yield f"{limited(of.ceiling)}, reached to {100 * of.rate_Bps / of.ceiling.rate_Bps:.0f} %"
+    if of.peers_Bps:
+        yield f"{100 * of.rate_Bps / of.peers_Bps:.0f} % of {peers(of)} in the same run"
+    else:
+        yield "no peers in the same run"
+
+
+def _conditions(record: Record) -> str:
+    tool = f"{record.tool.name} {record.tool.version}" if record.tool else "tool unknown"
+    parts = [tool, f"specification {record.spec_hash or 'unknown'}"]
+    parts += [f"{name} {version}" for name, version in sorted((record.versions or {}).items())]
+    if record.fill is not None:
+        parts.append(f"filled to {100 * record.fill:.0f} %")
+    coverage = "unknown" if record.coverage is None else f"{record.coverage:.2f}"
+    parts.append(f"coverage {coverage}")
+    if record.latency:
+        parts.append(f"latency p99 {1e3 * record.latency.p99_s:.1f} ms")
+    if record.retransmits is not None:
+        parts.append(f"{record.retransmits} retransmits")
+    return ", ".join(parts + [flag.value for flag in record.flags])
+
+
+def _earlier(sample: Sample, now: float) -> str:
+    rate = "no rate" if sample.rate_Bps is None else format_rate(sample.rate_Bps)
+    line = f"{format_duration(now - sample.started_at)} ago {rate}"
+    if sample.peers_Bps is not None:
+        line += f", {sample.peers} peers {format_rate(sample.peers_Bps)}"
+    return line if sample.coverage is None else f"{line}, coverage {sample.coverage:.2f}"

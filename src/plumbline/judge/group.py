@@ -1,0 +1,135 @@
+"""Judge siblings as one: the median of their ratios, where each alone may have an excuse."""
+
+from __future__ import annotations
+
+from plumbline.judge.component import operations, rule
+from plumbline.judge.finding import RULE_FINE
+from plumbline.judge.measured import label
+from plumbline.judge.phrases import several
+from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.state import State, worst
+from plumbline.model.verdict import Figure, Verdict
+
+if TYPE_CHECKING:
+    from typing import Iterator, Optional, Sequence
+
+    from plumbline.judge.finding import Ruling
+    from plumbline.model.expectation import Expectation, Limits
+    from plumbline.model.record import Operation, Scenario
+    from plumbline.model.series import Series, Snapshot
+
+_RULE_LEVEL = 5
+_RULE_MEASURED_FROM = 3
+
+
+class _Median(NamedTuple):
+    """One operation of the whole group; ``ratios`` ascend, ``without`` names who has none."""
+
+    what: str
+    ratios: tuple[tuple[float, str], ...]
+    without: tuple[tuple[str, str], ...]
+    contended: int
+    limits: Limits
+
+    @property
+    def percent(self) -> Optional[float]:
+        """Return the upper median in percent, None when more than half have no ratio."""
+        if len(self.without) > len(self.ratios) or not self.ratios:
+            return None
+        return 100 * self.ratios[len(self.ratios) // 2][0]
+
+    @property
+    def state(self) -> State:
+        """Return the state by the same levels that hold for each member."""
+        if self.percent is None:
+            return State.UNKNOWN
+        if self.limits.critical.alerts(self.percent):
+            return State.CRITICAL
+        return State.WARNING if self.limits.warning.alerts(self.percent) else State.OK
+
+    @property
+    def text(self) -> str:
+        """Return the operation's part of the sentence."""
+        every = len(self.ratios) + len(self.without)
+        if self.percent is None:
+            names = several([name for name, _ in self.without])
+            return (
+                f"{self.what}: {len(self.without)} of {every} have no figure to compare ({names}), "
+                f"first {self.without[0][0]}: {self.without[0][1]}"
+            )
+        text = f"{self.what} {self.percent:.0f} % of baseline, upper median of {len(self.ratios)}"
+        if self.without:
+            text += f" of {every}"
+        if self.contended and self.state is not State.OK:
+            text += f", {self.contended} of them contended"
+        return text
+
+
+def judge_group(members: Sequence[Expectation], snapshot: Snapshot, now: float) -> Verdict:
+    """Return the verdict on a group: at least one member, all of one layer and group.
+
+    The limits are those of the first member.  Members count whether or not something excuses them:
+    a loss that all share is seen here.
+
+    Raises:
+        DocumentError: the series of a member is damaged, or a reference is no rate.
+    """
+    layer, limits = members[0].layer, members[0].limits
+    rulings = [
+        (member.component, ruling)
+        for member in members
+        for ruling in _rulings(member, snapshot.of(layer, member.component), now)
+    ]
+    places = dict.fromkeys((ruling.operation, ruling.scenario) for _, ruling in rulings)
+    medians = [_median(label(*place), _of(rulings, place), limits) for place in places]
+    state = worst(median.state for median in medians)
+    deciding = [median for median in medians if median.state is state]
+    texts = "; ".join(median.text for median in deciding) or "has never been measured"
+    percents = [median.percent for median in deciding if median.percent is not None]
+    return Verdict(
+        layer=layer,
+        component=members[0].group,
+        state=state,
+        rule={State.OK: RULE_FINE, State.UNKNOWN: 1}.get(state, _RULE_LEVEL),
+        sentence=f"group {members[0].group} {texts}",
+        ratio_baseline=min(percents) / 100 if percents else None,
+        evidence=tuple(line for median in medians for line in _evidence(median)),
+        figures=tuple(_figure(median) for median in medians),
+    )
+
+
+def _rulings(member: Expectation, series: Sequence[Series], now: float) -> Iterator[Ruling]:
+    latest = {(one.latest.operation, one.latest.scenario): one for one in series}
+    for place in operations(member, series):
+        yield rule(member, place, latest.get(place), now)
+
+
+def _of(
+    rulings: Sequence[tuple[str, Ruling]], place: tuple[Operation, Scenario]
+) -> list[tuple[str, Ruling]]:
+    return [pair for pair in rulings if (pair[1].operation, pair[1].scenario) == place]
+
+
+def _median(what: str, rulings: Sequence[tuple[str, Ruling]], limits: Limits) -> _Median:
+    ratios, without, contended = [], [], 0
+    for name, ruling in rulings:
+        of = ruling.measured
+        if of is None or of.ratio_baseline is None or ruling.finding.rule < _RULE_MEASURED_FROM:
+            without.append((name, of.doubt if of and of.doubt else ruling.finding.text))
+            continue
+        ratios.append((of.ratio_baseline, name))
+        contended += of.contended
+    return _Median(what, tuple(sorted(ratios)), tuple(without), contended, limits)
+
+
+def _evidence(median: _Median) -> Iterator[str]:
+    yield f"{median.text} [{median.state.name}]"
+    yield from (f"  no figure: {name}: {why}" for name, why in median.without)
+    yield from (f"    {name} {100 * ratio:.0f} % of baseline" for ratio, name in median.ratios)
+
+
+def _figure(median: _Median) -> Figure:
+    name = f"{median.what.replace(' ', '_')}_median"
+    return Figure(
+        name, median.percent, "%", str(median.limits.warning), str(median.limits.critical)
+    )

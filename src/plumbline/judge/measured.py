@@ -1,0 +1,155 @@
+"""A rate beside everything that it can be compared with: ceiling, baseline, peers."""
+
+from __future__ import annotations
+
+from plumbline.errors import DocumentError
+from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.record import Operation, Scenario
+
+if TYPE_CHECKING:
+    from typing import Optional
+
+    from plumbline.model.expectation import Limits
+    from plumbline.model.record import Record
+    from plumbline.model.reference import Baseline, Ceiling, Reference
+    from plumbline.model.series import Sample, Series
+
+
+class Measured(NamedTuple):
+    """One operation of one component in its latest run, which gave a rate.
+
+    ``baseline`` is None unless it may be used; ``doubt`` then says why not.  ``samples`` are newest
+    first and begin with this run.
+    """
+
+    record: Record
+    rate_Bps: float
+    samples: tuple[Sample, ...]
+    ceiling: Optional[Ceiling]
+    baseline: Optional[Baseline]
+    doubt: str
+    limits: Limits
+
+    @property
+    def what(self) -> str:
+        """Return the operation in words, e.g. ``read`` or ``read together``."""
+        return label(self.record.operation, self.record.scenario)
+
+    @property
+    def peers(self) -> int:
+        """Return how many siblings were measured in the same run."""
+        return self.samples[0].peers if self.samples else 0
+
+    @property
+    def peers_Bps(self) -> Optional[float]:
+        """Return the median rate of the siblings in the same run."""
+        return self.samples[0].peers_Bps if self.samples else None
+
+    @property
+    def reference_Bps(self) -> Optional[float]:
+        """Return what percentages refer to: the baseline, else the peers, else nothing."""
+        return self.baseline.median_Bps if self.baseline else self.peers_Bps
+
+    @property
+    def percent(self) -> Optional[float]:
+        """Return the rate in percent of the reference."""
+        return None if self.reference_Bps is None else 100 * self.rate_Bps / self.reference_Bps
+
+    @property
+    def ratio_ceiling(self) -> Optional[float]:
+        """Return rate / ceiling."""
+        return self.rate_Bps / self.ceiling.rate_Bps if self.ceiling else None
+
+    @property
+    def ratio_baseline(self) -> Optional[float]:
+        """Return rate / baseline, where the baseline may be used."""
+        return self.rate_Bps / self.baseline.median_Bps if self.baseline else None
+
+    @property
+    def ratio_peers(self) -> Optional[float]:
+        """Return rate / median of the peers."""
+        return self.rate_Bps / self.peers_Bps if self.peers_Bps else None
+
+    @property
+    def repeats_Bps(self) -> tuple[float, ...]:
+        """Return the rates of the repeats within the run, or the only one."""
+        return self.record.repeats_Bps or (self.rate_Bps,)
+
+    @property
+    def contended(self) -> bool:
+        """Return whether others are known to have moved much of what was moved meanwhile."""
+        return contended(self.record.coverage, self.limits)
+
+    def alerts(self, percent: float) -> bool:
+        """Return whether a percentage of the reference is beyond any level."""
+        return self.limits.warning.alerts(percent) or self.limits.critical.alerts(percent)
+
+    def low(self, percent: Optional[float]) -> bool:
+        """Return whether a percentage is beyond a level and below the reference."""
+        return percent is not None and percent < 100 and self.alerts(percent)
+
+
+def label(operation: Operation, scenario: Scenario) -> str:
+    """Return an operation in words; a component measured alone is what one expects."""
+    together = " together" if scenario is Scenario.TOGETHER else ""
+    return f"{operation.value}{together}"
+
+
+def contended(coverage: Optional[float], limits: Limits) -> bool:
+    """Return whether a known coverage is too low."""
+    return coverage is not None and coverage < limits.min_coverage
+
+
+def measured(series: Series, reference: Reference, limits: Limits) -> Measured:
+    """Put the latest record of a series, which must have a rate, beside its references.
+
+    Raises:
+        DocumentError: a reference is no rate.
+    """
+    record = series.latest
+    assert record.rate_Bps is not None
+    _refuse_impossible(record, reference)
+    doubt = doubt_about(reference.baseline, record, limits)
+    return Measured(
+        record=record,
+        rate_Bps=record.rate_Bps,
+        samples=series.samples,
+        ceiling=reference.ceiling,
+        baseline=None if doubt else reference.baseline,
+        doubt=doubt,
+        limits=limits,
+    )
+
+
+def doubt_about(baseline: Optional[Baseline], record: Record, limits: Limits) -> str:
+    """Return why a record cannot be compared with a baseline, empty when it can."""
+    if baseline is None:
+        return "no baseline yet"
+    if baseline.runs < limits.min_runs:
+        return f"its baseline rests on {baseline.runs} runs of {limits.min_runs} needed"
+    if baseline.spread > limits.max_spread:
+        return (
+            f"its baseline spreads by {100 * baseline.spread:.0f} %, "
+            f"more than {100 * limits.max_spread:.0f} %"
+        )
+    if baseline.spec_hash != record.spec_hash:
+        return "its baseline was taken with another probe specification"
+    now = record.versions or {}
+    for name in sorted({*baseline.versions, *now}):
+        then, current = baseline.versions.get(name, "unknown"), now.get(name, "unknown")
+        if then != current:
+            return f"its baseline was taken under {name} {then}, now {current}"
+    return ""
+
+
+def _refuse_impossible(record: Record, reference: Reference) -> None:
+    for name, rate_Bps in (
+        ("ceiling", reference.ceiling and reference.ceiling.rate_Bps),
+        ("baseline", reference.baseline and reference.baseline.median_Bps),
+    ):
+        if rate_Bps is not None and not rate_Bps > 0:
+            raise DocumentError(
+                f"expectations give {record.component} {record.operation.value} the {name} "
+                f"{rate_Bps!r} B/s, which is no rate; correct it in the inventory and deploy the "
+                "role agent again"
+            )

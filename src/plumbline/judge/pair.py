@@ -1,0 +1,198 @@
+"""Judge a host by its network pairs: one slow partner must not accuse it, all of them do."""
+
+from __future__ import annotations
+
+from plumbline.judge.absence import hung_run, never
+from plumbline.judge.component import alone, operations, rule, verdict
+from plumbline.judge.evidence import evidence, figure
+from plumbline.judge.finding import RULE_FINE, Finding, Ruling, deciding
+from plumbline.judge.measured import label
+from plumbline.judge.phrases import several, summary
+from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.reference import Reference
+from plumbline.model.state import State, worst
+from plumbline.model.verdict import Figure
+from plumbline.units import format_rate
+
+if TYPE_CHECKING:
+    from typing import Iterator, Optional, Sequence
+
+    from plumbline.model.expectation import Expectation, Partner
+    from plumbline.model.record import Operation, Scenario
+    from plumbline.model.series import Running, Series
+    from plumbline.model.verdict import Verdict
+
+SEGMENT_BYTES = 1448
+"""TCP payload of one packet: MTU 1500 less 20 IP, 20 TCP and 12 of time stamps (RFC 791, 9293,
+7323), which Linux sends by default."""
+
+_RULE_MEASURED_FROM = 3
+"""Rules 1 and 2 leave no rate that could be held against anybody."""
+
+
+class _Pairs(NamedTuple):
+    """One operation with every partner; ``usable`` ascends by rate."""
+
+    operation: Operation
+    scenario: Scenario
+    rulings: tuple[tuple[str, Ruling], ...]
+    usable: tuple[tuple[str, Ruling], ...]
+
+    @property
+    def chosen(self) -> tuple[str, Ruling]:
+        """Return the upper median of the partners; without a rate the mildest finding."""
+        if self.usable:
+            return self.usable[len(self.usable) // 2]
+        return min(self.rulings, key=lambda pair: _severity(pair[1].finding.state))
+
+
+def judge_pair_host(
+    expectation: Expectation, series: Sequence[Series], running: Sequence[Running], now: float
+) -> Verdict:
+    """Return the verdict on a host from its series with each partner, as ``judge`` does."""
+    pairs = tuple(
+        _pairs(expectation, place, series, now) for place in operations(expectation, series)
+    )
+    hang = hung_run(expectation, running, now)
+    found = hang or (None if pairs and expectation.partners else _nothing(expectation))
+    decided = alone(expectation, found) if found else _decide(expectation, pairs)
+    return decided._replace(
+        evidence=tuple(line for of in pairs for line in _lines(of, now)),
+        figures=tuple(_figures(expectation, pairs)),
+    )
+
+
+def _nothing(expectation: Expectation) -> Finding:
+    if expectation.partners:
+        return never("it", expectation.layer)
+    text = "has no partner to be measured with; add one to its group in the inventory"
+    return Finding(State.UNKNOWN, 1, text)
+
+
+def _pairs(
+    expectation: Expectation,
+    place: tuple[Operation, Scenario],
+    series: Sequence[Series],
+    now: float,
+) -> _Pairs:
+    rulings = tuple(
+        (partner.name, _rule(expectation, partner, place, series, now))
+        for partner in expectation.partners
+    )
+    usable = [pair for pair in rulings if pair[1].finding.rule >= _RULE_MEASURED_FROM]
+    usable.sort(key=_rate)
+    return _Pairs(*place, rulings, tuple(usable))
+
+
+def _rule(
+    expectation: Expectation,
+    partner: Partner,
+    place: tuple[Operation, Scenario],
+    series: Sequence[Series],
+    now: float,
+) -> Ruling:
+    """Return the ruling on one pair: the host's baseline, the pair's own ceiling."""
+    operation, scenario = place
+    reference = Reference(partner.ceiling, expectation.reference(operation, scenario).baseline)
+    own = expectation._replace(references={f"{operation.value}/{scenario.value}": reference})
+    for one in series:
+        latest = one.latest
+        if (latest.operation, latest.scenario, latest.partner) == (*place, partner.name):
+            return rule(own, place, one, now)
+    return rule(own, place, None, now)
+
+
+def _decide(expectation: Expectation, pairs: Sequence[_Pairs]) -> Verdict:
+    retransmits = _retransmits(expectation, pairs)
+    chosen = tuple(of.chosen[1] for of in pairs)
+    decided = deciding(chosen)
+    fine = decided.finding.rule == RULE_FINE
+    text = summary([each.measured for each in chosen if each.measured]) if fine else ""
+    text = text or decided.finding.text
+    if retransmits:
+        text += f"; {retransmits.text}"
+        if decided.finding.state is State.OK:
+            decided = decided._replace(finding=retransmits)
+    of = pairs[[ruling.operation for ruling in chosen].index(decided.operation)]
+    return verdict(expectation, decided, text + _remarks(of, pairs))
+
+
+def _remarks(of: _Pairs, pairs: Sequence[_Pairs]) -> str:
+    """Return what the reader must know about the partners behind the figure."""
+    if not of.usable:
+        return f" (with {several([name for name, _ in of.rulings])})"
+    remarks = ""
+    chosen = of.chosen[1]
+    if len(of.usable) == 1 and chosen.finding.state is not State.OK:
+        remarks = f"; measured with {of.usable[0][0]} alone, either end may be the cause"
+    elif len(of.usable) > 1 and chosen.finding.state is not State.OK:
+        remarks = f"; upper median of {len(of.usable)} partners"
+    slow = dict.fromkeys(text for each in pairs for text in _slow_alone(each))
+    remarks += "".join(f"; {text}" for text in slow)
+    missing = dict.fromkeys(
+        name for each in pairs for name, ruling in each.rulings if ruling.measured is None
+    )
+    return f"{remarks}; no figure with {several(tuple(missing))}" if missing else remarks
+
+
+def _slow_alone(of: _Pairs) -> Iterator[str]:
+    """Yield the partners that are slow while this host is not."""
+    if of.chosen[1].finding.state is not State.OK:
+        return
+    for name, ruling in of.usable:
+        if ruling.finding.state is not State.OK and ruling.measured:
+            rate = format_rate(ruling.measured.rate_Bps)
+            yield f"{ruling.measured.what} with partner {name} {rate}"
+
+
+def _retransmits(expectation: Expectation, pairs: Sequence[_Pairs]) -> Optional[Finding]:
+    """Rule 5 for segments sent again, by the lower median over the partners."""
+    limit = expectation.limits.retransmit_share
+    for of in pairs:
+        share = _share(of)
+        if share is not None and share > limit:
+            text = (
+                f"{100 * share:.2f} % of the segments of {label(of.operation, of.scenario)} "
+                f"sent again (limit {100 * limit:g} %), bad cable?"
+            )
+            return Finding(State.WARNING, 5, text)
+    return None
+
+
+def _share(of: _Pairs) -> Optional[float]:
+    """Return the lower median over the partners of retransmitted segments / segments."""
+    shares = sorted(
+        ruling.record.retransmits * SEGMENT_BYTES / ruling.record.bytes
+        for _, ruling in of.usable
+        if ruling.record and ruling.record.retransmits is not None and ruling.record.bytes
+    )
+    return shares[(len(shares) - 1) // 2] if shares else None
+
+
+def _lines(of: _Pairs, now: float) -> Iterator[str]:
+    for name, ruling in of.rulings:
+        yield from evidence(ruling, now, f"with {name}: ")
+
+
+def _figures(expectation: Expectation, pairs: Sequence[_Pairs]) -> Iterator[Figure]:
+    limit = f"{100 * expectation.limits.retransmit_share:g}"
+    for of in pairs:
+        if not of.rulings:
+            continue
+        yield figure(of.chosen[1])
+        share = _share(of)
+        yield Figure(
+            f"{label(of.operation, of.scenario).replace(' ', '_')}_retransmits",
+            None if share is None else 100 * share,
+            "%",
+            limit,
+        )
+
+
+def _rate(pair: tuple[str, Ruling]) -> float:
+    of = pair[1].measured
+    return of.rate_Bps if of else 0.0
+
+
+def _severity(state: State) -> int:
+    return sum(worst((state, other)) is state for other in State)

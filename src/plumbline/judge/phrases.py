@@ -1,0 +1,78 @@
+"""Words for a measurement and its references, the same in every finding."""
+
+from __future__ import annotations
+
+from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.units import format_rate
+
+if TYPE_CHECKING:
+    from typing import Sequence
+
+    from plumbline.judge.measured import Measured
+    from plumbline.model.reference import Ceiling
+
+_NAMES_SHOWN = 3
+
+
+def moment(epoch_s: float) -> str:
+    """Return a time as ``2026-11-20 02:14 UTC``: nodes and console may keep different zones."""
+    # a check that has nothing to date does not pay for it
+    from datetime import datetime, timezone
+
+    return datetime.fromtimestamp(epoch_s, timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def several(names: Sequence[str]) -> str:
+    """Return names joined, the first three and how many more."""
+    more = len(names) - _NAMES_SHOWN
+    return ", ".join(names[:_NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def limited(ceiling: Ceiling) -> str:
+    """Return ``ceiling 250.0 MB/s by oss2-disk1``."""
+    return f"ceiling {format_rate(ceiling.rate_Bps)} by {several(ceiling.limited_by)}"
+
+
+def compared(of: Measured) -> str:
+    """Return what a rate is in percent of which reference; without one, why there is none."""
+    if of.baseline:
+        return (
+            f"{of.percent:.0f} % of baseline {format_rate(of.baseline.median_Bps)} "
+            f"({of.baseline.runs} runs to {of.baseline.last})"
+        )
+    if of.peers_Bps:
+        return f"{of.doubt}, {of.percent:.0f} % of {peers(of)}"
+    return of.doubt
+
+
+def peers(of: Measured) -> str:
+    """Return ``its 5 peers' median 201.0 MB/s``; the peers must have been measured."""
+    assert of.peers_Bps is not None
+    owners = "peer's" if of.peers == 1 else f"{of.peers} peers' median"
+    return f"its {owners} {format_rate(of.peers_Bps)}"
+
+
+def figures(of: Measured) -> str:
+    """Return operation, rate and comparison."""
+    return f"{of.what} {format_rate(of.rate_Bps)}, {compared(of)}"
+
+
+def figures_and_ceiling(of: Measured) -> str:
+    """Return operation, rate, comparison, and the ceiling with what sets it."""
+    return f"{figures(of)}, {limited(of.ceiling)}" if of.ceiling else figures(of)
+
+
+def repeats(of: Measured) -> str:
+    """Return the rates of the repeats within the run."""
+    return ", ".join(format_rate(rate) for rate in of.repeats_Bps)
+
+
+def summary(fine: Sequence[Measured]) -> str:
+    """Return all rates and then all percentages, where every rate has its baseline.
+
+    For example ``write 114.8 MB/s, read 115.1 MB/s, 99 % and 100 % of baseline``.
+    """
+    if not all(of.baseline for of in fine):
+        return "; ".join(figures(of) for of in fine)
+    rates = ", ".join(f"{of.what} {format_rate(of.rate_Bps)}" for of in fine)
+    return f"{rates}, {' and '.join(f'{of.percent:.0f} %' for of in fine)} of baseline"

@@ -1,0 +1,74 @@
+"""From a verdict to the output of a Nagios plug-in.
+
+Monitoring Plugins Development Guidelines: one line ``SERVICE STATE - text | performance data``,
+long output below it, at most 8 KiB in all (MAX_PLUGIN_OUTPUT_LENGTH of Nagios Core 4).
+"""
+
+from __future__ import annotations
+
+from plumbline.model.named_tuple import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Optional
+
+    from plumbline.model.state import State
+    from plumbline.model.verdict import Figure, Verdict
+
+MAX_BYTES = 8192
+
+_MAX_TEXT = 600
+"""Characters of text on the first line, so that performance data always fits."""
+
+_INDENT = 2
+"""Evidence that is indented once takes ``-vv``, twice ``-vvv``."""
+
+
+def plugin_output(service: str, verdict: Verdict, verbosity: int = 0) -> str:
+    """Return all lines of a check of ``service``, e.g. ``OST``, with up to three ``-v``."""
+    first = status_line(service, verdict.state, verdict.sentence)
+    data = " ".join(performance(figure) for figure in verdict.figures)
+    lines = [f"{first} | {data}" if data else first]
+    depth = _INDENT * (min(verbosity, 3) - 1)
+    lines += [
+        clean(line)
+        for line in verdict.evidence
+        if verbosity and len(line) - len(line.lstrip()) <= depth
+    ]
+    return _cut("\n".join(lines) + "\n")
+
+
+def status_line(service: str, state: State, sentence: str) -> str:
+    """Return ``OST OK - sentence``, on one line and without a bar."""
+    text = clean(sentence)
+    if len(text) > _MAX_TEXT:
+        text = text[: _MAX_TEXT - 4] + " ..."
+    return f"{service} {state.name} - {text}"
+
+
+def clean(text: str) -> str:
+    """Return text that can neither end a line nor begin performance data."""
+    return "".join(
+        " " if letter.isspace() else letter if letter.isprintable() else "?" for letter in text
+    ).replace("|", "/")
+
+
+def performance(figure: Figure) -> str:
+    """Return one datum, ``'label'=value[unit];warn;crit;min;max``; without a value it is ``U``."""
+    label = clean(figure.label).replace("'", "").replace("=", "_")
+    value = "U" if figure.value is None else f"{_number(figure.value)}{figure.unit}"
+    maximum = "100" if figure.unit == "%" and figure.maximum is None else _number(figure.maximum)
+    return f"'{label}'={value};{figure.warning};{figure.critical};0;{maximum}".rstrip(";")
+
+
+def _number(value: Optional[float]) -> str:
+    """Return a number without an exponent, which not every grapher reads."""
+    if value is None:
+        return ""
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4f}".rstrip("0").rstrip(".")
+
+
+def _cut(text: str) -> str:
+    """Return as many whole lines as fit."""
+    while len(text.encode("utf-8", "replace")) > MAX_BYTES:
+        text = text[: text.rindex("\n", 0, len(text) - 1) + 1]
+    return text

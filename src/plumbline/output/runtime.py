@@ -1,0 +1,103 @@
+"""Run a check from its arguments to its exit code; alone owns exit code, time limit, traceback.
+
+Whatever happens, a check prints one sentence on standard output, nothing on standard error, and
+ends with 0 to 3: any other end would be read as a state that nobody has measured.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+from plumbline.errors import PlumblineError
+from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.model.state import State
+from plumbline.output.call import parse
+from plumbline.output.plugin import plugin_output, status_line
+from plumbline.store.snapshot import load_expectations, load_snapshot
+
+if TYPE_CHECKING:
+    from typing import Callable, NoReturn, Sequence
+
+    from plumbline.model.expectation import Expectation
+    from plumbline.model.series import Running, Series
+    from plumbline.model.verdict import Verdict
+    from plumbline.output.call import Call
+
+    Judge = Callable[[Expectation, Sequence[Series], Sequence[Running], float], Verdict]
+
+
+class _OutOfTime(PlumblineError):
+    """The time limit has come."""
+
+
+def run(layer: str, judge: Judge, argv: Sequence[str]) -> NoReturn:
+    """Judge what ``argv``, the program's name first, asks of ``layer``; end the process."""
+    program = os.path.basename(argv[0])
+    service = program.rpartition("_")[2].upper()
+    try:
+        call = parse(program, argv[1:])
+        state, text = _outcome(service, layer, judge, call)
+    except PlumblineError as error:
+        state, text = State.UNKNOWN, f"{status_line(service, State.UNKNOWN, str(error))}\n"
+    # The only place that may catch everything: a traceback would go to standard error, and
+    # Python's exit code 1 would be taken for WARNING.
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001
+        state, text = State.UNKNOWN, f"{status_line(service, State.UNKNOWN, _internal(error))}\n"
+    _end(state, text)
+
+
+def _outcome(service: str, layer: str, judge: Judge, call: Call) -> tuple[State, str]:
+    if call.answer:
+        return State.UNKNOWN, f"{call.answer}\n"
+    _limit(call.timeout_s)
+    found = _judged(layer, judge, call, time.time())
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    return found.state, plugin_output(service, found, call.verbosity)
+
+
+def _judged(layer: str, judge: Judge, call: Call, now: float) -> Verdict:
+    if call.group:
+        # most checks are of a component and do not need it
+        from plumbline.judge.group import judge_group
+
+        members = load_expectations(call.expectations).members(layer, call.group)
+        limited = tuple(call.limited(member) for member in members)
+        return judge_group(limited, load_snapshot(call.snapshot), now)
+    only = (layer, call.component)
+    expectation = call.limited(load_expectations(call.expectations, only).find(*only)[0])
+    snapshot = load_snapshot(call.snapshot, only)
+    return judge(expectation, snapshot.of(*only), snapshot.running, now)
+
+
+def _limit(seconds: float) -> None:
+    def ring(*_: object) -> NoReturn:
+        raise _OutOfTime(
+            f"not done within {seconds:g} s; see whether the disk that holds /var/lib/plumbline "
+            "hangs or the machine is overloaded"
+        )
+
+    signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def _internal(error: BaseException) -> str:
+    """Return one line that a report of the fault can begin with."""
+    frame, place = error.__traceback__, ""
+    while frame:
+        place = f"{os.path.basename(frame.tb_frame.f_code.co_filename)}:{frame.tb_lineno}"
+        frame = frame.tb_next
+    return f"internal error {type(error).__name__}: {error} at {place}; please report it"
+
+
+def _end(state: State, text: str) -> NoReturn:
+    try:
+        sys.stdout.buffer.write(text.encode("utf-8", "replace"))
+        sys.stdout.buffer.flush()
+    except (OSError, AttributeError, ValueError):
+        # nobody is listening any more
+        state = State.UNKNOWN
+    # Nothing is open or buffered, and taking the interpreter down takes as long as judging.
+    os._exit(state)
