@@ -7,7 +7,9 @@ What a verb needs beyond the standard library it imports inside ``run``: nodes h
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 from typing import NoReturn, Optional, Sequence
 
@@ -33,7 +35,8 @@ def build_parser() -> argparse.ArgumentParser:
         prog="plumbline",
         description="Find the slow part of a parallel storage system.",
         epilog="Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN, 64 usage, 65 document, "
-        "69 tool, 74 store, 75 busy, 130 interrupted.",
+        "69 tool, 74 store, 75 busy, 130 interrupted.  Shell completion, where argcomplete is "
+        'installed: eval "$(register-python-argcomplete plumbline)"',
     )
     parser.add_argument("-V", "--version", action="version", version=f"plumbline {__version__}")
     subparsers = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
@@ -44,13 +47,27 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
     """Run the command line and return its exit code; expected trouble is one sentence on stderr."""
-    arguments = build_parser().parse_args(argv)
+    parser = build_parser()
+    _complete(parser)
+    arguments = parser.parse_args(argv)
     try:
         code: int = arguments.run(arguments)
+        sys.stdout.flush()
     except PlumblineError as error:
         print(f"plumbline: {error}", file=sys.stderr)
         return error.exit_code
+    except BrokenPipeError:
+        # whoever reads has seen enough; Python would complain once more when it flushes at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except KeyboardInterrupt:
-        print("plumbline: interrupted", file=sys.stderr)
+        print("plumbline: interrupted; what was measured before is kept", file=sys.stderr)
         return 130
     return code
+
+
+def _complete(parser: argparse.ArgumentParser) -> None:
+    """Answer the shell that asks for completions, where argcomplete is installed."""
+    if "_ARGCOMPLETE" in os.environ:
+        with suppress(ModuleNotFoundError):
+            import_module("argcomplete").autocomplete(parser)

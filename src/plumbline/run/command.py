@@ -10,6 +10,7 @@ import os
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -46,11 +47,18 @@ class SystemRunner:
     """Runs commands on this machine: the :class:`~plumbline.model.command.CommandRunner`.
 
     ``keep_open`` are file descriptors that each command inherits on purpose: the lock of a target
-    stays taken while any process that was started for it is still there.
+    stays taken while any process that was started for it is still there.  ``stop`` ends what runs,
+    as if its limit had come.
     """
 
-    def __init__(self, keep_open: Sequence[int] = (), grace_s: float = 3.0) -> None:
+    def __init__(
+        self,
+        keep_open: Sequence[int] = (),
+        stop: Optional[threading.Event] = None,
+        grace_s: float = 3.0,
+    ) -> None:
         self._keep_open = tuple(keep_open)
+        self._stop = stop or threading.Event()
         self._grace_s = grace_s
 
     def __call__(self, argv: Sequence[str], timeout_s: float) -> Completed:
@@ -109,7 +117,7 @@ class SystemRunner:
         try:
             while not self._ended(process, min(_TICK_S, deadline - time.monotonic())):
                 wild = any(os.fstat(fd).st_size > MAX_OUTPUT_BYTES for fd in outputs)
-                if wild or time.monotonic() >= deadline:
+                if wild or self._stop.is_set() or time.monotonic() >= deadline:
                     self._end(process)
                     return True
         except BaseException:

@@ -14,7 +14,7 @@ import signal
 import socket
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Iterator, NamedTuple, Optional
+from typing import Iterator, Mapping, NamedTuple, Optional
 from urllib.parse import quote
 
 from plumbline.errors import BusyError, StoreError
@@ -39,14 +39,19 @@ class Holder(NamedTuple):
 class Locks:
     """The locks of one directory, which only the user of the probes can write."""
 
-    def __init__(self, directory: Path, clock: Clock) -> None:
+    def __init__(
+        self, directory: Path, clock: Clock, places: Optional[Mapping[str, str]] = None
+    ) -> None:
         """Make the directory when it is missing.
+
+        ``places`` says where components lie whose names are made up: the place is locked then.
 
         Raises:
             StoreError: it cannot be made or written.
         """
         self.directory = directory
         self._clock = clock
+        self._places = places or {}
         try:
             directory.mkdir(mode=0o750, parents=True, exist_ok=True)
         except OSError as error:
@@ -76,7 +81,8 @@ class Locks:
         return not _locked(self._path(layer, component))
 
     def _path(self, layer: str, component: str) -> Path:
-        return self.directory / (quote(f"{layer}-{component}", safe="") + ".lock")
+        place = self._places.get(component, component)
+        return self.directory / (quote(f"{layer}-{place}", safe="") + ".lock")
 
     def _take(self, path: Path) -> Optional[int]:
         """Return the descriptor of the locked file, None when somebody else has it."""

@@ -1,0 +1,149 @@
+"""``plumbline probe ost --directory``: a first comparison of targets, with no inventory at all.
+
+Expectations are made up on the spot: the directories are each other's peers.  Nothing stays: the
+state is temporary, and the files are removed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from socket import gethostname
+from statistics import median
+from typing import Iterator, Sequence
+
+from plumbline.cli.history import DATABASE
+from plumbline.cli.measure import SNAPSHOT, Manner, Result, measure, print_commands, print_json
+from plumbline.errors import StoreError, UsageError
+from plumbline.model.expectation import Expectation, Expectations, Limits
+from plumbline.model.record import Operation
+from plumbline.model.reference import Reference
+from plumbline.model.spec import ProbeSpec
+from plumbline.run.bench import Unit
+from plumbline.run.clock import SystemClock
+from plumbline.run.command import SystemRunner
+from plumbline.run.lock import Locks
+from plumbline.run.ost import TargetUnit
+from plumbline.store.history import History
+from plumbline.units import format_rate
+
+GROUP = "directories"
+
+_SECONDS = 10.0
+_REPEATS = 2
+_OPERATIONS = ("write/single", "read/single")
+
+
+def compare(given: Sequence[str], size_bytes: int, arguments: argparse.Namespace) -> int:
+    """Measure directories given as NAME=PATH, print how they compare, and return the exit code."""
+    directories = _directories(given)
+    entries = [_expectation(name, path, size_bytes) for name, path in directories.items()]
+    units = [TargetUnit(entry) for entry in entries]
+    if arguments.dry_run:
+        return print_commands(units)
+    expectations = Expectations(gethostname(), "", tuple(entry.to_json() for entry in entries))
+    result = _measure(
+        expectations, units, Locks(_lock_folder(), SystemClock(), directories), arguments.quiet
+    )
+    if arguments.json:
+        print_json(result)
+    else:
+        _print(result)
+    return result.end()
+
+
+def _measure(
+    expectations: Expectations, units: Sequence[Unit], locks: Locks, quiet: bool
+) -> Result:
+    with tempfile.TemporaryDirectory(prefix="plumbline-") as folder:
+        state = Path(folder)
+        manner = Manner(locks, state / SNAPSHOT, quiet, keep_files=False)
+        try:
+            with History(state / DATABASE) as history:
+                return measure(expectations, units, history, manner)
+        finally:
+            # it stays while another comparison has a lock in it
+            with suppress(OSError):
+                locks.directory.rmdir()
+
+
+def _directories(given: Sequence[str]) -> dict[str, str]:
+    """Return real paths by name; raise UsageError for what is not NAME=PATH, or there twice."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, path = text.partition("=")
+        if not (name and equals and path):
+            raise UsageError(f"--directory {text!r} is not NAME=PATH; write for example a=/mnt/a")
+        if name in found:
+            raise UsageError(f"--directory {name} is given twice; name each directory differently")
+        found[name] = _real(path)
+    return found
+
+
+def _real(path: str) -> str:
+    """Return the path without links; a mount that does not answer cannot block here."""
+    # the working directory is that of the caller
+    completed = SystemRunner()(["realpath", "--canonicalize-existing", "--", path], 10.0)
+    if not completed.ok:
+        reason = "it gives no answer" if completed.timed_out else completed.stderr.strip()
+        raise UsageError(f"--directory {path}: {reason}; name a directory that is there")
+    return completed.stdout.rstrip("\n")
+
+
+def _expectation(name: str, path: str, size_bytes: int) -> Expectation:
+    return Expectation(
+        layer="ost",
+        component=name,
+        host=gethostname(),
+        group=GROUP,
+        target={"kind": "directory", "directory": path},
+        path=(gethostname(), name),
+        spec=ProbeSpec("fio", size_bytes, _SECONDS, repeats=_REPEATS),
+        references={operation: Reference(None, None) for operation in _OPERATIONS},
+        # there are no other days to confirm it: one run has to do
+        limits=Limits(confirm_days=1),
+    )
+
+
+def _lock_folder() -> Path:
+    """Return a folder of this user for locks, which two comparisons at once both use."""
+    base = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
+    folder = Path(base) / f"plumbline-{os.geteuid()}"
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    found = folder.lstat()
+    if found.st_uid != os.geteuid() or not folder.is_dir() or folder.is_symlink():
+        raise StoreError(f"{folder} belongs to somebody else; see who made it, and remove it")
+    return folder
+
+
+def _print(result: Result) -> None:
+    from plumbline.output.table import render
+
+    headers = ("directory", "write", "of peers", "read", "of peers", "state", "verdict")
+    rows = [
+        (
+            verdict.component,
+            *_rates(result, verdict.component, Operation.WRITE),
+            *_rates(result, verdict.component, Operation.READ),
+            verdict.state.name,
+            verdict.sentence,
+        )
+        for verdict in result.verdicts
+    ]
+    print(render(headers, rows))
+
+
+def _rates(result: Result, component: str, operation: Operation) -> Iterator[str]:
+    """Yield the rate and its ratio to the median of the others."""
+    rates = {
+        record.component: record.rate_Bps
+        for record in result.records
+        if record.operation is operation and record.rate_Bps is not None
+    }
+    own = rates.pop(component, None)
+    yield "none" if own is None else format_rate(own)
+    yield "" if own is None or not rates else f"{own / median(rates.values()):.0%}"

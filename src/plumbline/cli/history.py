@@ -1,0 +1,74 @@
+"""``plumbline history``: what was measured; as JSON lines, what baselines are captured from."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Optional
+
+from plumbline.errors import StoreError
+from plumbline.units import format_rate, parse_duration
+
+if TYPE_CHECKING:
+    from plumbline.model.record import Record
+
+STATE = "/var/lib/plumbline"
+DATABASE = "history.sqlite"
+
+
+def add(subparsers: Any) -> None:
+    """Declare the arguments."""
+    parser = subparsers.add_parser("history", help="show what this node has measured")
+    parser.add_argument("component", nargs="?", help="this component alone")
+    parser.add_argument("--layer", choices=("ost", "raw", "net"), help="this layer alone")
+    parser.add_argument("--since", metavar="AGE", help="no older than this, e.g. 30d or 36h")
+    parser.add_argument("--state", metavar="DIR", default=STATE, help="default: %(default)s")
+    parser.add_argument("--json", action="store_true", help="print whole records, one a line")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the selected records, oldest first, and return 0."""
+    from plumbline.store.history import History, Selection
+
+    path = Path(arguments.state) / DATABASE
+    if not path.exists():
+        raise StoreError(f"history {path}: nothing was measured here yet; run plumbline probe")
+    since = _since(arguments.since)
+    selection = Selection(layer=arguments.layer, component=arguments.component, since=since)
+    with History(path) as history:
+        if arguments.json:
+            for record in history.records(selection):
+                print(json.dumps(record.to_json(), allow_nan=False))
+        else:
+            _print([_row(record) for record in history.records(selection)])
+    return 0
+
+
+def _since(age: Optional[str]) -> Optional[float]:
+    return None if age is None else time.time() - parse_duration(age)
+
+
+def _print(rows: list[tuple[str, ...]]) -> None:
+    from plumbline.output.table import render
+
+    headers = ("started", "layer", "component", "operation", "with", "rate", "coverage", "outcome")
+    print(render(headers, rows))
+
+
+def _row(record: Record) -> tuple[str, ...]:
+    started = datetime.fromtimestamp(record.started_at, timezone.utc).strftime("%Y-%m-%d %H:%M:%SZ")
+    scenario = "" if record.scenario.value == "single" else f" {record.scenario.value}"
+    return (
+        started,
+        record.layer,
+        record.component,
+        record.operation.value + scenario,
+        record.partner or "",
+        "" if record.rate_Bps is None else format_rate(record.rate_Bps),
+        "" if record.coverage is None else f"{record.coverage:.0%}",
+        f"{record.outcome.value} {record.reason}".strip(),
+    )

@@ -1,0 +1,163 @@
+"""Carry out a run and judge it: what both forms of ``plumbline probe`` have in common."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any, Iterator, NamedTuple, Optional, Sequence
+
+from plumbline.cli.progress import progress
+from plumbline.errors import PlumblineError
+from plumbline.judge.component import judge
+from plumbline.judge.pair import judge as judge_pairs
+from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.record import Record
+from plumbline.model.series import Snapshot
+from plumbline.model.state import worst
+from plumbline.model.verdict import Verdict
+from plumbline.run.bench import Unit
+from plumbline.run.clock import SystemClock
+from plumbline.run.command import SystemRunner
+from plumbline.run.lock import Locks
+from plumbline.run.recording import Recorder
+from plumbline.run.session import Means, Session
+from plumbline.run.trial import Task, tasks_of
+from plumbline.store.history import KEEP_DAYS, History, Selection
+from plumbline.store.publish import Publisher
+
+SNAPSHOT = "snapshot.json"
+
+_DAY_S = 86400.0
+_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+
+
+class Manner(NamedTuple):
+    """How a run is carried out; ``limit_s`` None is no limit but each measurement's own."""
+
+    locks: Locks
+    snapshot: Path
+    quiet: bool
+    limit_s: Optional[float] = None
+    keep_files: bool = True
+
+
+class Result(NamedTuple):
+    """What came of a run."""
+
+    run_id: str
+    records: tuple[Record, ...]
+    verdicts: tuple[Verdict, ...]
+    busy: tuple[PlumblineError, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form."""
+        return {
+            "run_id": self.run_id,
+            "records": [record.to_json() for record in self.records],
+            "verdicts": [verdict.to_json() for verdict in self.verdicts],
+            "busy": [str(error) for error in self.busy],
+        }
+
+    def end(self) -> int:
+        """Return the exit code: the worst verdict, unless another run has kept something busy."""
+        for error in self.busy:
+            print(f"plumbline: {error}", file=sys.stderr)
+        if self.busy:
+            return self.busy[0].exit_code
+        return int(worst(verdict.state for verdict in self.verdicts))
+
+
+def measure(
+    expectations: Expectations, units: Sequence[Unit], history: History, manner: Manner
+) -> Result:
+    """Measure all units, keep and publish the records, judge what was measured, and keep that too.
+
+    Raises:
+        StoreError: a record cannot be kept.
+        KeyboardInterrupt: a person or the service manager has ended the run; records are kept.
+    """
+    clock = SystemClock()
+    run_id = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime(clock.wall()))}-{os.getpid()}"
+    publisher = Publisher(history, manner.snapshot, expectations.node, _groups(expectations))
+    with progress(manner.quiet) as show, _interruptible():
+        session = Session(
+            Means(
+                journal=history,
+                locks=manner.locks,
+                clock=clock,
+                recorder=Recorder(run_id, expectations.node, clock),
+                runner=lambda descriptor, stop: SystemRunner((descriptor,), stop),
+                publish=publisher,
+                progress=show,
+                limit_s=manner.limit_s,
+                keep_files=manner.keep_files,
+            )
+        )
+        session.close_killed(_known(expectations))
+        session.run(units)
+    history.prune(clock.wall() - KEEP_DAYS * _DAY_S)
+    snapshot = publisher.build(clock.wall())
+    verdicts = tuple(_verdict(entry, snapshot) for entry in _measured(units))
+    for verdict in verdicts:
+        history.save_verdict(run_id, clock.wall(), verdict)
+    records = tuple(history.records(Selection(run_id=run_id)))
+    return Result(run_id, records, verdicts, tuple(session.busy))
+
+
+def print_commands(units: Sequence[Unit]) -> int:
+    """Print what the tools would be called with."""
+    for unit in units:
+        for argv in unit.commands():
+            print(shlex.join(argv))
+    return 0
+
+
+def print_json(result: Result) -> None:
+    """Print records and verdicts for programs."""
+    print(json.dumps(result.to_json(), allow_nan=False))
+
+
+def _groups(expectations: Expectations) -> dict[tuple[str, str], str]:
+    return {(entry["layer"], entry["component"]): entry["group"] for entry in expectations.entries}
+
+
+def _known(expectations: Expectations) -> list[Task]:
+    """Return all tasks of this node but those of host pairs, whose partner is not known by now."""
+    entries = (
+        Expectation.from_json(entry) for entry in expectations.entries if entry["layer"] != "net"
+    )
+    return [task for entry in entries for task in tasks_of(entry)]
+
+
+def _measured(units: Sequence[Unit]) -> list[Expectation]:
+    """Return the expectation of each component once, in measuring order."""
+    found = {task.entry.component: task.entry for unit in units for task in unit.tasks}
+    return list(found.values())
+
+
+def _verdict(entry: Expectation, snapshot: Snapshot) -> Verdict:
+    series = snapshot.of(entry.layer, entry.component)
+    ask = judge_pairs if entry.layer == "net" else judge
+    return ask(entry, series, snapshot.running, snapshot.written_at)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let the service manager's signals end a run as a person's Ctrl-C does: tools ended, saved."""
+
+    def interrupt(_number: int, _frame: Optional[FrameType]) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

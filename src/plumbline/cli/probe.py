@@ -1,0 +1,159 @@
+"""``plumbline probe``: measure now what this node is to measure, or some directories at once."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Optional, Sequence
+
+from plumbline.cli.history import DATABASE, STATE
+from plumbline.errors import UsageError
+from plumbline.units import parse_bytes, parse_duration
+
+if TYPE_CHECKING:
+    from plumbline.cli.measure import Result
+    from plumbline.model.expectation import Expectation, Expectations
+    from plumbline.run.bench import Unit
+
+LOCKS = "/run/plumbline"
+
+_EPILOG = """\
+Exit codes: the worst verdict, 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN; 75 when another run holds
+one of the targets; see plumbline --help for the others.
+
+Without inventory and root: plumbline probe ost --directory a=/mnt/a --directory b=/mnt/b
+"""
+
+
+def add(subparsers: Any) -> None:
+    """Declare the arguments."""
+    parser = subparsers.add_parser(
+        "probe",
+        help="measure now and judge",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("layer", choices=("ost", "raw", "net"), help="what to measure")
+    parser.add_argument("--component", action="append", metavar="NAME", help="this one alone")
+    parser.add_argument("--slot", type=int, metavar="N", help="pair hosts as in slot N (net)")
+    parser.add_argument("--limit", metavar="TIME", help="begin nothing after this, e.g. 1h")
+    parser.add_argument("--expectations", metavar="PATH", help="what this node is to measure")
+    parser.add_argument("--state", metavar="DIR", default=STATE, help="default: %(default)s")
+    parser.add_argument("--locks", metavar="DIR", default=LOCKS, help="default: %(default)s")
+    parser.add_argument("--dry-run", action="store_true", help="print the commands alone")
+    parser.add_argument("--json", action="store_true", help="print records and verdicts")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    parser.add_argument(
+        "--directory",
+        action="append",
+        metavar="NAME=PATH",
+        help="compare directories, one per target, without an inventory (ost)",
+    )
+    parser.add_argument("--bytes", metavar="SIZE", help="of each file in a directory: 256MiB")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measure, print, and return the exit code."""
+    _refuse_contradictions(arguments)
+    if arguments.directory:
+        from plumbline.cli.compare import compare
+
+        size = parse_bytes(arguments.bytes or "256MiB")
+        return compare(arguments.directory, size, arguments)
+    return _probe(arguments)
+
+
+def _refuse_contradictions(arguments: argparse.Namespace) -> None:
+    if arguments.slot is not None and arguments.layer != "net":
+        raise UsageError(f"--slot pairs hosts; layer {arguments.layer} has none: leave it out")
+    if arguments.directory and arguments.layer != "ost":
+        raise UsageError("--directory compares storage targets: call plumbline probe ost")
+    if arguments.directory and (arguments.component or arguments.expectations):
+        raise UsageError("--directory needs no --component and no --expectations: leave them out")
+    if arguments.bytes and not arguments.directory:
+        raise UsageError("--bytes belongs to --directory; otherwise the policy says how much")
+
+
+def _probe(arguments: argparse.Namespace) -> int:
+    from plumbline.store.snapshot import EXPECTATIONS, load_expectations
+
+    expectations = load_expectations(arguments.expectations or EXPECTATIONS)
+    units = _units(arguments, _chosen(expectations, arguments))
+    if arguments.dry_run:
+        from plumbline.cli.measure import print_commands
+
+        return print_commands(units)
+    if not units:
+        return 0
+    return _print(_measure(arguments, expectations, units), arguments.json)
+
+
+def _chosen(expectations: Expectations, arguments: argparse.Namespace) -> list[Expectation]:
+    """Return the expectations to measure, in measuring order; refuse an unknown name."""
+    if not arguments.component:
+        return list(expectations.find(arguments.layer))
+    found = [
+        entry for name in arguments.component for entry in expectations.find(arguments.layer, name)
+    ]
+    return list({entry.component: entry for entry in found}.values())
+
+
+def _units(arguments: argparse.Namespace, entries: Sequence[Expectation]) -> list[Unit]:
+    if arguments.layer == "ost":
+        from plumbline.run.ost import TargetUnit
+
+        return [TargetUnit(entry) for entry in entries]
+    if arguments.layer == "raw":
+        from plumbline.run.raw import units
+
+        return list(units(entries))
+    return _pairs(entries, arguments.slot)
+
+
+def _pairs(entries: Sequence[Expectation], number: Optional[int]) -> list[Unit]:
+    """Return the pairs of this slot; say why when there are none."""
+    import time
+
+    from plumbline.run.net import PairUnit, slot_of
+
+    units: list[Unit] = []
+    for entry in entries:
+        slot = slot_of(entry, time.time(), number)
+        if slot.turn is None or slot.idle(entry.component):
+            print(slot.idle(entry.component))
+        else:
+            units.append(PairUnit(entry, slot.turn.partner))
+    return units
+
+
+def _measure(
+    arguments: argparse.Namespace, expectations: Expectations, units: Sequence[Unit]
+) -> Result:
+    from plumbline.cli.measure import SNAPSHOT, Manner, measure
+    from plumbline.run.clock import SystemClock
+    from plumbline.run.lock import Locks
+    from plumbline.store.history import History
+
+    state = Path(arguments.state)
+    manner = Manner(
+        locks=Locks(Path(arguments.locks), SystemClock()),
+        snapshot=state / SNAPSHOT,
+        quiet=arguments.quiet,
+        limit_s=parse_duration(arguments.limit) if arguments.limit else None,
+    )
+    with History(state / DATABASE) as history:
+        return measure(expectations, units, history, manner)
+
+
+def _print(result: Result, as_json: bool) -> int:
+    if as_json:
+        from plumbline.cli.measure import print_json
+
+        print_json(result)
+    else:
+        from plumbline.output.table import render
+
+        rows = [(verdict.state.name, verdict.sentence) for verdict in result.verdicts]
+        print(render(("state", "verdict"), rows))
+    return result.end()

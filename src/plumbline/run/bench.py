@@ -1,0 +1,73 @@
+"""What the layers are given to work with, and the interfaces of whom a run reports to."""
+
+from __future__ import annotations
+
+from typing import Callable, Generator, NamedTuple, Optional, Protocol
+
+from plumbline.model.command import CommandRunner
+from plumbline.model.record import Record
+from plumbline.model.series import Running
+from plumbline.run.clock import Clock
+from plumbline.run.recording import Recorder
+from plumbline.run.trial import Task
+
+
+class Journal(Protocol):
+    """Keeps records and says what is running; the history does."""
+
+    def begin(self, run_id: str, running: Running) -> None:
+        """Note that a measurement begins."""
+        ...
+
+    def end(self, layer: str, component: str) -> None:
+        """Note that it has ended."""
+        ...
+
+    def running(self) -> tuple[Running, ...]:
+        """Return what has begun and not ended."""
+        ...
+
+    def save(self, record: Record) -> None:
+        """Keep a record for good."""
+        ...
+
+
+class Step(NamedTuple):
+    """How far a run is: ``done`` of ``total`` repeats; ``record`` when a measurement has ended."""
+
+    title: str
+    done: int
+    total: int
+    record: Optional[Record] = None
+
+
+class Bench(NamedTuple):
+    """The means of one unit.
+
+    ``runners`` are by component, each passes its own lock on.  ``step`` is told the title of each
+    repeat that is over; ``stop`` ends whatever the runners are running now.
+    """
+
+    recorder: Recorder
+    clock: Clock
+    runners: dict[str, CommandRunner]
+    step: Callable[[str], None]
+    stop: Callable[[], None]
+    keep_files: bool = True
+
+
+class Unit(Protocol):
+    """What is measured under one set of locks."""
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """All that the unit has to give a record for, in measuring order."""
+        ...
+
+    def measure(self, bench: Bench) -> Generator[Record, None, None]:
+        """Measure and yield one record for each task."""
+        ...
+
+    def commands(self) -> tuple[tuple[str, ...], ...]:
+        """Return what the tools would be called with."""
+        ...

@@ -1,0 +1,101 @@
+"""The layer ``ost``: one storage target, measured through a client on a file that lies on it alone.
+
+Placement is proven before and after each operation; a file in the wrong place voids the record.
+"""
+
+from __future__ import annotations
+
+from typing import Generator, Iterator, Optional
+
+from plumbline.model.expectation import Expectation
+from plumbline.model.record import Operation, Outcome, Record
+from plumbline.model.spec import ProbeSpec
+from plumbline.probes.interface import Job
+from plumbline.run.bench import Bench
+from plumbline.run.recording import Conditions
+from plumbline.run.trial import Failure, Task, command_of, tasks_of
+from plumbline.run.watched import Reached, WatchedTrial, reach
+from plumbline.targets import target_for
+
+
+class TargetUnit:
+    """One storage target and its operations, in measuring order."""
+
+    def __init__(self, entry: Expectation) -> None:
+        """Raise DocumentError when the expectation does not say how the target is reached."""
+        self.tasks = tasks_of(entry)
+        self._entry = entry
+        self._target = target_for(entry.target, entry.component, entry.limits.fill_limit)
+
+    def measure(self, bench: Bench) -> Generator[Record, None, None]:
+        """Yield one record for each operation; remove the file if it is not to be kept."""
+        runner = bench.runners[self._entry.component]
+        reached = reach(self._target, runner, self._entry.spec.bytes)
+        if isinstance(reached, Failure):
+            yield from (bench.recorder.without(task, reached) for task in self.tasks)
+            return
+        try:
+            yield from _Operations(bench, reached).measure(self.tasks)
+        finally:
+            # a stuck target would hold up its own removal as well
+            if not bench.keep_files and not reached.watch.stuck:
+                self._target.remove(runner)
+
+    def commands(self) -> tuple[tuple[str, ...], ...]:
+        """Return what the tools would be called with; the file's name is not known before."""
+        file, spec = f"FILE-ON-{self._entry.component}", self._entry.spec
+        return tuple(command_of(Job(task.operation, spec, file)) for task in self.tasks)
+
+
+class _Operations:
+    """The operations on one file, of which each depends on those before it."""
+
+    def __init__(self, bench: Bench, reached: Reached) -> None:
+        self._bench = bench
+        self._reached = reached
+        self._written: Optional[int] = None
+        self._hung = ""
+
+    def measure(self, tasks: tuple[Task, ...]) -> Iterator[Record]:
+        """Yield one record for each task."""
+        for task in tasks:
+            obstacle = self._obstacle(task)
+            if obstacle:
+                failure = Failure(Outcome.SKIPPED, obstacle)
+                conditions = Conditions(self._reached.state)
+                yield self._bench.recorder.without(task, failure, conditions)
+            else:
+                yield self._operation(task)
+
+    def _obstacle(self, task: Task) -> str:
+        """Return why a task cannot be begun, empty when it can."""
+        if self._hung:
+            return f"not tried, because {self._hung}"
+        if task.operation is not Operation.WRITE and self._written is None:
+            return (
+                f"{task.title} was not tried: no write before it in this run went well, and holes "
+                "in the file read too fast"
+            )
+        return ""
+
+    def _operation(self, task: Task) -> Record:
+        trial = WatchedTrial(task, self._spec(task), self._reached, self._bench.clock)
+        trial.begin()
+        for _ in range(task.entry.spec.repeats):
+            trial.repeat()
+            self._bench.step(task.title)
+        trial.end()
+        if task.operation is Operation.WRITE:
+            self._written = trial.measured_bytes
+        record = trial.record(self._bench.recorder)
+        if record.outcome is Outcome.HUNG:
+            self._hung = f"{task.operation.value} hung: {record.reason}"
+        return record
+
+    def _spec(self, task: Task) -> ProbeSpec:
+        """Return the terms, with no more to read than has been written."""
+        spec = task.entry.spec
+        if self._written is None or self._written >= spec.bytes:
+            return spec
+        blocks = max(1, self._written // spec.block_bytes)
+        return spec._replace(bytes=blocks * spec.block_bytes)

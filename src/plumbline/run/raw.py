@@ -1,0 +1,106 @@
+"""The layer ``raw``: block devices of one server, each alone and then all at once, only read."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Generator, Iterator, Sequence
+
+from plumbline.errors import DocumentError
+from plumbline.model.expectation import Expectation
+from plumbline.model.record import Operation, Outcome, Record, Scenario
+from plumbline.probes.interface import Job
+from plumbline.run.bench import Bench
+from plumbline.run.trial import Failure, Task, command_of, tasks_of
+from plumbline.run.watched import Reached, WatchedTrial, reach
+from plumbline.targets import target_for
+
+
+class DeviceUnit:
+    """Devices that are read in step: one of them, or all of a server together."""
+
+    def __init__(self, tasks: tuple[Task, ...]) -> None:
+        """Raise DocumentError when a task does not read, or names what is no device."""
+        for task in tasks:
+            _refuse_harm(task)
+        self.tasks = tasks
+        self._targets = [target_for(task.entry.target, task.entry.component) for task in tasks]
+
+    def measure(self, bench: Bench) -> Generator[Record, None, None]:
+        """Yield one record for each device; together, all of them must be there."""
+        found = [
+            reach(target, bench.runners[task.entry.component], task.entry.spec.bytes)
+            for task, target in zip(self.tasks, self._targets)
+        ]
+        missing = [one for one in found if isinstance(one, Failure)]
+        if missing:
+            for task, one in zip(self.tasks, found):
+                failure = one if isinstance(one, Failure) else _without_the_other(missing[0])
+                yield bench.recorder.without(task, failure)
+            return
+        yield from self._read(bench, [one for one in found if isinstance(one, Reached)])
+
+    def commands(self) -> tuple[tuple[str, ...], ...]:
+        """Return what the tools would be called with."""
+        return tuple(
+            command_of(
+                Job(
+                    task.operation,
+                    task.entry.spec,
+                    task.entry.target["device"],
+                    task.entry.target.get("block_size", 512),
+                )
+            )
+            for task in self.tasks
+        )
+
+    def _read(self, bench: Bench, devices: Sequence[Reached]) -> Iterator[Record]:
+        trials = [
+            WatchedTrial(task, task.entry.spec, device, bench.clock)
+            for task, device in zip(self.tasks, devices)
+        ]
+        for trial in trials:
+            trial.begin()
+        with ThreadPoolExecutor(len(trials)) as threads:
+            for _ in range(max(task.entry.spec.repeats for task in self.tasks)):
+                try:
+                    # the list waits for all of them: the repeats begin at the same time
+                    list(threads.map(WatchedTrial.repeat, trials))
+                except BaseException:
+                    bench.stop()
+                    raise
+                for task in self.tasks:
+                    bench.step(task.title)
+        for trial in trials:
+            trial.end()
+        yield from (trial.record(bench.recorder) for trial in trials)
+
+
+def units(entries: Sequence[Expectation]) -> Iterator[DeviceUnit]:
+    """Yield each device alone, then all that are also expected together."""
+    tasks = [task for entry in entries for task in tasks_of(entry)]
+    for task in tasks:
+        if task.scenario is Scenario.SINGLE:
+            yield DeviceUnit((task,))
+    together = tuple(task for task in tasks if task.scenario is Scenario.TOGETHER)
+    if together:
+        yield DeviceUnit(together)
+
+
+def _refuse_harm(task: Task) -> None:
+    kind, component = task.entry.target.get("kind"), task.entry.component
+    if kind != "device":
+        raise DocumentError(
+            f"expectations: raw {component} is of kind {kind!r}, not a device; "
+            "deploy the role agent again"
+        )
+    if task.operation is not Operation.READ:
+        raise DocumentError(
+            f"expectations: raw {component} has the operation {task.operation.value}; "
+            "devices are only ever read"
+        )
+
+
+def _without_the_other(failure: Failure) -> Failure:
+    return Failure(
+        Outcome.SKIPPED, f"not read together, because another device is missing: {failure.reason}"
+    )

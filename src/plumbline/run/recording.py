@@ -1,0 +1,92 @@
+"""Turn what came of a trial into the record that is kept."""
+
+from __future__ import annotations
+
+from statistics import median, median_low
+from typing import Any, NamedTuple, Optional, Sequence
+from uuid import uuid4
+
+from plumbline.model.measurement import Measurement
+from plumbline.model.record import Outcome, Record
+from plumbline.run.clock import Clock
+from plumbline.run.trial import Failure, Task, Trial
+from plumbline.targets.interface import TargetState
+
+NO_STATE = TargetState(fill=None, flags=(), versions={})
+"""Of what has no file system above it, or could not be asked."""
+
+
+class Conditions(NamedTuple):
+    """Under what a trial was made; ``coverage`` is a fraction, None where it is not known."""
+
+    state: TargetState = NO_STATE
+    coverage: Optional[float] = None
+
+
+UNCONDITIONED = Conditions()
+
+
+class Recorder:
+    """Writes the records of one run of one host."""
+
+    def __init__(self, run_id: str, host: str, clock: Clock) -> None:
+        self.run_id = run_id
+        self._host = host
+        self._clock = clock
+
+    def of_trial(self, trial: Trial, conditions: Conditions = UNCONDITIONED) -> Record:
+        """Return the record of a trial: the median of its repeats, or why there is none."""
+        values = self._values(trial.task, conditions)
+        values.update(started_at=trial.started_at, finished_at=trial.finished_at, tool=trial.tool)
+        if trial.failure is not None:
+            values.update(trial.failure._asdict())
+        else:
+            values.update(_result(trial.measurements, conditions))
+        return Record(**values)
+
+    def without(
+        self, task: Task, failure: Failure, conditions: Conditions = UNCONDITIONED
+    ) -> Record:
+        """Return the record of a task that was not even begun."""
+        now = self._clock.wall()
+        values = self._values(task, conditions)
+        return Record(**values, **failure._asdict(), started_at=now, finished_at=now)
+
+    def _values(self, task: Task, conditions: Conditions) -> dict[str, Any]:
+        entry, partner = task.entry, task.partner
+        return {
+            "id": uuid4().hex,
+            "run_id": self.run_id,
+            "layer": entry.layer,
+            "component": entry.component,
+            "operation": task.operation,
+            "scenario": task.scenario,
+            "host": self._host,
+            "path": partner.path if partner else entry.path,
+            "partner": partner.name if partner else None,
+            "spec": entry.spec.to_json(),
+            "spec_hash": entry.spec.hash(),
+            "fill": conditions.state.fill,
+            "versions": dict(conditions.state.versions),
+            "flags": tuple(conditions.state.flags),
+        }
+
+
+def _result(measurements: Sequence[Measurement], conditions: Conditions) -> dict[str, Any]:
+    """Return sums of what moved, the median rate, and the detail of the repeat that shows it."""
+    rates = tuple(measurement.rate_Bps for measurement in measurements)
+    shown = measurements[rates.index(median_low(rates))]
+    flags = [flag for measurement in measurements for flag in measurement.flags]
+    resent = [m.retransmits for m in measurements if m.retransmits is not None]
+    return {
+        "outcome": Outcome.OK,
+        "bytes": sum(measurement.bytes for measurement in measurements),
+        "seconds": sum(measurement.seconds for measurement in measurements),
+        "rate_Bps": median(rates),
+        "repeats_Bps": rates,
+        "profile_Bps": tuple(shown.profile_Bps),
+        "latency": shown.latency,
+        "retransmits": sum(resent) if resent else None,
+        "coverage": conditions.coverage,
+        "flags": tuple(dict.fromkeys([*conditions.state.flags, *flags])),
+    }
