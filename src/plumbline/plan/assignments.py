@@ -10,7 +10,7 @@ from plumbline.model.expectation import Limits
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.spec import ProbeSpec
 from plumbline.plan.policy import Policy, hung_after_given, limits_of, spec_of
-from plumbline.plan.rounds import longest_pause
+from plumbline.plan.rounds import span
 from plumbline.topology.graph import Component, Topology
 from plumbline.topology.paths import host_of, to_device, to_network, to_target
 
@@ -156,11 +156,11 @@ def _assignment(policy: Policy, layer: str, place: _Place, members: int) -> Assi
 def stale_after_s(policy: Policy, layer: str, members: int) -> float:
     """Return the age in seconds at which a layer's last record is too old.
 
-    A host begins a network test not in every slot; the longest pause of ``members`` hosts counts.
+    A host is judged by its tests with several of ``members`` hosts, which takes several slots.
     """
     if layer == "net":
         slots = policy.layers.net.schedule
-        return slots.stale_after or 1.5 * longest_pause(members) * slots.slot
+        return slots.stale_after or 1.5 * span(members) * slots.slot
     timed = policy.layers.ost if layer == "ost" else policy.layers.raw
     return timed.schedule.stale_after_s()
 

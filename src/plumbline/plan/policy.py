@@ -102,12 +102,12 @@ class Slots(Strict):
 
     @model_validator(mode="after")
     def _fits_the_clock(self) -> Slots:
-        if self.slot % 60 or _DAY_S % self.slot or (self.slot > 3600 and self.slot % 3600):
+        divides_hour = not self.slot % 60 and not 3600 % self.slot
+        divides_day = not self.slot % 3600 and not _DAY_S % self.slot
+        if not (divides_hour or divides_day):
             raise ValueError(
                 "slot must divide an hour or a day evenly, for example 15 min, 1 h or 4 h"
             )
-        if self.slot < 3600 and 3600 % self.slot:
-            raise ValueError("a slot below 1 h must divide it evenly, for example 15 min")
         if self.window >= self.slot:
             raise ValueError("window must be shorter than slot")
         if self.stale_after is not None and self.stale_after < self.slot:

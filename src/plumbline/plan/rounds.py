@@ -38,9 +38,12 @@ def cycle(hosts: int) -> int:
     return 2 * (_places(hosts) - 1)
 
 
-def longest_pause(hosts: int) -> int:
-    """Return the most slots from one beginning of a host to its next: a bye is two more."""
-    return 3 + 2 * (hosts % 2)
+def span(hosts: int) -> int:
+    """Return the slots in which a host begins with all others, or with five of many.
+
+    That many partners tell a slow host from a slow partner; a bye takes two slots more.
+    """
+    return min(cycle(hosts), 11 + 2 * (hosts % 2))
 
 
 def turn(hosts: Sequence[str], host: str, slot: int) -> Optional[Turn]:

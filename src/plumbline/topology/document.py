@@ -113,15 +113,20 @@ class Targets(Strict):
 
 
 class GlusterfsTargets(Targets):
-    """The distribute volume's subvolume of each target."""
+    """The distribute volume's subvolume of each target, and its brick to be proven, if given."""
 
     subvolume: str
+    brick: Optional[str] = None
 
 
 class DirectoryTargets(Targets):
-    """The directory, anywhere on the client, that lies on each target."""
+    """The directory, anywhere on the client, that lies on each target, and what is mounted there.
+
+    ``source`` is as ``findmnt`` shows it; another one is refused by the probe.
+    """
 
     directory: str
+    source: Optional[str] = None
 
 
 class _FileSystem(Strict):

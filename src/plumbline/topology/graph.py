@@ -10,7 +10,7 @@ from plumbline.topology.document import (
     AnyFileSystem,
     Directory,
     Document,
-    Glusterfs,
+    Lustre,
     Part,
     Targets,
     load,
@@ -223,16 +223,15 @@ Reach = dict[str, str]
 
 def _reach(file_system: AnyFileSystem, targets: Targets, names: tuple[str, ...]) -> list[Reach]:
     """Return how each target is reached: kind, and the keys of that kind."""
-    if isinstance(file_system, Directory):
-        return [
-            {"kind": "directory", "directory": value}
-            for value in _one_each(names, targets, "directory")
-        ]
-    fixed = {"kind": file_system.kind, "mount": file_system.mount}
-    if isinstance(file_system, Glusterfs):
-        subvolumes = _one_each(names, targets, "subvolume")
-        return [{**fixed, "subvolume": value} for value in subvolumes]
-    return [{**fixed, "ost": name} for name in names]
+    columns: dict[str, list[str]] = {"kind": [file_system.kind] * len(names)}
+    if not isinstance(file_system, Directory):
+        columns["mount"] = [file_system.mount] * len(names)
+    if isinstance(file_system, Lustre):
+        columns["ost"] = list(names)
+    for key in ("subvolume", "brick", "directory", "source"):
+        if getattr(targets, key, None) is not None:
+            columns[key] = _one_each(names, targets, key)
+    return [dict(zip(columns, values)) for values in zip(*columns.values())]
 
 
 def _one_each(names: tuple[str, ...], targets: Targets, key: str) -> list[str]:

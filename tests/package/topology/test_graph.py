@@ -49,8 +49,10 @@ def test_directories_need_no_mount() -> None:
             "targets": [{"name": "b[1-2]", "part": "oss[1-2]-disk1", "directory": "/mnt/b[1-2]"}],
         }
     ]
+    targets = document["file_systems"][0]["targets"][0]
+    targets["source"] = "nas:/export/b[1-2]"
     reach = build(document).targets["b2"].reach
-    assert reach == {"kind": "directory", "directory": "/mnt/b2"}
+    assert reach == {"kind": "directory", "directory": "/mnt/b2", "source": "nas:/export/b2"}
 
 
 def test_device_names_that_every_server_has_are_repeated() -> None:

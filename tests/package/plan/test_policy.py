@@ -1,0 +1,137 @@
+"""The policy: defaults, what overrides them, and what is refused."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import pytest
+
+from plumbline.errors import DocumentError
+from plumbline.model.expectation import Limits
+from plumbline.model.spec import ProbeSpec
+from plumbline.model.threshold import Range
+from plumbline.plan.policy import LAYERS, Slots, Timer, limits_of, load, spec_of
+from plumbline.topology.strict import parse
+
+
+def layers(**said: Any) -> dict[str, Any]:
+    return {"schema": 1, "layers": said}
+
+
+@pytest.mark.parametrize("raw", [None, {}, {"schema": 1}])
+def test_without_a_word_all_defaults_hold(raw: Any) -> None:
+    policy = load(raw)
+    for layer in LAYERS:
+        assert limits_of(policy, layer, "g", "c") == Limits()
+    assert spec_of(policy, "ost", "g", "c") == ProbeSpec("fio", 1 << 30, 60.0)
+    assert spec_of(policy, "raw", "g", "c").tool == "sgp_dd"
+    assert spec_of(policy, "net", "g", "c").tool == "netperf"
+
+
+def test_all_keys_are_read() -> None:
+    limits = {
+        "warning": "85:",
+        "critical": "60:",
+        "peer_loss": "15 %",
+        "confirm_days": 2,
+        "min_coverage": "80 %",
+        "invalid_above": 1.1,
+        "retransmit_share": "0.5 %",
+        "fill_limit": "95 %",
+        "min_runs": 3,
+        "max_spread": "20 %",
+        "hung_after": "10 min",
+    }
+    probe = {
+        "tool": "iperf3",
+        "bytes": "2 GiB",
+        "seconds": "20 s",
+        "block": "4 MiB",
+        "queue_depth": 4,
+        "repeats": 5,
+        "rate_cap": "500 MB/s",
+        "direct": False,
+    }
+    policy = load(layers(ost={"limits": limits, "probe": probe}))
+    assert limits_of(policy, "ost", "g", "c") == Limits(
+        Range(85, inf), Range(60, inf), 0.15, 2, 0.8, 1.1, 0.005, 0.95, 3, 0.2, hung_after_s=600
+    )
+    assert spec_of(policy, "ost", "g", "c") == ProbeSpec(
+        "iperf3", 2 << 30, 20.0, 4 << 20, 4, 5, 500e6, direct=False
+    )
+
+
+def test_the_most_particular_word_wins_and_leaves_the_rest() -> None:
+    policy = load(
+        {
+            "limits": {"warning": "70:", "min_runs": 9},
+            "layers": {
+                "ost": {
+                    "limits": {"warning": "75:"},
+                    "groups": {"scratch": {"limits": {"warning": "85:"}, "probe": {"repeats": 7}}},
+                    "components": {"old": {"limits": {"warning": "60:"}}},
+                }
+            },
+        }
+    )
+    warning = {
+        names: limits_of(policy, *names).warning.start
+        for names in [
+            ("raw", "scratch", "new"),
+            ("ost", "home", "new"),
+            ("ost", "scratch", "new"),
+            ("ost", "scratch", "old"),
+        ]
+    }
+    assert list(warning.values()) == [70, 75, 85, 60]
+    assert limits_of(policy, "ost", "scratch", "old").min_runs == 9
+    assert spec_of(policy, "ost", "scratch", "old").repeats == 7
+    assert spec_of(policy, "ost", "home", "new").repeats == 3
+
+
+@pytest.mark.parametrize(
+    ("raw", "sentence"),
+    [
+        ({"limit": {}}, "plumbline_policy: the key 'limit' is unknown; did you mean 'limits'"),
+        ({"limits": {"warning": "80-90"}}, "limits warning: threshold '80-90' is not a Nagios"),
+        ({"limits": {"warning": 80}}, "80 is no range; write for example '80:'"),
+        ({"limits": {"min_runs": 0}}, "greater than or equal to 1, not 0"),
+        (layers(fs={}), "layers: the key 'fs' is unknown"),
+        (layers(ost={"probe": {"bytes": "1 Gib"}}), "layers ost probe bytes: size '1 Gib'"),
+        (layers(ost={"schedule": {"calendar": "daily"}}), "calendar and every belong together"),
+        (layers(ost={"schedule": {"stale_after": "2 h"}}), "stale_after is shorter than every"),
+        (layers(net={"schedule": {"slot": "7 min"}}), "slot must divide an hour or a day evenly"),
+        (layers(net={"schedule": {"slot": "5 h"}}), "slot must divide an hour or a day evenly"),
+        (layers(net={"schedule": {"slot": "90 min"}}), "slot must divide an hour or a day evenly"),
+        (layers(net={"schedule": {"window": "2 h"}}), "window must be shorter than slot"),
+        (layers(net={"schedule": {"stale_after": "1 min"}}), "stale_after is shorter than slot"),
+        (layers(net={"port": 0}), "greater than or equal to 1, not 0"),
+    ],
+)
+def test_a_policy_that_says_something_impossible_is_refused(
+    raw: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(DocumentError) as caught:
+        load(raw)
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("slot", "calendar"),
+    [
+        ("15 min", "*-*-* *:0/15:00 UTC"),
+        ("1 h", "*-*-* 0/1:00:00 UTC"),
+        ("4 h", "*-*-* 0/4:00:00 UTC"),
+        ("24 h", "*-*-* 0/24:00:00 UTC"),
+    ],
+)
+def test_slots_begin_with_the_epochs_own(slot: str, calendar: str) -> None:
+    assert parse(Slots, {"slot": slot}, "slots").calendar() == calendar
+
+
+def test_a_result_is_stale_half_a_period_late_unless_said() -> None:
+    assert parse(Timer, {}, "timer").stale_after_s() == 129600
+    weekly = {"calendar": "Sun 02:00", "every": "7 d"}
+    assert parse(Timer, weekly, "timer").stale_after_s() == 907200
+    assert parse(Timer, {**weekly, "stale_after": "8 d"}, "timer").stale_after_s() == 691200
