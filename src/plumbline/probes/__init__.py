@@ -1,1 +1,19 @@
 """One tool each: how it is called, and what its output means."""
+
+from __future__ import annotations
+
+from plumbline.errors import DocumentError
+from plumbline.probes import fio, iperf3, netperf, sgp_dd
+from plumbline.probes.interface import Job, Probe
+
+__all__ = ["Job", "Probe", "probe_for"]
+
+_PROBES: dict[str, Probe] = {"fio": fio, "sgp_dd": sgp_dd, "netperf": netperf, "iperf3": iperf3}
+
+
+def probe_for(tool: str) -> Probe:
+    """Return the probe of a specification's ``tool``; raise DocumentError for an unknown one."""
+    if tool not in _PROBES:
+        known = ", ".join(sorted(_PROBES))
+        raise DocumentError(f"there is no probe {tool!r}; set the tool to one of: {known}")
+    return _PROBES[tool]

@@ -31,10 +31,15 @@ class Job(NamedTuple):
 class Probe(Protocol):
     """One tool; implemented by a module."""
 
-    OPERATIONS: tuple[Operation, ...]
-    """What the tool can measure."""
+    @property
+    def OPERATIONS(self) -> tuple[Operation, ...]:  # noqa: N802
+        """What the tool can measure."""
+        ...
 
-    VERSION_COMMAND: tuple[str, ...]
+    @property
+    def VERSION_COMMAND(self) -> tuple[str, ...]:  # noqa: N802
+        """The call that prints the tool's version."""
+        ...
 
     def command(self, job: Job) -> tuple[str, ...]:
         """Return the argument list; raise DocumentError for a job that the tool cannot do."""

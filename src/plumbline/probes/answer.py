@@ -1,0 +1,76 @@
+"""What a tool that did not do its work says: its own words, never a rate."""
+
+from __future__ import annotations
+
+import re
+from math import isfinite
+from typing import Optional
+
+from plumbline.errors import DocumentError, ToolError
+from plumbline.model.command import Completed
+
+_NUMBER = re.compile(r"\d+(?:\.\d+)+\w*|\d{8}")
+_LONGEST = 300
+
+
+def refuse_unfinished(completed: Completed, tool: str) -> None:
+    """Raise ToolError when the process was ended at its limit, or is still there."""
+    if completed.hung:
+        raise ToolError(
+            f"{tool} is stuck in the kernel after {completed.seconds:.0f} s and cannot be ended; "
+            "look at the kernel log here and at the server"
+        )
+    if completed.timed_out:
+        raise ToolError(f"{tool} was ended because it ran for more than {completed.seconds:.0f} s")
+    if completed.exit_code is not None and completed.exit_code < 0:
+        raise ToolError(f"{tool} was killed by signal {-completed.exit_code}; run it again")
+
+
+def refuse_failed(completed: Completed, tool: str, said: Optional[str] = None) -> None:
+    """Raise ToolError in the tool's own words unless it ended by itself with exit code 0."""
+    refuse_unfinished(completed, tool)
+    if not completed.ok:
+        raise failure(completed, tool, said)
+
+
+def failure(completed: Completed, tool: str, said: Optional[str] = None) -> ToolError:
+    """Return the error that quotes ``said``, or the last lines of what the tool printed."""
+    text = said if said is not None else completed.stderr.strip() or completed.stdout.strip()
+    quoted = "; ".join(line.strip() for line in text.splitlines()[-3:] if line.strip())
+    return ToolError(
+        f"{tool} failed with exit code {completed.exit_code}: "
+        f"{quoted[:_LONGEST] or 'without a word; run it by hand'}"
+    )
+
+
+def not_understood(tool: str, what: str, text: str) -> ToolError:
+    """Return the error for output that is cut, or of an unknown version."""
+    start = text.strip()[:80]
+    return ToolError(f"{tool} printed no {what} that is understood, but {start!r}; run it by hand")
+
+
+def number(tool: str, what: str, value: object) -> float:
+    """Return a number that the tool printed as text or JSON; raise ToolError for anything else."""
+    if isinstance(value, (int, float, str)) and not isinstance(value, bool):
+        try:
+            found = float(value)
+        except (ValueError, OverflowError):
+            found = float("nan")
+        if isfinite(found):
+            return found
+    raise not_understood(tool, what, repr(value))
+
+
+def version(tool: str, completed: Completed) -> str:
+    """Return the first thing in the output that looks like a version number."""
+    refuse_failed(completed, tool)
+    match = _NUMBER.search(f"{completed.stdout}\n{completed.stderr}")
+    if not match:
+        raise not_understood(tool, "version", completed.stdout)
+    return match[0]
+
+
+def refuse_rate_cap(tool: str, cap_Bps: Optional[float]) -> None:
+    """Raise DocumentError when a rate cap is asked of a tool that cannot keep one."""
+    if cap_Bps is not None:
+        raise DocumentError(f"{tool} cannot cap its rate; remove rate_cap from its specification")

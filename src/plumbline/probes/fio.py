@@ -1,0 +1,147 @@
+"""fio: write and read one file of a storage target that exists at full size.
+
+The file is never made, cut or removed: fio unlinks a file that is shorter than asked, and the new
+one lies on another target.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Mapping, Optional
+
+from plumbline.errors import DocumentError, ToolError
+from plumbline.model.command import Completed
+from plumbline.model.measurement import Measurement
+from plumbline.model.record import Flag, Latency, Operation
+from plumbline.model.spec import ProbeSpec
+from plumbline.probes import answer
+from plumbline.probes.fio_report import Report, read_report
+from plumbline.probes.interface import Job
+
+OPERATIONS = (Operation.WRITE, Operation.READ, Operation.REREAD)
+VERSION_COMMAND = ("fio", "--version")
+
+# control characters, and the dollar with which fio marks variables and keywords
+_FORBIDDEN = re.compile(r"[\x00-\x1f\x7f$]|^\s|\s$")
+_NOT_FILES = ("/dev/", "/proc/", "/sys/")
+_DRAIN_S = 60.0
+
+
+def command(job: Job) -> tuple[str, ...]:
+    """Return the call of one write or read; raise DocumentError for an unusable file name."""
+    spec = job.spec
+    write = job.operation is Operation.WRITE
+    return (
+        "fio",
+        "--name=plumbline",
+        f"--filename={_file_name(job.subject)}",
+        f"--rw={'write' if write else 'read'}",
+        f"--size={size_bytes(spec)}",
+        f"--bs={spec.block_bytes}",
+        f"--runtime={max(1, round(spec.seconds))}",
+        f"--ioengine={'libaio' if spec.queue_depth > 1 else 'psync'}",
+        f"--iodepth={spec.queue_depth}",
+        f"--direct={int(spec.direct)}",
+        *(("--end_fsync=1",) if write else ()),
+        *((f"--rate={round(spec.rate_cap_Bps)}",) if spec.rate_cap_Bps else ()),
+        "--fallocate=none",
+        "--allow_file_create=0",
+        "--create_on_open=1",
+        "--unlink=0",
+        # another seed each time: what a target has stored before cannot be deduplicated
+        "--randrepeat=0",
+        "--zero_buffers=0",
+        "--lat_percentiles=1",
+        "--clat_percentiles=0",
+        "--percentile_list=50:99",
+        "--status-interval=1",
+        "--eta=never",
+        "--output-format=json",
+    )
+
+
+def size_bytes(spec: ProbeSpec) -> int:
+    """Return the bytes of one operation: whole blocks, at least one."""
+    return max(1, spec.bytes // spec.block_bytes) * spec.block_bytes
+
+
+def limit_s(job: Job) -> float:
+    """Return the seconds after which fio is stuck: it ends itself, then waits for what it began."""
+    return job.spec.seconds + _DRAIN_S
+
+
+def parse(job: Job, completed: Completed) -> Measurement:
+    """Return what the last report says, rates per second from the reports before it."""
+    answer.refuse_unfinished(completed, "fio")
+    reports, messages = read_report(completed.stdout)
+    said = "\n".join((*messages, *completed.stderr.splitlines()))
+    if not completed.ok:
+        raise answer.failure(completed, "fio", said)
+    if not reports:
+        raise answer.not_understood("fio", "report", said or completed.stdout)
+    last = reports[-1]
+    if last.error:
+        raise ToolError(f"fio ended with error {last.error}: {said or 'see errno(3)'}")
+    direction = "write" if job.operation is Operation.WRITE else "read"
+    moved, seconds = _moved(last, direction)
+    if moved == 0:
+        raise ToolError(f"fio moved nothing in {seconds:.0f} s; {said or 'the target may hang'}")
+    short = moved < size_bytes(job.spec)
+    return Measurement(
+        bytes=moved,
+        seconds=seconds,
+        rate_Bps=moved / seconds if seconds else float("nan"),
+        profile_Bps=_profile(reports, direction),
+        latency=_latency(last.direction(direction)),
+        flags=(Flag.SHORT,) if short else (),
+    )
+
+
+def parse_version(completed: Completed) -> str:
+    """Return ``3.39`` for ``fio-3.39``."""
+    return answer.version("fio", completed)
+
+
+def _file_name(path: str) -> str:
+    """Return the value of ``filename``, in which a colon separates names and a backslash escapes.
+
+    Raises:
+        DocumentError: fio would understand more than a name, or it names no file.
+    """
+    wanders = {"..", "."} & set(path.split("/"))
+    if not path.startswith("/") or path.startswith(_NOT_FILES) or wanders:
+        raise DocumentError(f"{path!r} is not the absolute path of a plain file; fio is not run")
+    if _FORBIDDEN.search(path):
+        raise DocumentError(f"{path!r} holds characters that fio interprets; rename the folder")
+    return path.replace("\\", "\\\\").replace(":", "\\:")
+
+
+def _moved(report: Report, direction: str) -> tuple[int, float]:
+    values = report.direction(direction)
+    moved = answer.number("fio", "io_bytes", values.get("io_bytes"))
+    return int(moved), answer.number("fio", "runtime", values.get("runtime")) / 1000
+
+
+def _profile(reports: list[Report], direction: str) -> tuple[float, ...]:
+    """Return the rates between the reports; a last part of a second is left out."""
+    points = [(0, 0.0), *(_moved(report, direction) for report in reports)]
+    steps = [
+        (after[0] - before[0], after[1] - before[1]) for before, after in zip(points, points[1:])
+    ]
+    return tuple(moved / seconds for moved, seconds in steps if seconds >= 0.5 and moved >= 0)
+
+
+def _latency(values: Mapping[str, Any]) -> Optional[Latency]:
+    """Return the times of whole calls where fio gives percentiles, else those of completion."""
+    for name in ("lat_ns", "clat_ns"):
+        times = values.get(name)
+        if isinstance(times, dict) and isinstance(times.get("percentile"), dict):
+            quantiles = times["percentile"]
+            found = (
+                times.get("mean"),
+                quantiles.get("50.000000"),
+                quantiles.get("99.000000"),
+                times.get("max"),
+            )
+            return Latency(*(answer.number("fio", name, value) / 1e9 for value in found))
+    return None

@@ -1,0 +1,104 @@
+"""iperf3: TCP streams to or from a partner, where netperf is not packaged.
+
+Before 3.16 it is single-threaded: several streams then share one core.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Mapping, Optional
+
+from plumbline.errors import ToolError
+from plumbline.model.command import Completed
+from plumbline.model.measurement import Measurement
+from plumbline.model.record import Operation
+from plumbline.probes import answer
+from plumbline.probes.interface import Job
+from plumbline.probes.netperf import check_addresses
+
+OPERATIONS = (Operation.SEND, Operation.RECEIVE)
+VERSION_COMMAND = ("iperf3", "--version")
+
+_CONNECT_S = 5.0
+_SPARE_S = 30.0
+_LARGEST_BLOCK = 1 << 20
+
+
+def command(job: Job) -> tuple[str, ...]:
+    """Return the call; the time bounds it.  Raise DocumentError for an unusable address."""
+    spec = job.spec
+    check_addresses(job)
+    cap = spec.rate_cap_Bps
+    return (
+        *("iperf3", "--client", job.subject, "--port", str(job.port), "--json"),
+        *(("--bind", job.own_address) if job.own_address else ()),
+        *("--time", f"{max(1, round(spec.seconds))}", "--parallel", str(spec.queue_depth)),
+        *("--length", str(min(spec.block_bytes, _LARGEST_BLOCK))),
+        *("--connect-timeout", f"{_CONNECT_S * 1000:.0f}"),
+        # the cap is that of one stream, in bits
+        *(("--bitrate", f"{cap * 8 / spec.queue_depth:.0f}") if cap is not None else ()),
+        *(("--reverse",) if job.operation is Operation.RECEIVE else ()),
+    )
+
+
+def limit_s(job: Job) -> float:
+    """Return the seconds after which the partner is gone."""
+    return job.spec.seconds + _SPARE_S
+
+
+def parse(job: Job, completed: Completed) -> Measurement:
+    """Return what the receiving end got, the rates of each second, and the sender's retransmits."""
+    answer.refuse_unfinished(completed, "iperf3")
+    document = _document(completed)
+    if "error" in document:
+        raise ToolError(f"iperf3 to {job.subject}: {document['error']}; is its server running?")
+    answer.refuse_failed(completed, f"iperf3 to {job.subject}")
+    received = _part(document, "end", "sum_received")
+    again = _part(document, "end", "sum_sent").get("retransmits")
+    moved = int(answer.number("iperf3", "bytes", received.get("bytes")))
+    seconds = answer.number("iperf3", "seconds", received.get("seconds"))
+    return Measurement(
+        bytes=moved,
+        seconds=seconds,
+        rate_Bps=moved / seconds if seconds else float("nan"),
+        profile_Bps=_profile(document),
+        retransmits=None if again is None else int(answer.number("iperf3", "retransmits", again)),
+    )
+
+
+def parse_version(completed: Completed) -> str:
+    """Return ``3.18`` for ``iperf 3.18 (cJSON 1.7.15)`` and what follows."""
+    return answer.version("iperf3", completed)
+
+
+def _document(completed: Completed) -> Mapping[str, Any]:
+    text = completed.stdout
+    try:
+        document: Optional[object] = json.loads(text[max(0, text.find("{")) :])
+    except (ValueError, RecursionError) as error:
+        if not completed.ok:
+            raise answer.failure(completed, "iperf3") from error
+        raise answer.not_understood("iperf3", "report", text) from error
+    if not isinstance(document, dict):
+        raise answer.not_understood("iperf3", "report", text)
+    return document
+
+
+def _part(document: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
+    part: object = document
+    for key in keys:
+        part = part.get(key) if isinstance(part, dict) else None
+    if not isinstance(part, dict):
+        raise answer.not_understood("iperf3", ".".join(keys), str(dict(document))[:200])
+    return part
+
+
+def _profile(document: Mapping[str, Any]) -> tuple[float, ...]:
+    intervals = document.get("intervals")
+    if not isinstance(intervals, list):
+        raise answer.not_understood("iperf3", "intervals", repr(intervals))
+    sums = [_part({"interval": each}, "interval", "sum") for each in intervals]
+    rates = (
+        answer.number("iperf3", "bits_per_second", each.get("bits_per_second")) for each in sums
+    )
+    return tuple(rate / 8 for rate in rates)
