@@ -16,7 +16,7 @@ from typing import Any, Iterator, NamedTuple, Optional, Sequence
 from plumbline.cli.progress import progress
 from plumbline.errors import PlumblineError
 from plumbline.judge.component import judge
-from plumbline.judge.pair import judge as judge_pairs
+from plumbline.judge.pair import judge_pair_host
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.record import Record
 from plumbline.model.series import Snapshot
@@ -144,7 +144,7 @@ def _measured(units: Sequence[Unit]) -> list[Expectation]:
 
 def _verdict(entry: Expectation, snapshot: Snapshot) -> Verdict:
     series = snapshot.of(entry.layer, entry.component)
-    ask = judge_pairs if entry.layer == "net" else judge
+    ask = judge_pair_host if entry.layer == "net" else judge
     return ask(entry, series, snapshot.running, snapshot.written_at)
 
 

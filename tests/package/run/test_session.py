@@ -1,0 +1,220 @@
+"""A run goes on whatever happens to one unit, and closes what a killed one left open."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any, Callable, Generator, Iterator, NamedTuple, Optional, Sequence
+
+import pytest
+
+from plumbline.model.command import CommandRunner, Completed
+from plumbline.model.expectation import Expectation, Limits
+from plumbline.model.record import Outcome, Record
+from plumbline.model.reference import Reference
+from plumbline.model.series import Running
+from plumbline.model.spec import ProbeSpec
+from plumbline.run.bench import Bench, Step
+from plumbline.run.lock import Locks, StuckError
+from plumbline.run.recording import Recorder
+from plumbline.run.session import Means, Session
+from plumbline.run.trial import Failure, Task, tasks_of
+from plumbline.store.history import History, Selection
+
+
+class FakeClock:
+    """A clock that tests set; it runs only while somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.step_back = 0.0
+
+    def wall(self) -> float:
+        return self.now - self.step_back
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def expectation(component: str, **changes: Any) -> Expectation:
+    values: dict[str, Any] = {
+        "layer": "ost",
+        "component": component,
+        "host": "oss1",
+        "group": "scratch",
+        "target": {"kind": "directory", "directory": "/mnt/a"},
+        "path": ("client1", component),
+        "spec": ProbeSpec("fio", 1 << 20, 10.0, repeats=2),
+        "references": {"write/single": Reference(None, None), "read/single": Reference(None, None)},
+        "limits": Limits(),
+    }
+    return Expectation(**{**values, **changes})
+
+
+class FakeUnit:
+    """A unit that fails every task, after doing what a test wants in the middle."""
+
+    def __init__(self, component: str, meanwhile: Callable[[Bench], None] = lambda bench: None):
+        self.tasks = tasks_of(expectation(component))
+        self._meanwhile = meanwhile
+
+    def measure(self, bench: Bench) -> Generator[Record, None, None]:
+        for task in self.tasks:
+            self._meanwhile(bench)
+            yield bench.recorder.without(task, Failure(Outcome.SKIPPED, "only a test"))
+            bench.step(task.title)
+
+    def commands(self) -> tuple[tuple[str, ...], ...]:
+        return ()
+
+
+def no_command(argv: Sequence[str], timeout_s: float) -> Completed:
+    raise AssertionError(argv)
+
+
+class World(NamedTuple):
+    """A session's surroundings, and what it tells them."""
+
+    history: History
+    locks: Locks
+    clock: FakeClock
+    published: list[tuple[Running, ...]]
+    steps: list[Step]
+
+    def session(self, limit_s: Optional[float] = None) -> Session:
+        def runner(descriptor: int, stop: threading.Event) -> CommandRunner:
+            return no_command
+
+        return Session(
+            Means(
+                journal=self.history,
+                locks=self.locks,
+                clock=self.clock,
+                recorder=Recorder("run-1", "client1", self.clock),
+                runner=runner,
+                publish=lambda now: self.published.append(self.history.running()),
+                progress=self.steps.append,
+                limit_s=limit_s,
+            )
+        )
+
+    def outcomes(self) -> list[tuple[str, str, str]]:
+        records = self.history.records(Selection())
+        return [(r.component, r.operation.value, r.outcome.value) for r in records]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    clock = FakeClock()
+    with History(tmp_path / "history.sqlite") as history:
+        yield World(history, Locks(tmp_path / "locks", clock), clock, [], [])
+
+
+def test_every_task_of_every_unit_gets_a_record(world: World) -> None:
+    world.session().run([FakeUnit("a"), FakeUnit("b")])
+    assert world.outcomes() == [
+        ("a", "write", "skipped"),
+        ("a", "read", "skipped"),
+        ("b", "write", "skipped"),
+        ("b", "read", "skipped"),
+    ]
+    assert [step.done for step in world.steps if step.record is None] == [1, 2, 3, 4]
+    assert {step.total for step in world.steps} == {8}
+
+
+def test_checks_see_what_runs_and_that_it_has_ended(world: World) -> None:
+    world.session().run([FakeUnit("a")])
+    assert world.published == [(Running("ost", "a", 1000.0),), ()]
+
+
+def test_a_target_that_another_run_measures_is_left_without_a_record(world: World) -> None:
+    session = world.session()
+    with world.locks.hold("ost", "a"):
+        session.run([FakeUnit("a"), FakeUnit("b")])
+    assert [component for component, _, _ in world.outcomes()] == ["b", "b"]
+    (busy,) = session.busy
+    assert "ost-a is being measured by process" in str(busy)
+
+
+def test_a_target_that_a_stuck_tool_holds_is_recorded_as_hung(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stuck(layer: str, component: str) -> None:
+        raise StuckError("process 7 of a run 2 d ago is stuck in the kernel")
+
+    monkeypatch.setattr(world.locks, "hold", stuck)
+    world.session().run([FakeUnit("a")])
+    assert world.outcomes() == [("a", "write", "hung"), ("a", "read", "hung")]
+
+
+def test_the_limit_of_a_run_skips_what_it_leaves_no_time_for(world: World) -> None:
+    def work(bench: Bench) -> None:
+        world.clock.sleep(60.0)
+
+    world.session(limit_s=100.0).run([FakeUnit("a", work), FakeUnit("b")])
+    reasons = [r.reason for r in world.history.records(Selection(component="b"))]
+    assert reasons == ["the run's limit of 100 s was used up before its turn; raise --limit"] * 2
+
+
+def test_an_interrupt_keeps_what_came_before_and_leaves_nothing_open(world: World) -> None:
+    calls = []
+
+    def interrupt(bench: Bench) -> None:
+        calls.append(bench)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        world.session().run([FakeUnit("a", interrupt), FakeUnit("b")])
+    assert world.outcomes() == [("a", "write", "skipped")]
+    assert world.history.running() == ()
+    assert world.published[-1] == ()
+    assert world.locks.is_free("ost", "a")
+
+
+def known() -> list[Task]:
+    return [task for name in "ab" for task in tasks_of(expectation(name))]
+
+
+def test_what_a_killed_run_left_open_is_recorded_as_failed_and_closed(world: World) -> None:
+    world.history.begin("run-0", Running("ost", "a", 400.0))
+    world.history.begin("run-0", Running("raw", "retired", 400.0))
+    world.session().close_killed(known())
+    assert world.outcomes() == [("a", "write", "failed"), ("a", "read", "failed")]
+    reasons = {record.reason for record in world.history.records(Selection())}
+    assert "the run that began 10 min ago was killed before a write ended; run it again" in reasons
+    assert world.history.running() == ()
+
+
+def test_what_a_living_run_measures_is_not_closed(world: World) -> None:
+    world.history.begin("run-0", Running("ost", "a", 400.0))
+    with world.locks.hold("ost", "a"):
+        world.session().close_killed(known())
+    assert world.outcomes() == []
+    assert world.history.running() == (Running("ost", "a", 400.0),)
+
+
+def test_a_clock_that_went_back_gives_no_negative_age(world: World) -> None:
+    world.history.begin("run-0", Running("ost", "a", 99_000.0))
+    world.session().close_killed(known())
+    assert "began 0 s ago" in next(iter(world.history.records(Selection()))).reason
+
+
+def test_two_units_of_the_same_components_take_their_locks_in_the_same_order(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = []
+    hold = world.locks.hold
+
+    def note(layer: str, component: str) -> Any:
+        taken.append(component)
+        return hold(layer, component)
+
+    monkeypatch.setattr(world.locks, "hold", note)
+    unit = FakeUnit("b")
+    unit.tasks = (*tasks_of(expectation("b")), *tasks_of(expectation("a")))
+    world.session().run([unit])
+    assert taken == ["a", "b"]
