@@ -1,0 +1,135 @@
+"""Only sound records of the newest conditions become candidates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from plumbline.baseline.capture import Captured, capture
+from plumbline.baseline.document import Key
+from plumbline.model.expectation import Expectation, Limits
+from plumbline.model.record import Flag, Operation, Record
+from plumbline.model.reference import Ceiling, Reference
+from plumbline.model.spec import ProbeSpec
+from tests.package.records import failed, record
+
+SPEC = ProbeSpec("fio", 1 << 30, 60.0)
+DAY = 86400.0
+
+
+def expected(component: str, group: str = "scratch") -> Expectation:
+    ceiling = Ceiling(250e6, (component,))
+    return Expectation(
+        layer="ost",
+        component=component,
+        host="oss1",
+        group=group,
+        target={"kind": "lustre", "mount": "/scratch"},
+        path=("client1", component),
+        spec=SPEC,
+        references={"read/single": Reference(ceiling, None)},
+        limits=Limits(),
+    )
+
+
+SITE = {("ost", name): expected(name) for name in "abcd"}
+SITE["ost", "lonely"] = expected("lonely", "home")
+
+
+def run(day: int, **changes: Any) -> Record:
+    said = {"spec_hash": SPEC.hash(), "versions": {"client": "2.17.0"}, **changes}
+    return record(started_at=day * DAY, run_id=f"run-{day}", **said)
+
+
+def runs(component: str, rates_MBps: list[float]) -> list[Record]:
+    return [
+        run(day, component=component, rate_Bps=rate * 1e6) for day, rate in enumerate(rates_MBps)
+    ]
+
+
+def key(component: str, operation: str = "read") -> Key:
+    return Key("ost", component, operation, "single")
+
+
+def outlier(captured: Captured, component: str) -> str:
+    return captured.candidates[key(component)].outlier
+
+
+def test_sound_records_become_a_candidate() -> None:
+    baseline = capture(runs("a", [200, 202, 198]), SITE).candidates[key("a")].baseline
+    assert baseline.median_Bps == pytest.approx(200e6)
+    assert baseline.spread == pytest.approx(0.0148, rel=0.01)
+    assert (baseline.runs, baseline.first, baseline.last) == (3, "1970-01-01", "1970-01-03")
+    assert (baseline.spec_hash, baseline.versions) == (SPEC.hash(), {"client": "2.17.0"})
+    assert (baseline.accepted_by, baseline.reason) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (failed(component="a", spec_hash=SPEC.hash()), "without a rate"),
+        (run(9, flags=(Flag.DEGRADED,)), "flagged degraded"),
+        (run(9, flags=(Flag.FAILED_OVER,)), "flagged failed_over"),
+        (run(9, flags=(Flag.SHORT,)), "flagged short"),
+        (run(9, coverage=0.5), "contended"),
+        (run(9, rate_Bps=263e6), "above the ceiling"),
+        (run(9, spec_hash="other"), "taken on other terms than the policy's"),
+        (run(9, component="z"), "of a component that the topology does not have"),
+        (run(-9, versions={"client": "2.15.0"}), "taken under earlier conditions"),
+    ],
+)
+def test_a_record_that_says_nothing_of_the_component_is_left_out(bad: Record, reason: str) -> None:
+    captured = capture([*runs("a", [200, 200, 200]), bad], SITE)
+    assert captured.left_out == {reason: 1}
+    assert captured.candidates[key("a")].baseline.runs == 3
+
+
+def test_flags_that_lower_no_rate_do_not_matter() -> None:
+    sound = run(9, flags=(Flag.CONFIDENCE_MISSED,), coverage=0.95, rate_Bps=260e6)
+    assert capture([sound], SITE).left_out == {}
+
+
+def test_the_newest_versions_count_even_when_they_are_fewer() -> None:
+    old = [run(day, rate_Bps=100e6, versions={"client": "2.15.0"}) for day in range(5)]
+    new = [run(9, rate_Bps=200e6)]
+    baseline = capture([*new, *old], SITE).candidates[key("a")].baseline
+    assert (baseline.runs, baseline.versions) == (1, {"client": "2.17.0"})
+
+
+def test_the_last_runs_count() -> None:
+    captured = capture(runs("a", [100.0] * 5 + [200.0] * 3), SITE, last=3)
+    assert captured.candidates[key("a")].baseline.median_Bps == pytest.approx(200e6)
+    assert captured.left_out == {"older than the last runs": 5}
+
+
+def test_a_record_given_twice_counts_once() -> None:
+    once = runs("a", [200, 202])
+    assert capture([*once, *once], SITE).candidates[key("a")].baseline.runs == 2
+
+
+def test_operations_are_kept_apart() -> None:
+    records = [*runs("a", [200]), run(0, operation=Operation.WRITE, rate_Bps=90e6)]
+    assert set(capture(records, SITE).candidates) == {key("a"), key("a", "write")}
+
+
+def test_a_slow_sibling_is_set_apart() -> None:
+    records = [one for name in "abc" for one in runs(name, [200])] + runs("d", [80])
+    captured = capture(records, SITE)
+    assert outlier(captured, "d") == "80.0 MB/s is 40 % of its siblings' 200.0 MB/s"
+    assert not any(outlier(captured, name) for name in "abc")
+
+
+def test_ten_percent_below_the_siblings_is_no_outlier_yet() -> None:
+    records = [one for name in "abc" for one in runs(name, [200])]
+    assert outlier(capture([*records, *runs("d", [180.1])], SITE), "d") == ""
+    assert outlier(capture([*records, *runs("d", [179.9])], SITE), "d")
+
+
+def test_another_group_is_no_sibling() -> None:
+    records = [one for name in "abc" for one in runs(name, [200])] + runs("lonely", [20])
+    assert outlier(capture(records, SITE), "lonely") == ""
+
+
+def test_nothing_comes_of_nothing() -> None:
+    assert capture([], SITE) == Captured({}, {})
