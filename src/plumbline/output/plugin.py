@@ -56,8 +56,8 @@ def performance(figure: Figure) -> str:
     """Return one datum, ``'label'=value[unit];warn;crit;min;max``; without a value it is ``U``."""
     label = clean(figure.label).replace("'", "").replace("=", "_")
     value = "U" if figure.value is None else f"{_number(figure.value)}{figure.unit}"
-    maximum = "100" if figure.unit == "%" and figure.maximum is None else _number(figure.maximum)
-    return f"'{label}'={value};{figure.warning};{figure.critical};0;{maximum}".rstrip(";")
+    levels = f"{figure.warning};{figure.critical};0;{_number(figure.maximum)}"
+    return f"'{label}'={value};{levels}".rstrip(";")
 
 
 def _number(value: Optional[float]) -> str:

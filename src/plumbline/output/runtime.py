@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 
-from plumbline.errors import PlumblineError
+from plumbline.errors import PlumblineError, UsageError
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.state import State
 from plumbline.output.call import parse
@@ -59,6 +59,8 @@ def _outcome(service: str, layer: str, judge: Judge, call: Call) -> tuple[State,
 
 
 def _judged(layer: str, judge: Judge, call: Call, now: float) -> Verdict:
+    if call.group and layer == "net":
+        raise UsageError("--group: a node measures one host, its own; name it with --component")
     if call.group:
         # most checks are of a component and do not need it
         from plumbline.judge.group import judge_group

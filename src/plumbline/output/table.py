@@ -1,0 +1,50 @@
+"""Tables for people: with colour on a terminal where rich is installed, plain columns elsewhere.
+
+What goes into a file or a pipe is plain in any case, so that it can be searched and cut.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Optional, Sequence
+
+_STYLES = {"OK": "green", "WARNING": "yellow", "CRITICAL": "bold red", "UNKNOWN": "magenta"}
+
+
+def render(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], terminal: Optional[bool] = None
+) -> str:
+    """Return a table without a final newline; every row is as long as ``headers``.
+
+    ``terminal`` None asks standard output.
+    """
+    if sys.stdout.isatty() if terminal is None else terminal:
+        try:
+            return _rich(headers, rows)
+        except ImportError:
+            # a node has the standard library alone
+            return _plain(headers, rows)
+    return _plain(headers, rows)
+
+
+def _plain(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [headers, *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(headers))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines
+    )
+
+
+def _rich(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*headers, box=SIMPLE_HEAD, pad_edge=False)
+    for row in rows:
+        table.add_row(*(Text(cell, style=_STYLES.get(cell, "")) for cell in row))
+    console = Console(force_terminal=True)
+    with console.capture() as capture:
+        console.print(table)
+    return capture.get().strip("\n")

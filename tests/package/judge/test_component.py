@@ -1,0 +1,179 @@
+"""The worst operation decides, the sentence is its own, and the evidence names all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from plumbline.errors import DocumentError
+from plumbline.judge.component import judge
+from plumbline.model.record import Operation, Outcome, Scenario
+from plumbline.model.series import Running, Series
+from plumbline.model.state import State
+from plumbline.model.verdict import Verdict
+from tests.package.judgements import DAY_S, NOW, REFERENCE, expectation, series
+
+
+def both(write: Any = None, read: Any = None) -> tuple[Series, ...]:
+    return (
+        series(**{"operation": Operation.WRITE, **(write or {})}),
+        series(**(read or {})),
+    )
+
+
+def judged(*every: Series, running: tuple[Running, ...] = ()) -> Verdict:
+    return judge(expectation(), every, running, NOW)
+
+
+def without_rate(outcome: Outcome, reason: str) -> dict[str, Any]:
+    return {"outcome": outcome, "reason": reason, "rate_Bps": None}
+
+
+def test_all_well_is_one_short_sentence() -> None:
+    verdict = judged(*both({"rate_Bps": 195e6}))
+    assert (verdict.state, verdict.rule, verdict.counts) == (State.OK, 7, True)
+    assert verdict.sentence == (
+        "scratch-OST0003 write 195.0 MB/s, read 200.0 MB/s, 96 % and 99 % of baseline"
+    )
+
+
+def test_the_worst_operation_decides_and_gives_its_ratios() -> None:
+    verdict = judged(*both({"rate_Bps": 150e6}, {"rate_Bps": 80.3e6}))
+    assert verdict.state is State.CRITICAL
+    assert verdict.sentence == (
+        "scratch-OST0003 read 80.3 MB/s, 40 % of baseline 202.1 MB/s (12 runs to 2026-11-20), "
+        "ceiling 250.0 MB/s by oss2-disk1"
+    )
+    assert verdict.ratio_baseline == pytest.approx(80.3 / 202.1)
+    assert verdict.ratio_ceiling == pytest.approx(80.3 / 250)
+    assert verdict.ratio_peers == pytest.approx(80.3 / 201)
+
+
+def test_what_is_excused_is_said_although_it_is_ok() -> None:
+    verdict = judged(*both(read={"rate_Bps": 80.3e6, "coverage": 0.5}))
+    assert (verdict.state, verdict.counts) == (State.OK, False)
+    assert "contended" in verdict.sentence
+
+
+def test_unknown_outranks_warning_and_never_hides_critical() -> None:
+    failed = without_rate(Outcome.FAILED, "fio: no space")
+    assert judged(*both({"rate_Bps": 150e6}, failed)).state is State.UNKNOWN
+    assert judged(*both({"rate_Bps": 50e6}, failed)).state is State.CRITICAL
+
+
+@pytest.mark.parametrize(
+    ("read", "state", "text"),
+    [
+        (
+            without_rate(Outcome.FAILED, "fio: no space"),
+            State.UNKNOWN,
+            "read failed: fio: no space",
+        ),
+        (without_rate(Outcome.SKIPPED, "read-only"), State.UNKNOWN, "read was skipped: read-only"),
+        (
+            without_rate(Outcome.HUNG, "fio did not end"),
+            State.CRITICAL,
+            "read hung on 2024-10-03 22:59 UTC: fio did not end",
+        ),
+        (
+            {"started_at": NOW - 3 * DAY_S - 9, "finished_at": NOW - 3 * DAY_S},
+            State.UNKNOWN,
+            (
+                "read is stale: last run 2024-10-01 00:00 UTC, 3 d ago (limit 36 h); "
+                "see systemctl status plumbline-ost.timer on client1"
+            ),
+        ),
+        (
+            {"started_at": NOW + 7190, "finished_at": NOW + 7200},
+            State.UNKNOWN,
+            (
+                "read is dated 2024-10-04 02:00 UTC, 2 h ahead of the clock; "
+                "set the clock of client1 (chronyc tracking) and probe again"
+            ),
+        ),
+    ],
+)
+def test_without_a_fresh_rate_the_reason_is_said(
+    read: dict[str, Any], state: State, text: str
+) -> None:
+    verdict = judged(*both(read=read))
+    assert (verdict.state, verdict.rule) == (state, 1)
+    assert verdict.sentence == f"scratch-OST0003 {text}"
+    assert verdict.figures[1].value is None
+
+
+def test_a_small_step_of_the_clock_is_forgiven() -> None:
+    assert judged(*both(read={"finished_at": NOW + 50})).state is State.OK
+
+
+def test_an_operation_that_was_never_measured_is_unknown() -> None:
+    verdict = judged(series())
+    assert (verdict.state, verdict.rule) == (State.UNKNOWN, 1)
+    assert verdict.sentence == (
+        "scratch-OST0003 write was never recorded on this node; "
+        "run systemctl start plumbline-ost.service"
+    )
+
+
+def test_a_run_that_does_not_end_is_critical_whatever_was_measured() -> None:
+    since = NOW - 1500
+    verdict = judged(*both(), running=(Running("ost", "scratch-OST0003", since),))
+    assert (verdict.state, verdict.rule) == (State.CRITICAL, 1)
+    assert verdict.sentence.startswith(
+        "scratch-OST0003 hangs: a run has not ended since 2024-10-03 23:35 UTC, 25 min ago"
+    )
+    assert len([line for line in verdict.evidence if "rule 7" in line]) == 2
+
+
+@pytest.mark.parametrize(
+    "running",
+    [
+        Running("ost", "scratch-OST0003", NOW - 600),
+        Running("raw", "scratch-OST0003", NOW - 6000),
+        Running("ost", "scratch-OST0004", NOW - 6000),
+    ],
+)
+def test_a_run_within_its_limit_or_of_another_is_no_hang(running: Running) -> None:
+    assert judged(*both(), running=(running,)).state is State.OK
+
+
+def test_an_operation_that_is_expected_no_longer_is_not_judged() -> None:
+    old = series(operation=Operation.REREAD, finished_at=NOW - 90 * DAY_S)
+    assert judged(*both(), old).state is State.OK
+
+
+def test_without_references_what_was_measured_is_judged_against_the_peers() -> None:
+    bare = expectation(references={})
+    assert judge(bare, (series(rate_Bps=80e6),), (), NOW).state is State.CRITICAL
+    assert judge(bare, (), (), NOW).state is State.UNKNOWN
+
+
+def test_a_reference_to_an_unknown_operation_is_refused() -> None:
+    wrong = expectation(references={"erase/single": REFERENCE})
+    with pytest.raises(DocumentError, match="'erase/single'"):
+        judge(wrong, (), (), NOW)
+
+
+def test_evidence_shows_references_peers_conditions_and_history() -> None:
+    earlier = series(190e6).samples[0]._replace(started_at=NOW - 2 * DAY_S)
+    known = series(coverage=0.98, fill=0.45, versions={}, earlier=(earlier,))
+    evidence = judge(expectation(references={"read/single": REFERENCE}), (known,), (), NOW).evidence
+    assert evidence == (
+        "read 200.0 MB/s 60 min ago, repeats 200.0 MB/s, 200.0 MB/s, 200.0 MB/s [OK, rule 7]",
+        (
+            "  baseline 202.1 MB/s, spread 1.0 %, 12 runs 2026-11-01 to 2026-11-20, "
+            "accepted by ada: new disks"
+        ),
+        "  ceiling 250.0 MB/s by oss2-disk1, reached to 80 %",
+        "  100 % of its 5 peers' median 201.0 MB/s in the same run",
+        "  fio fio-3.39, specification abc, filled to 45 %, coverage 0.98",
+        "    2 d ago 190.0 MB/s, 5 peers 201.0 MB/s",
+    )
+
+
+def test_figures_carry_the_levels_in_bytes_per_second() -> None:
+    together = series(80.3e6, scenario=Scenario.TOGETHER)
+    expected = expectation(references={"read/together": REFERENCE})
+    (figure,) = judge(expected, (together,), (), NOW).figures
+    assert figure == ("read_together_Bps", 80.3e6, "", "161680000:", "101050000:", 250e6)

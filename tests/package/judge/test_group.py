@@ -1,0 +1,92 @@
+"""A group is judged by the median of its members, excused or not."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import pytest
+
+from plumbline.judge.group import judge_group
+from plumbline.model.expectation import Limits
+from plumbline.model.reference import Reference
+from plumbline.model.state import State
+from plumbline.model.threshold import Range
+from plumbline.model.verdict import Verdict
+from tests.package.judgements import CEILING, NOW, REFERENCE, expectation, series, snapshot
+
+REFERENCES = {"read/single": REFERENCE}
+
+
+def judged(*rates_Bps: Optional[float], limits: Optional[Limits] = None, **changes: Any) -> Verdict:
+    names = [f"OST{number}" for number in range(len(rates_Bps))]
+    members = [
+        expectation(component=name, references=REFERENCES, limits=limits or Limits())
+        for name in names
+    ]
+    every = [series(rate, component=name, **changes) for name, rate in zip(names, rates_Bps)]
+    return judge_group(members, snapshot(*every), NOW)
+
+
+def test_a_healthy_group_is_ok() -> None:
+    verdict = judged(200e6, 200e6, 202.1e6)
+    assert (verdict.state, verdict.rule, verdict.component) == (State.OK, 7, "scratch")
+    assert verdict.sentence == "group scratch read 99 % of baseline, upper median of 3"
+    label, value, *rest = verdict.figures[0]
+    assert (label, rest) == ("read_median", ["%", "80:", "50:", None])
+    assert value == pytest.approx(100 * 200 / 202.1)
+
+
+def test_one_slow_member_does_not_make_a_slow_group() -> None:
+    assert judged(80e6, 200e6, 200e6).state is State.OK
+    assert judged(80e6, 200e6).state is State.OK
+
+
+@pytest.mark.parametrize(("rate_Bps", "state"), [(140e6, State.WARNING), (80e6, State.CRITICAL)])
+def test_a_loss_that_all_share_is_seen_although_each_is_excused(
+    rate_Bps: float, state: State
+) -> None:
+    verdict = judged(rate_Bps, rate_Bps, rate_Bps, peers_Bps=rate_Bps)
+    assert (verdict.state, verdict.rule) == (state, 5)
+
+
+def test_contended_members_count_and_are_counted() -> None:
+    verdict = judged(80e6, 81e6, 82e6, coverage=0.3)
+    assert verdict.state is State.CRITICAL
+    assert verdict.sentence == (
+        "group scratch read 40 % of baseline, upper median of 3, 3 of them contended"
+    )
+
+
+def test_members_without_a_figure_are_named() -> None:
+    verdict = judged(200e6, None, 201e6)
+    assert verdict.state is State.OK
+    assert verdict.sentence == "group scratch read 99 % of baseline, upper median of 2 of 3"
+    assert "  no figure: OST1: read failed: fio: no" in verdict.evidence
+
+
+def test_a_group_with_more_gaps_than_figures_is_unknown() -> None:
+    verdict = judged(200e6, None, None)
+    assert (verdict.state, verdict.rule) == (State.UNKNOWN, 1)
+    assert verdict.sentence == (
+        "group scratch read: 2 of 3 have no figure to compare (OST1, OST2), "
+        "first OST1: read failed: fio: no"
+    )
+    assert judged(200e6, None).state is State.OK
+
+
+def test_a_group_without_baselines_is_unknown() -> None:
+    bare = expectation(references={"read/single": Reference(CEILING, None)})
+    verdict = judge_group([bare], snapshot(series()), NOW)
+    assert verdict.state is State.UNKNOWN
+    assert verdict.sentence.endswith("first scratch-OST0003: no baseline yet")
+
+
+def test_a_group_that_was_never_measured_is_unknown() -> None:
+    verdict = judge_group([expectation()], snapshot(), NOW)
+    assert verdict.state is State.UNKNOWN
+    assert "write was never recorded" in verdict.sentence
+
+
+def test_a_group_is_judged_by_its_levels() -> None:
+    strict = Limits(warning=Range(100, float("inf")))
+    assert judged(200e6, limits=strict).state is State.WARNING

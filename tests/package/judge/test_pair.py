@@ -1,0 +1,148 @@
+"""A host is judged by all its partners: one that is slow alone accuses nobody else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from plumbline.judge.pair import judge_pair_host
+from plumbline.model.record import Operation, Outcome
+from plumbline.model.reference import Reference
+from plumbline.model.series import Running, Series
+from plumbline.model.state import State
+from plumbline.model.verdict import Verdict
+from tests.package.judgements import BASELINE, DAY_S, NOW, host_expectation, sent
+
+HUNG = {"outcome": Outcome.HUNG, "reason": "did not end"}
+FAILED = {"outcome": Outcome.FAILED, "reason": "netperf: no route"}
+
+
+def judged(*every: Series, partners: tuple[str, ...] = ("oss1", "oss2"), **changes: Any) -> Verdict:
+    return judge_pair_host(host_expectation(*partners, **changes), every, (), NOW)
+
+
+def test_a_healthy_host_is_ok() -> None:
+    verdict = judged(sent("oss1", 116e6), sent("oss2", 117e6))
+    assert (verdict.state, verdict.rule) == (State.OK, 7)
+    assert verdict.sentence == "oss3 send 117.0 MB/s, 100 % of baseline"
+
+
+def test_a_host_that_is_slow_with_all_partners_is_critical() -> None:
+    verdict = judged(sent("oss1", 24e6), sent("oss2", 24.2e6))
+    assert verdict.state is State.CRITICAL
+    assert verdict.sentence == (
+        "oss3 send 24.2 MB/s, 21 % of baseline 117.0 MB/s (12 runs to 2026-11-20), "
+        "ceiling 118.0 MB/s by oss3-link; upper median of 2 partners"
+    )
+
+
+def test_one_slow_partner_is_named_and_leaves_the_host_ok() -> None:
+    verdict = judged(sent("oss1", 24e6), sent("oss2", 117e6))
+    assert verdict.state is State.OK
+    assert verdict.sentence == (
+        "oss3 send 117.0 MB/s, 100 % of baseline; send with partner oss1 24.0 MB/s"
+    )
+
+
+@pytest.mark.parametrize(
+    ("rates", "chosen"),
+    [((1e8,), 1e8), ((9e7, 1e8), 1e8), ((8e7, 9e7, 1e8), 9e7), ((7e7, 8e7, 9e7, 1e8), 9e7)],
+)
+def test_the_figure_is_the_upper_median(rates: tuple[float, ...], chosen: float) -> None:
+    partners = tuple(f"p{number}" for number in range(len(rates)))
+    every = [sent(name, rate) for name, rate in zip(partners, rates)]
+    assert judged(*every, partners=partners).figures[0].value == chosen
+
+
+def test_with_a_single_partner_either_end_may_be_the_cause() -> None:
+    verdict = judged(sent("oss1", 24e6), partners=("oss1",))
+    assert verdict.state is State.CRITICAL
+    assert verdict.sentence.endswith("; measured with oss1 alone, either end may be the cause")
+
+
+def test_only_fresh_rates_count() -> None:
+    stale = sent("oss1", 24e6, finished_at=NOW - 3 * DAY_S, started_at=NOW - 3 * DAY_S)
+    verdict = judged(stale, sent("oss2", 117e6))
+    assert verdict.state is State.OK
+    assert verdict.sentence.endswith("100 % of baseline; no figure with oss1")
+
+
+def test_a_rate_above_the_pairs_ceiling_counts_for_nobody() -> None:
+    verdict = judged(sent("oss1", 24e6), sent("oss2", 400e6))
+    assert verdict.state is State.CRITICAL
+    assert "oss1 alone" in verdict.sentence
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "state"),
+    [(FAILED, FAILED, State.UNKNOWN), (HUNG, FAILED, State.UNKNOWN), (HUNG, HUNG, State.CRITICAL)],
+)
+def test_without_any_rate_the_mildest_reason_is_said(
+    first: dict[str, Any], second: dict[str, Any], state: State
+) -> None:
+    verdict = judged(sent("oss1", None, **first), sent("oss2", None, **second))
+    assert (verdict.state, verdict.rule) == (state, 1)
+    assert verdict.sentence.endswith("(with oss1, oss2); no figure with oss1, oss2")
+    assert verdict.figures[0].value is None
+
+
+def test_a_host_that_was_never_measured_is_unknown() -> None:
+    verdict = judged()
+    assert (verdict.state, verdict.rule) == (State.UNKNOWN, 1)
+    assert "never recorded" in verdict.sentence
+
+
+def test_a_host_without_partners_says_so() -> None:
+    verdict = judged(sent("oss1", 117e6), partners=())
+    assert verdict.state is State.UNKNOWN
+    assert "oss3 has no partner to be measured with; add one" in verdict.sentence
+
+
+def test_a_partner_that_is_expected_no_longer_is_not_judged() -> None:
+    assert judged(sent("old", 1e6), sent("oss1", 117e6), partners=("oss1",)).state is State.OK
+
+
+def test_a_run_that_does_not_end_is_critical() -> None:
+    running = (Running("net", "oss3", NOW - 1500),)
+    every = (sent("oss1", 117e6),)
+    verdict = judge_pair_host(host_expectation("oss1"), every, running, NOW)
+    assert (verdict.state, verdict.rule) == (State.CRITICAL, 1)
+
+
+def retransmitting(partner: str, rate_Bps: float, count: int) -> Series:
+    return sent(partner, rate_Bps, retransmits=count, bytes=1_448_000_000)
+
+
+def test_many_retransmits_with_all_partners_make_a_bad_cable() -> None:
+    verdict = judged(retransmitting("oss1", 116e6, 20_000), retransmitting("oss2", 117e6, 30_000))
+    assert (verdict.state, verdict.rule) == (State.WARNING, 5)
+    assert verdict.sentence == (
+        "oss3 send 117.0 MB/s, 100 % of baseline; 2.00 % of the segments of send sent again "
+        "(limit 0.1 %), bad cable?"
+    )
+    label, value, *rest = verdict.figures[1]
+    assert (label, rest) == ("send_retransmits", ["%", "0.1", "", None])
+    assert value == pytest.approx(2.0)
+
+
+def test_retransmits_with_one_partner_do_not_accuse_this_host() -> None:
+    verdict = judged(retransmitting("oss1", 116e6, 20_000), retransmitting("oss2", 117e6, 0))
+    assert verdict.state is State.OK
+    assert verdict.figures[1].value == 0
+
+
+def test_a_slow_host_that_retransmits_says_both() -> None:
+    verdict = judged(retransmitting("oss1", 24e6, 20_000), retransmitting("oss2", 24e6, 20_000))
+    assert verdict.state is State.CRITICAL
+    assert "; 2.00 % of the segments of send sent again" in verdict.sentence
+
+
+def test_both_directions_are_judged_and_the_worse_decides() -> None:
+    reference = Reference(None, BASELINE._replace(median_Bps=117e6))
+    both = {"send/single": reference, "receive/single": reference}
+    received = sent("oss1", 80e6, operation=Operation.RECEIVE)
+    verdict = judged(sent("oss1", 117e6), received, partners=("oss1",), references=both)
+    assert (verdict.state, verdict.component) == (State.WARNING, "oss3")
+    assert verdict.sentence.startswith("oss3 receive 80.0 MB/s, 68 % of baseline")
+    assert [line for line in verdict.evidence if line.startswith("with oss1: send 117.0 MB/s")]

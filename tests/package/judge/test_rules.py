@@ -1,0 +1,200 @@
+"""Each rule fires on its case and on no other; the first that applies decides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from plumbline.errors import DocumentError
+from plumbline.judge.finding import Finding
+from plumbline.judge.measured import measured
+from plumbline.judge.rules import apply
+from plumbline.model.expectation import Limits
+from plumbline.model.record import Flag
+from plumbline.model.reference import Reference
+from plumbline.model.series import Sample
+from plumbline.model.state import State
+from plumbline.model.threshold import Range
+from tests.package.judgements import BASELINE, CEILING, DAY_S, NOW, REFERENCE, series
+
+LIMITS = Limits()
+FIRM = "202.1 MB/s (12 runs to 2026-11-20)"
+
+
+def judged(reference: Reference = REFERENCE, limits: Limits = LIMITS, **changes: Any) -> Finding:
+    return apply(measured(series(**changes), reference, limits))
+
+
+CASES: list[tuple[dict[str, Any], State, int, str]] = [
+    ({}, State.OK, 7, f"read 200.0 MB/s, 99 % of baseline {FIRM}"),
+    (
+        {"rate_Bps": 300e6},
+        State.UNKNOWN,
+        2,
+        (
+            "read 300.0 MB/s is 1.20 times the ceiling 250.0 MB/s by oss2-disk1: "
+            "cached, or the topology is wrong"
+        ),
+    ),
+    (
+        {"rate_Bps": 80.3e6, "flags": (Flag.DEGRADED,)},
+        State.WARNING,
+        3,
+        (
+            f"read 80.3 MB/s, 40 % of baseline {FIRM}, ceiling 250.0 MB/s by oss2-disk1: "
+            "degraded (rebuilding), slower is expected"
+        ),
+    ),
+    (
+        {"rate_Bps": 80.3e6, "flags": (Flag.FAILED_OVER,)},
+        State.WARNING,
+        3,
+        "failed over (its server carries another's targets too), slower is expected",
+    ),
+    (
+        {"rate_Bps": 80.3e6, "coverage": 0.62},
+        State.OK,
+        4,
+        (
+            f"read 80.3 MB/s, 40 % of baseline {FIRM}: contended (coverage 0.62, 0.9 needed), "
+            "does not count"
+        ),
+    ),
+    (
+        {"rate_Bps": 80.3e6, "peers_Bps": 82e6},
+        State.OK,
+        4,
+        (
+            f"read 80.3 MB/s, 40 % of baseline {FIRM}: not slower than its 5 peers' median "
+            "82.0 MB/s, a shared cause; does not count"
+        ),
+    ),
+    (
+        {"rate_Bps": 80.3e6},
+        State.CRITICAL,
+        5,
+        f"read 80.3 MB/s, 40 % of baseline {FIRM}, ceiling 250.0 MB/s by oss2-disk1",
+    ),
+    ({"rate_Bps": 80.3e6, "coverage": 0.95}, State.CRITICAL, 5, "40 % of baseline"),
+    # slower than peers that are low themselves: the shared cause is not all
+    ({"rate_Bps": 80.3e6, "peers_Bps": 120e6}, State.CRITICAL, 5, "40 % of baseline"),
+    (
+        {"rate_Bps": 80.3e6, "repeats_Bps": (79e6, 80.3e6, 199e6)},
+        State.WARNING,
+        5,
+        "; not confirmed by the repeats 79.0 MB/s, 80.3 MB/s, 199.0 MB/s",
+    ),
+    ({"rate_Bps": 140e6}, State.WARNING, 5, "69 % of baseline"),
+    ({"rate_Bps": 140e6, "repeats_Bps": ()}, State.WARNING, 5, "69 % of baseline"),
+    (
+        {"rate_Bps": 140e6, "repeats_Bps": (138e6, 140e6, 199e6)},
+        State.OK,
+        5,
+        "; not confirmed by the repeats",
+    ),
+    ({"rate_Bps": 240e6}, State.OK, 7, "119 % of baseline"),
+]
+
+
+@pytest.mark.parametrize(("changes", "state", "rule", "text"), CASES)
+def test_a_measurement_meets_its_rule(
+    changes: dict[str, Any], state: State, rule: int, text: str
+) -> None:
+    found = judged(**changes)
+    assert (found.state, found.rule) == (state, rule)
+    assert text in found.text
+
+
+@pytest.mark.parametrize(("changes", "state", "rule", "text"), CASES)
+def test_only_what_is_excused_does_not_count(
+    changes: dict[str, Any], state: State, rule: int, text: str
+) -> None:
+    assert judged(**changes).counts is (rule not in (3, 4))
+
+
+@pytest.mark.parametrize(
+    ("baseline", "changes", "doubt"),
+    [
+        (None, {}, "no baseline yet"),
+        (BASELINE._replace(runs=3), {}, "its baseline rests on 3 runs of 5 needed"),
+        (BASELINE._replace(spread=0.14), {}, "its baseline spreads by 14 %, more than 10 %"),
+        (BASELINE, {"spec_hash": "xyz"}, "taken with another probe specification"),
+        (
+            BASELINE._replace(versions={"client": "2.15.5"}),
+            {"versions": {"client": "2.17.57"}},
+            "its baseline was taken under client 2.15.5, now 2.17.57",
+        ),
+        (
+            BASELINE,
+            {"versions": {"server": "2.17.57"}},
+            "taken under server unknown, now 2.17.57",
+        ),
+    ],
+)
+def test_a_baseline_that_cannot_be_used_gives_way_to_the_peers(
+    baseline: Any, changes: dict[str, Any], doubt: str
+) -> None:
+    reference = Reference(CEILING, baseline)
+    slow = judged(reference, rate_Bps=80.3e6, **changes)
+    assert (slow.state, slow.rule) == (State.CRITICAL, 5)
+    assert f"{doubt}, 40 % of its 5 peers' median 201.0 MB/s" in slow.text
+    assert judged(reference, **changes).state is State.OK
+
+
+def test_without_baseline_and_peers_nothing_is_judged() -> None:
+    found = judged(Reference(CEILING, None), peers_Bps=None)
+    assert (found.state, found.rule) == (State.UNKNOWN, 5)
+    assert found.text == (
+        "read measured 200.0 MB/s but nothing to compare with: no baseline yet, no peers in the "
+        "same run; run plumbline baseline capture"
+    )
+
+
+def past(day: int, rate_Bps: float = 80e6, coverage: float = 0.5) -> Sample:
+    return Sample(NOW - 3610 - day * DAY_S, rate_Bps, coverage, 201e6, 5, None)
+
+
+@pytest.mark.parametrize(
+    ("earlier", "state"),
+    [
+        ((past(1), past(2)), State.UNKNOWN),
+        ((past(1), past(1), past(2), past(3, 200e6, 1.0)), State.UNKNOWN),
+        ((past(1),), State.OK),
+        ((past(0), past(0), past(1)), State.OK),
+        ((past(1), past(2, 200e6)), State.OK),
+        ((past(1), past(2, coverage=0.97)), State.OK),
+        ((past(1), past(1, 200e6, 1.0), past(2)), State.OK),
+    ],
+)
+def test_contention_excuses_no_longer_than_the_days_that_confirm(
+    earlier: tuple[Sample, ...], state: State
+) -> None:
+    found = judged(rate_Bps=80.3e6, coverage=0.62, earlier=earlier)
+    assert (found.state, found.rule, found.counts) == (state, 4, False)
+    assert ("contended on each of the last 3 days" in found.text) is (state is State.UNKNOWN)
+
+
+def test_levels_are_ranges_and_may_have_an_upper_end() -> None:
+    limits = Limits(warning=Range(80, 110), critical=Range(50, 115))
+    assert judged(limits=limits, rate_Bps=240e6).state is State.CRITICAL
+    assert judged(limits=limits, rate_Bps=225e6).state is State.WARNING
+    # being fast has no excuse in contention
+    assert judged(limits=limits, rate_Bps=240e6, coverage=0.1).state is State.CRITICAL
+
+
+def test_the_factor_above_the_ceiling_is_a_limit_of_the_policy() -> None:
+    assert judged(rate_Bps=260e6).rule == 7
+    assert judged(limits=Limits(invalid_above=1.0), rate_Bps=260e6).rule == 2
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        Reference(CEILING._replace(rate_Bps=0.0), BASELINE),
+        Reference(CEILING, BASELINE._replace(median_Bps=-1.0)),
+    ],
+)
+def test_a_reference_that_is_no_rate_is_refused(reference: Reference) -> None:
+    with pytest.raises(DocumentError, match=r"scratch-OST0003 read the \w+ .* which is no rate"):
+        judged(reference)

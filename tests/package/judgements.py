@@ -1,0 +1,112 @@
+"""What a judge is given in tests: one healthy OST or host, changed in what a test is about."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Mapping, Optional, Sequence, Union
+
+from plumbline.model.expectation import Expectation, Expectations, Limits, Partner
+from plumbline.model.record import Operation, Outcome
+from plumbline.model.reference import Baseline, Ceiling, Reference
+from plumbline.model.series import Running, Sample, Series, Snapshot
+from plumbline.model.spec import ProbeSpec
+from tests.package.records import record
+
+DAY_S = 86400.0
+NOW = 20_000 * DAY_S
+"""Midnight UTC, long after the records of tests began."""
+
+CEILING = Ceiling(250e6, ("oss2-disk1",))
+BASELINE = Baseline(202.1e6, 0.01, 12, "2026-11-01", "2026-11-20", "abc", {}, "ada", "new disks")
+REFERENCE = Reference(CEILING, BASELINE)
+
+
+def expectation(**changes: Any) -> Expectation:
+    """Return what is expected of scratch-OST0003, write and read."""
+    values: dict[str, Any] = {
+        "layer": "ost",
+        "component": "scratch-OST0003",
+        "host": "oss2",
+        "group": "scratch",
+        "target": {"kind": "lustre", "mount": "/scratch"},
+        "path": ("client1", "oss2", "oss2-disk1"),
+        "spec": ProbeSpec("fio", 1 << 30, 60.0),
+        "references": {"write/single": REFERENCE, "read/single": REFERENCE},
+        "limits": Limits(),
+    }
+    return Expectation(**{**values, **changes})
+
+
+def host_expectation(*partners: str, **changes: Any) -> Expectation:
+    """Return what is expected of the link of host oss3, sending alone."""
+    ceiling = Ceiling(118e6, ("oss3-link",))
+    values: dict[str, Any] = {
+        "layer": "net",
+        "component": "oss3",
+        "host": "oss3",
+        "group": "servers",
+        "references": {"send/single": Reference(None, BASELINE._replace(median_Bps=117e6))},
+        "partners": tuple(
+            Partner(name, "10.0.0.1", ("oss3", "switch", name), ceiling) for name in partners
+        ),
+    }
+    return expectation(**{**values, **changes})
+
+
+def series(
+    rate_Bps: Optional[float] = 200e6,
+    peers_Bps: Optional[float] = 201e6,
+    earlier: Sequence[Sample] = (),
+    **changes: Any,
+) -> Series:
+    """Return a read of one hour ago beside five peers; ``earlier`` are the samples before it.
+
+    Without a rate it failed, unless ``changes`` say otherwise.
+    """
+    failure = {"outcome": Outcome.FAILED, "reason": "fio: no", "repeats_Bps": ()}
+    values: dict[str, Any] = {
+        "component": "scratch-OST0003",
+        "started_at": NOW - 3610,
+        "finished_at": NOW - 3600,
+        "rate_Bps": rate_Bps,
+        "repeats_Bps": (rate_Bps,) * 3,
+        "spec_hash": "abc",
+        **(failure if rate_Bps is None else {}),
+    }
+    latest = record(**{**values, **changes})
+    peers = 5 if peers_Bps is not None else 0
+    first = Sample(
+        latest.started_at, latest.rate_Bps, latest.coverage, peers_Bps, peers, latest.partner
+    )
+    return Series(latest, (first, *earlier))
+
+
+def sent(partner: str, rate_Bps: Optional[float], **changes: Any) -> Series:
+    """Return what oss3 sent to a partner one hour ago."""
+    values = {"layer": "net", "component": "oss3", "operation": Operation.SEND, "partner": partner}
+    return series(rate_Bps, None, **{**values, **changes})
+
+
+def snapshot(*every: Series, running: Sequence[Running] = (), now: float = NOW) -> Snapshot:
+    """Return the snapshot that holds these series."""
+    kept: dict[str, list[Mapping[str, Any]]] = {}
+    for one in every:
+        name = f"{one.latest.layer}/{one.latest.component}"
+        entry = {"latest": one.latest.to_json(), "samples": list(one.samples)}
+        kept.setdefault(name, []).append(entry)
+    return Snapshot("client1", now, tuple(running), json.loads(json.dumps(kept)))
+
+
+def write(folder: Path, entries: Sequence[Expectation], taken: Snapshot) -> list[str]:
+    """Write both documents of a node; return the arguments that name them."""
+    documents: dict[str, Union[Expectations, Snapshot]] = {
+        "expectations": Expectations("client1", "lab", tuple(each.to_json() for each in entries)),
+        "snapshot": taken,
+    }
+    arguments = []
+    for name, content in documents.items():
+        path = folder / f"{name}.json"
+        path.write_text(json.dumps(content.to_json()), encoding="utf-8")
+        arguments += [f"--{name}", str(path)]
+    return arguments
