@@ -162,11 +162,9 @@ def down(names: Sequence[str], patience_s: float = 15) -> list[str]:
     for name in names:
         service = SERVICE + name
         group = services.group(service)
-        if group is None:
-            continue
-        if name in asked:
+        if group and name in asked:
             cgroups.wait_empty(group, max(0.0, end - time.monotonic()))
-        killed = bool(cgroups.pids(group))
+        killed = bool(group and cgroups.pids(group))
         if killed:
             services.kill(service)
         if killed or name in asked:
