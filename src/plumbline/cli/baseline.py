@@ -108,7 +108,7 @@ def run_diff(arguments: argparse.Namespace) -> int:
     if arguments.json:
         _print_json([change.to_json() for change in changes])
         return 0
-    from plumbline.cli.table import render
+    from plumbline.output.table import render
 
     headers = ("layer", "component", "operation", "old", "new", "change", "spread", "runs", "note")
     print(render(headers, [_row(change) for change in changes]))
@@ -132,7 +132,7 @@ def run_accept(arguments: argparse.Namespace) -> int:
         arguments.by or getpass.getuser(),
         arguments.reason,
     )
-    taken = {key: one for key, one in candidates.items() if merged[key] != accepted.get(key)}
+    taken = {k: one for k, one in candidates.items() if merged.get(k) != accepted.get(k)}
     changes = compare(accepted, taken)
     write_document(inventory.baselines_file, write_baselines(merged), _COMMENT.format("accept"))
     if arguments.json:

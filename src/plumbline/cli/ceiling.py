@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.layer is None:
         lines = [line for line in lines if line.partner is None]
-    from plumbline.cli.table import render
+    from plumbline.output.table import render
 
     headers = ("layer", "component", "operation", "ceiling", "limited by")
     print(render(headers, [_row(line) for line in lines]))

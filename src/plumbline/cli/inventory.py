@@ -161,7 +161,7 @@ def _loader() -> Any:
 
         def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Any:
             seen = set()
-            for key_node, _ in node.value:
+            for key_node in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
                 if key_node.value in seen:
                     raise yaml.constructor.ConstructorError(
                         None,
@@ -169,8 +169,7 @@ def _loader() -> Any:
                         f"the key {key_node.value!r} is given twice",
                         key_node.start_mark,
                     )
-                if isinstance(key_node, yaml.ScalarNode):
-                    seen.add(key_node.value)
+                seen.add(key_node.value)
             return super().construct_mapping(node, deep=deep)
 
     return Loader

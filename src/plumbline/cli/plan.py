@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _print(plan: Plan, node: Optional[str]) -> None:
-    from plumbline.cli.table import render
+    from plumbline.output.table import render
 
     names = [node] if node else list(plan.expectations)
     rows = [_row(name, entry) for name in names for entry in plan.expectations[name]]

@@ -47,7 +47,7 @@ def _document(topology: Topology) -> dict[str, Any]:
 
 
 def _print(topology: Topology) -> None:
-    from plumbline.cli.table import render
+    from plumbline.output.table import render
 
     counts = Counter((part.kind, _rates(part)) for part in topology.components.values())
     rows = [(str(count), kind, rates) for (kind, rates), count in counts.items()]

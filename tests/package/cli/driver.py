@@ -1,0 +1,37 @@
+"""Call one verb as the command line does, on an inventory made for the test."""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Optional
+
+import yaml
+
+from tests.package.sites import site
+
+
+def call(verb: str, *argv: str) -> int:
+    """Run ``plumbline VERB ARGV`` and return its exit code; trouble is raised."""
+    parser = argparse.ArgumentParser()
+    import_module(f"plumbline.cli.{verb}").add(parser.add_subparsers())
+    arguments = parser.parse_args([verb, *argv])
+    code: int = arguments.run(arguments)
+    return code
+
+
+def inventory(
+    folder: Path,
+    topology: Optional[dict[str, Any]] = None,
+    policy: Optional[dict[str, Any]] = None,
+) -> str:
+    """Write an inventory into ``folder`` and return its path."""
+    documents = folder / "group_vars" / "all"
+    documents.mkdir(parents=True)
+    (folder / "hosts.yml").write_text("all: {}\n", encoding="utf-8")
+    for name, said in (("topology", topology or site()), ("policy", policy)):
+        if said is not None:
+            text = yaml.safe_dump({f"plumbline_{name}": said})
+            (documents / f"{name}.yml").write_text(text, encoding="utf-8")
+    return str(folder)

@@ -1,0 +1,111 @@
+"""The documents of an inventory are read, refused, and replaced as a whole."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+
+from plumbline.cli.inventory import plan_of, read_document, read_inventory, write_document
+from plumbline.errors import DocumentError, StoreError
+from tests.package.cli.driver import inventory
+
+
+def test_folder_and_file_name_the_same_inventory(tmp_path: Path) -> None:
+    folder = inventory(tmp_path)
+    assert read_inventory(folder) == read_inventory(f"{folder}/hosts.yml")
+    assert read_inventory(folder).topology["site"] == "lab"
+
+
+def test_policy_and_baselines_may_be_missing(tmp_path: Path) -> None:
+    found = read_inventory(inventory(tmp_path))
+    assert (found.policy, found.baselines) == ({}, {})
+    assert plan_of(found).site == "lab"
+
+
+def test_an_inventory_without_topology_says_where_it_belongs(tmp_path: Path) -> None:
+    with pytest.raises(DocumentError, match=r"no group_vars/all/topology\.yml; describe"):
+        read_inventory(str(tmp_path))
+
+
+def test_no_inventory_at_all_is_said(tmp_path: Path) -> None:
+    with pytest.raises(DocumentError, match=r"there is no inventory .*nowhere; give its folder"):
+        read_inventory(str(tmp_path / "nowhere"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: [1\nb: 2\n", r"notes\.yml line 2 is no valid YAML"),
+        ("a: {b: 1}\nc: '\n", r"notes\.yml line 3 is no valid YAML: found unexpected end"),
+        ("a:\n  b: 1\n  b: 2\n", r"notes\.yml line 3 is no valid YAML: the key 'b' is given twice"),
+        (
+            "a: !!python/object:os.system {}\n",
+            r"line 1 is no valid YAML: could not determine a con",
+        ),
+        ("a: \x00\n", r"notes\.yml is no valid YAML"),
+        ("other: 1\n", r"must have the one key 'a', but has 'other'; correct it"),
+        ("a: 1\nother: 1\n", r"must have the one key 'a', but has 'a', 'other'"),
+        ("- a\n", r"must have the one key 'a', but has nothing of it"),
+        ("", r"must have the one key 'a', but has nothing of it"),
+    ],
+)
+def test_a_damaged_file_is_named_with_the_line(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "notes.yml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DocumentError, match=message):
+        read_document(path, "a")
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "notes.yml"
+    path.write_bytes(b"a: \xff\xfe\n")
+    with pytest.raises(DocumentError, match="is no UTF-8 text"):
+        read_document(path, "a")
+
+
+def test_a_file_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DocumentError, match=r"cannot be read: Is a directory"):
+        read_document(tmp_path, "a")
+
+
+def test_a_document_is_written_as_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "notes.yml"
+    write_document(path, {"a": {"z": "1 MB/s", "b": "yes"}}, "Written here.")
+    text = path.read_text(encoding="utf-8")
+    assert text == "---\n# Written here.\na:\n  z: 1 MB/s\n  b: 'yes'\n"
+    assert read_document(path, "a") == {"z": "1 MB/s", "b": "yes"}
+    assert os.listdir(path.parent) == ["notes.yml"]
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
+def test_a_document_keeps_its_mode(tmp_path: Path) -> None:
+    path = tmp_path / "notes.yml"
+    path.write_text("old", encoding="utf-8")
+    path.chmod(0o640)
+    write_document(path, {"a": 1}, "")
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_document_that_cannot_be_replaced_stays(tmp_path: Path) -> None:
+    path = tmp_path / "notes.yml"
+    (path / "kept").mkdir(parents=True)
+    with pytest.raises(StoreError, match=r"notes\.yml cannot be written: .*; nothing changed"):
+        write_document(path, {"a": 1}, "")
+    assert os.listdir(tmp_path) == ["notes.yml"]
+    assert (path / "kept").is_dir()
+
+
+def test_a_mapping_as_a_key_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "notes.yml"
+    path.write_text("a:\n  ? {x: 1}\n  : 2\n", encoding="utf-8")
+    with pytest.raises(DocumentError, match="line 2 is no valid YAML: found unhashable key"):
+        read_document(path, "a")
+
+
+def test_what_the_lab_says_is_understood() -> None:
+    lab = Path(__file__).parents[3] / "inventories" / "lab"
+    assert plan_of(read_inventory(str(lab))).site == "lab"
+    assert yaml.safe_load((lab / "group_vars" / "all" / "baselines.yml").read_text()) is not None

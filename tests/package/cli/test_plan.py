@@ -1,0 +1,44 @@
+"""``plumbline plan`` prints the plan for people and programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from plumbline.errors import UsageError
+from tests.package.cli.driver import call, inventory
+
+
+def test_the_document_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("plan", "-i", inventory(tmp_path), "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert list(document["nodes"]) == ["oss1", "oss2", "client1"]
+
+
+def test_one_node_is_printed_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = inventory(tmp_path)
+    assert call("plan", "-i", folder, "--node", "oss2", "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["node"] == "oss2"
+    assert [entry["layer"] for entry in document["entries"]] == ["raw", "raw", "net"]
+    assert call("plan", "-i", folder, "--node", "oss2") == 0
+    text = capsys.readouterr().out
+    assert "oss2-disk1" in text
+    assert "oss1-disk1" not in text
+    assert text.endswith("3 measurements, 4 services\n")
+
+
+def test_people_get_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("plan", "-i", inventory(tmp_path)) == 0
+    text = capsys.readouterr().out
+    assert "scratch-OST3" in text
+    assert "80.0 MB/s" in text
+    assert "ost: *-*-* 02:00, spread over 30 min" in text
+    assert text.endswith("10 measurements, 13 services\n")
+
+
+def test_a_node_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="'oss9' is no client or server of lab; its hosts are"):
+        call("plan", "-i", inventory(tmp_path), "--node", "oss9")

@@ -1,0 +1,46 @@
+"""``plumbline topology check`` counts the parts of a sound site and refuses another."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from plumbline.errors import DocumentError
+from tests.package.cli.driver import call, inventory
+from tests.package.sites import part, site
+
+
+def test_a_sound_site_is_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = site()
+    document["file_systems"][0]["retired"] = ["scratch-OST3"]
+    assert call("topology", "check", "-i", inventory(tmp_path, document)) == 0
+    text = capsys.readouterr().out
+    assert any(line.split() == ["4", "disk", "80.0", "MB/s"] for line in text.splitlines())
+    assert "scratch, 1 retired" in text
+    assert text.endswith("lab is sound: 9 measurements, 12 services\n")
+
+
+def test_components_are_printed_for_programs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("topology", "check", "-i", inventory(tmp_path), "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    disk = next(one for one in document["components"] if one["name"] == "oss2-disk1")
+    assert (disk["read_Bps"], disk["feeds"]) == (80e6, ["oss2"])
+    assert len(document["targets"]) == 4
+
+
+def test_paths_are_followed(tmp_path: Path) -> None:
+    document = site()
+    part(document, "client1")["feeds"] = "switch2"
+    document["parts"].append({"name": "switch2", "kind": "switch"})
+    with pytest.raises(DocumentError, match="oss1-disk1 is not connected to client1"):
+        call("topology", "check", "-i", inventory(tmp_path, document))
+
+
+def test_the_policy_is_checked_too(tmp_path: Path) -> None:
+    folder = inventory(tmp_path, policy={"layers": {"ost": {"groups": {"home": {}}}}})
+    with pytest.raises(DocumentError, match="layer ost has no group 'home'"):
+        call("topology", "check", "-i", folder)

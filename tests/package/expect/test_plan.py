@@ -1,0 +1,83 @@
+"""The plan says to every node what it measures, and survives the way there."""
+
+from __future__ import annotations
+
+import json
+
+import yaml
+
+from plumbline.expect.plan import Plan, compile_plan
+from plumbline.model.expectation import Expectations
+from plumbline.plan.policy import load
+from plumbline.topology.graph import build
+from tests.package.sites import INVENTORIES, paper, site
+
+
+def plan() -> Plan:
+    return compile_plan(build(site()), load({}), {})
+
+
+def test_a_node_gets_its_own_measurements_in_measuring_order() -> None:
+    found = {
+        node: [f"{entry.layer} {entry.component}" for entry in entries]
+        for node, entries in plan().expectations.items()
+    }
+    assert found == {
+        "oss1": ["raw oss1-disk1", "raw oss1-disk2", "net oss1"],
+        "oss2": ["raw oss2-disk1", "raw oss2-disk2", "net oss2"],
+        "client1": [f"ost scratch-OST{index}" for index in range(4)],
+    }
+
+
+def test_a_node_that_measures_nothing_has_an_empty_document() -> None:
+    document = site()
+    document["parts"].append({"name": "client2", "kind": "client", "feeds": "switch1"})
+    compiled = compile_plan(build(document), load({}), {})
+    assert compiled.node("client2").to_json()["entries"] == ()
+
+
+def test_expectations_survive_the_way_to_the_node() -> None:
+    compiled = plan()
+    raw = json.loads(json.dumps(compiled.to_json(), allow_nan=False))
+    for node, entries in compiled.expectations.items():
+        received = Expectations.from_json(raw["nodes"][node])
+        assert received.node == node
+        for layer in {entry.layer for entry in entries}:
+            assert received.find(layer) == tuple(one for one in entries if one.layer == layer)
+
+
+def test_the_document_has_what_the_roles_need() -> None:
+    raw = json.loads(json.dumps(plan().to_json()))
+    assert list(raw) == ["schema", "site", "nodes", "schedule", "netserver", "services", "hosts"]
+    assert raw["schedule"] == {
+        "ost": {"calendar": "*-*-* 02:00", "randomized_delay_s": 1800, "limit_s": 3600},
+        "raw": {"calendar": "*-*-* 02:00", "randomized_delay_s": 1800, "limit_s": 3600},
+        "net": {
+            "calendar": "*-*-* 0/1:00:00 UTC",
+            "randomized_delay_s": 0,
+            "limit_s": 300,
+            "window_s": 300,
+        },
+    }
+    assert raw["netserver"] == {"port": 12865}
+    assert raw["hosts"][0] == {"name": "oss1", "kind": "server", "address": "10.0.0.1"}
+    assert raw["hosts"][-1] == {"name": "client1", "kind": "client", "address": "client1"}
+    assert raw["services"][0]["arguments"] == ["--component", "scratch-OST0"]
+
+
+def test_the_machines_of_the_papers_can_be_planned() -> None:
+    measured = {
+        name: sum(map(len, compile_plan(paper(name), load({}), {}).expectations.values()))
+        for name in ("redstorm", "edison", "bgl")
+    }
+    assert measured == {"redstorm": 640, "edison": 96, "bgl": 448}
+
+
+def test_all_of_the_lab_is_measured() -> None:
+    folder = INVENTORIES / "lab" / "group_vars" / "all"
+    raw = yaml.safe_load((folder / "topology.yml").read_text(encoding="utf-8"))
+    policy = yaml.safe_load((folder / "policy.yml").read_text(encoding="utf-8"))
+    compiled = compile_plan(build(raw["plumbline_topology"]), load(policy["plumbline_policy"]), {})
+    layers = [entry.layer for entries in compiled.expectations.values() for entry in entries]
+    assert {layer: layers.count(layer) for layer in layers} == {"raw": 6, "net": 4, "ost": 6}
+    assert [host["name"] for host in compiled.hosts] == ["oss1", "oss2", "oss3", "client1"]

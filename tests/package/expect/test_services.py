@@ -1,0 +1,96 @@
+"""Nagios asks once for each component and group, on the host whose part is judged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from plumbline.errors import DocumentError
+from plumbline.expect.services import Service, services
+from plumbline.plan.assignments import assignments
+from plumbline.plan.policy import load
+from plumbline.topology.graph import build
+from tests.package.sites import part, site
+
+
+def of_site(document: dict[str, Any]) -> dict[str, Service]:
+    return {one.description: one for one in services(assignments(build(document), load({})))}
+
+
+def test_a_target_is_asked_of_its_client_and_shown_on_its_server() -> None:
+    assert of_site(site())["OST scratch-OST2 write read"] == Service(
+        host="oss2",
+        node="client1",
+        description="OST scratch-OST2 write read",
+        command="plumbline_ost_scratch-OST2",
+        check="check_ost",
+        arguments=("--component", "scratch-OST2"),
+        layer="ost",
+        component="scratch-OST2",
+        group="",
+        freshness_s=129600,
+    )
+
+
+def test_every_component_and_group_has_one_service() -> None:
+    assert list(of_site(site())) == [
+        *(f"OST scratch-OST{index} write read" for index in range(4)),
+        *(f"RAW oss{oss}-disk{disk} read" for oss in (1, 2) for disk in (1, 2)),
+        "NET oss1 send receive",
+        "NET oss2 send receive",
+        "OST group scratch",
+        "RAW group oss1",
+        "RAW group oss2",
+    ]
+
+
+def test_a_group_is_asked_of_the_node_that_measures_it() -> None:
+    found = of_site(site())
+    group = found["OST group scratch"]
+    assert (group.host, group.node, group.component) == ("client1", "client1", "")
+    assert group.arguments == ("--group", "scratch")
+    assert group.command == "plumbline_ost_group_scratch"
+    assert found["RAW group oss2"].host == "oss2"
+
+
+def test_targets_of_several_clients_are_a_group_of_each() -> None:
+    document = site()
+    document["parts"][-1]["name"] = "client[1-2]"
+    document["file_systems"][0]["client"] = "client[1-2]"
+    found = services(assignments(build(document), load({})))
+    groups = [one.node for one in found if one.description == "OST group scratch"]
+    assert groups == ["client1", "client2"]
+
+
+def test_one_member_is_no_group() -> None:
+    document = site()
+    part(document, "oss[1-2]-disk[1-2]")["name"] = "oss[1-2]-disk1"
+    targets = {"name": "scratch-OST0", "part": "oss1-disk1", "subvolume": "s-client-0"}
+    document["file_systems"][0]["targets"] = [targets]
+    assert not [name for name in of_site(document) if "group" in name]
+
+
+def test_a_retired_target_has_no_service() -> None:
+    document = site()
+    document["file_systems"][0]["retired"] = "scratch-OST[0-2]"
+    found = [name for name in of_site(document) if name.startswith("OST")]
+    assert found == ["OST scratch-OST3 write read"]
+
+
+def test_commands_have_safe_characters_only() -> None:
+    document = site()
+    targets = document["file_systems"][0]["targets"][0]
+    targets["name"] = "tank/pool $(id)[0-3]"
+    commands = [one.command for one in of_site(document).values() if one.component[:4] == "tank"]
+    assert commands[0] == "plumbline_ost_tank_pool___id_0"
+
+
+def test_two_services_with_one_command_are_refused() -> None:
+    document = site()
+    document["file_systems"][0]["targets"] = [
+        {"name": "a b", "part": "oss1-disk1", "subvolume": "s0"},
+        {"name": "a_b", "part": "oss1-disk2", "subvolume": "s1"},
+    ]
+    with pytest.raises(DocumentError, match="would both be the command plumbline_ost_a_b; rename"):
+        of_site(document)
