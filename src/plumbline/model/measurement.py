@@ -43,9 +43,7 @@ class Measurement(_MeasurementFields):
         zero_or_more = (*self.profile_Bps, *times, self.retransmits or 0)
         for value in zero_or_more:
             if not isfinite(value) or value < 0:
-                raise _impossible(
-                    "profile, latency or retransmits", value, "is negative or no number"
-                )
+                raise _impossible("detail", value, "is negative or not a number")
         return self
 
 

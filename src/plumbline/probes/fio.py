@@ -25,6 +25,8 @@ VERSION_COMMAND = ("fio", "--version")
 _FORBIDDEN = re.compile(r"[\x00-\x1f\x7f$]|^\s|\s$")
 _NOT_FILES = ("/dev/", "/proc/", "/sys/")
 _DRAIN_S = 60.0
+_TICK_S = 1.5
+"""fio looks at its clock and rounds its limit by whole seconds."""
 
 
 def command(job: Job) -> tuple[str, ...]:
@@ -87,6 +89,11 @@ def parse(job: Job, completed: Completed) -> Measurement:
     if moved == 0:
         raise ToolError(f"fio moved nothing in {seconds:.0f} s; {said or 'the target may hang'}")
     short = moved < size_bytes(job.spec)
+    if short and seconds < job.spec.seconds - _TICK_S:
+        raise ToolError(
+            f"fio stopped after {moved} of {size_bytes(job.spec)} bytes with time left; "
+            f"the file {job.subject} is shorter than that, look who cut it"
+        )
     return Measurement(
         bytes=moved,
         seconds=seconds,

@@ -104,23 +104,22 @@ class GlusterfsTarget(FileTarget):
 
     def _space(self, run: CommandRunner) -> Space:
         text = ask(run, ["cat", f"{self._graph}/{self._volume}-dht/private"])
-        usage = text.rpartition("min_free_disk")[2]
-        found = re.search(rf"^subvolumes\[(\d+)\] = {self._subvolume}$", usage, re.MULTILINE)
-        known = dict(
-            re.findall(
-                rf"^du_stats\[{found[1]}\]\.(avail_\w+) = ([\d.]+)$" if found else "$^",
-                usage,
-                re.MULTILINE,
-            )
+        known = re.search(
+            rf"^subvolumes\[(\d+)\] = {self._subvolume}\n"
+            r"du_stats\[\1\]\.avail_percent = (\d+)\.\d+\n"
+            r"du_stats\[\1\]\.avail_space = (\d+)$",
+            text,
+            re.MULTILINE,
         )
-        share, available = float(known.get("avail_percent", 0)), known.get("avail_space", "")
-        if not available.isdigit() or "avail_percent" not in known:
+        if not known:
             raise SkipTarget(
-                f"{self._graph}/{self._volume}-dht does not say how full {self._subvolume} is"
+                f"{self._graph}/{self._volume}-dht/private does not say how full "
+                f"{self._subvolume} is"
             )
         # the client keeps whole percents, rounded down: the fill errs on the full side
-        total = int(available) * 100 / share if share else int(available) + 1
-        return Space(round(total) - int(available), int(available))
+        share, available = int(known[2]), int(known[3])
+        total = available * 100 // max(1, share)
+        return Space(max(1, total - available), available)
 
     def _create(self, run: CommandRunner) -> None:
         # an existing file of that name on another brick would stay there beside the new one; place

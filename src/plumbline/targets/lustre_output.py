@@ -9,7 +9,7 @@ from plumbline.errors import SkipTarget
 from plumbline.targets.probe_file import Space
 
 _OST = re.compile(r"\s*(\d+): (\S+)_UUID (\S+)\s*")
-_PARAMETER = re.compile(r"^osc\.(\S+?)-osc-(\w+)\.(\w+)=", re.MULTILINE)
+_PARAMETER = re.compile(r"^(\w+)\.(\S+)\.(\w+)=", re.MULTILINE)
 _DF = re.compile(
     r"^(\S+)_UUID\s+\S+\s+(?P<used>\S+)\s+(?P<available>\S+)\s+\d+%\s.*\[OST:\d+\](?P<flags>.*)$",
     re.MULTILINE,
@@ -58,12 +58,13 @@ def parse_parameter(text: str, ost: str, name: str) -> dict[str, str]:
 
     On a server the same pattern also shows the devices of the MDT, which are left out.
     """
+    client = re.compile(rf"{re.escape(ost)}-osc-(?!MDT)\w+")
     matches = list(_PARAMETER.finditer(text))
     ends = [match.start() for match in matches[1:]] + [len(text)]
     return {
-        f"{match[1]}-osc-{match[2]}": text[match.end() : end].strip()
+        match[2]: text[match.end() : end].strip()
         for match, end in zip(matches, ends)
-        if match[1] == ost and match[3] == name and not match[2].startswith("MDT")
+        if (match[1], match[3]) == ("osc", name) and client.fullmatch(match[2])
     }
 
 

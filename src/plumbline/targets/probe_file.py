@@ -91,7 +91,7 @@ class ProbeFile(NamedTuple):
         mode, size, blocks, block_bytes, links, device = found[self.path]
         if not S_ISREG(int(mode, 16)) or links != "1":
             raise SkipTarget(
-                f"{self.path} is a link or no file, which plumbline never makes: remove it"
+                f"{self.path} is no plain file, which plumbline never makes: remove it"
             )
         if device != found[self.own][5]:
             raise SkipTarget(f"{self.path} lies on another file system than {self.own}: unmount it")
@@ -99,7 +99,11 @@ class ProbeFile(NamedTuple):
 
     def make_folder(self, run: CommandRunner) -> None:
         """Make the folder of this target where it is missing."""
-        ask(run, ["mkdir", "-p", "--", self.folder], SLOW_S)
+        completed = run(["mkdir", "-p", "--", self.folder], SLOW_S)
+        if not completed.ok:
+            raise SkipTarget(
+                f"{complaint(completed)}; the role ost_probe makes {self.own} for its user"
+            )
 
     def resize(self, run: CommandRunner, size_bytes: int) -> None:
         """Give the file its full size, so that nothing needs to create it anew."""

@@ -1,0 +1,55 @@
+"""A raw device is looked at, never changed."""
+
+from __future__ import annotations
+
+import pytest
+
+from plumbline.errors import DocumentError, SkipTarget
+from plumbline.targets import target_for
+from tests.package.fakes import FakeRunner, answer
+
+DEVICE = {"kind": "device", "device": "/dev/disk/by-id/x", "block_size": 512}
+
+
+def runner(*kinds: str) -> FakeRunner:
+    return FakeRunner(
+        {
+            "stat --dereference": [answer(kind) for kind in kinds],
+            "cat /sys/dev/block/253:10/stat": "1 0 100 5 2 0 200 7 0 0 0\n",
+        }
+    )
+
+
+def test_a_device_is_read_where_it_is() -> None:
+    run = runner("block special file/fd/a\n")
+    device = target_for(DEVICE, "disk1")
+    assert device.state(run).fill is None
+    path = device.place(run, 1 << 30)
+    device.verify(run, path)
+    assert (path, device.leftovers(run), device.traffic(run)) == (
+        "/dev/disk/by-id/x",
+        (),
+        300 * 512,
+    )
+    device.remove(run)
+    assert {call.split()[0] for call in run.calls} == {"stat", "cat"}
+
+
+def test_a_name_that_means_another_device_by_now_voids_the_run() -> None:
+    run = runner("block special file/fd/a\n", "block special file/fd/b\n")
+    device = target_for(DEVICE, "disk1")
+    device.state(run)
+    with pytest.raises(SkipTarget, match="not the same device"):
+        device.verify(run, "/dev/disk/by-id/x")
+
+
+@pytest.mark.parametrize("kind", ["regular file/0/0\n", "character special file/1/3\n", ""])
+def test_what_is_no_block_device_is_skipped(kind: str) -> None:
+    with pytest.raises(SkipTarget, match="not a block device"):
+        target_for(DEVICE, "disk1").state(runner(kind))
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "/dev/../etc/passwd", "sda", "/dev"])
+def test_a_path_outside_of_dev_is_refused(path: str) -> None:
+    with pytest.raises(DocumentError):
+        target_for({"kind": "device", "device": path}, "disk1")

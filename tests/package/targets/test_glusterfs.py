@@ -1,0 +1,175 @@
+"""A brick is measured only when the client is connected to it, and the file lies on it alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plumbline.errors import DocumentError, SkipTarget
+from plumbline.model.command import Completed
+from plumbline.targets import target_for
+from tests.package.fakes import HANGING, Answer, FakeRunner, answer
+
+DATA = Path(__file__).parents[2] / "data/glusterfs"
+GRAPH = "/mnt/scratch/.meta/graphs/active"
+FOLDER = "/mnt/scratch/.plumbline/scratch-OST0003"
+FILE = f"{FOLDER}/probe.dat"
+OWN = "41c0 4096 8 512 3 59 /mnt/scratch/.plumbline\n"
+MISSING = f"stat: cannot statx '{FILE}': No such file or directory\n"
+SIZE = 128 << 20
+
+
+def data(name: str) -> str:
+    return (DATA / name).read_text()
+
+
+def stat(size: int = SIZE) -> Completed:
+    return answer(f"{OWN}41c0 4096 8 512 2 59 {FOLDER}\n81a4 {size} 0 512 1 59 {FILE}\n")
+
+
+def healthy(**changes: Answer) -> dict[str, Answer]:
+    answers: dict[str, tuple[str, Answer]] = {
+        "mounts": ("cat /proc/self/mountinfo", data("mountinfo.txt")),
+        "version": ("cat /mnt/scratch/.meta/version", data("version.txt")),
+        "client": (f"cat {GRAPH}/scratch-client-3/private", data("client-3-private.txt")),
+        "host": (f"cat {GRAPH}/scratch-client-3/options/remote-host", "oss2\n"),
+        "brick": (f"cat {GRAPH}/scratch-client-3/options/remote-subvolume", "/data/disk2/brick\n"),
+        "dht": (f"cat {GRAPH}/scratch-dht/private", data("dht-private.txt")),
+        "pathinfo": ("getfattr --absolute-names", data("pathinfo.txt")),
+        "stat": ("stat --format=", stat()),
+        "mkdir": ("mkdir -p", ""),
+        "touch": ("touch", ""),
+        "rm": ("rm -f", ""),
+        "truncate": ("truncate", ""),
+        "names": ("getent hosts", "10.77.0.12      oss2.lab oss2\n"),
+    }
+    return {start: changes.get(key, value) for key, (start, value) in answers.items()}
+
+
+def target(limit: float = 0.9, /, **keys: str) -> Any:
+    description = {"kind": "glusterfs", "mount": "/mnt/scratch", "subvolume": "scratch-client-3"}
+    return target_for({**description, **keys}, "scratch-OST0003", limit)
+
+
+def test_the_state_is_that_of_one_brick_not_of_the_volume() -> None:
+    run = FakeRunner(healthy())
+    state = target(brick="oss2:/data/disk2/brick").state(run)
+    share = data("dht-private.txt").split("du_stats[3].avail_percent = ")[1].split(".")[0]
+    assert state.fill == pytest.approx(1 - int(share) / 100)
+    assert state.versions == {"client": "11.1"}
+
+
+def test_the_client_is_made_to_look_at_its_bricks_by_a_trial_that_is_removed() -> None:
+    run = FakeRunner(healthy())
+    target().state(run)
+    trial = f"{FOLDER}/trial"
+    assert run.called("touch") == [f"touch -- {trial}@scratch-dht:scratch-client-3"]
+    assert run.called("rm") == [f"rm -f -- {trial}"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "keys", "reason"),
+    [
+        ({"mounts": "24 1 8:1 / / rw - ext4 /dev/sda1 rw\n"}, {}, "nothing is mounted"),
+        ({"mounts": data("mountinfo.txt").replace("fuse.glusterfs", "ext4")}, {}, "not GlusterFS"),
+        (
+            {"mounts": data("mountinfo.txt").replace("scratch rw,rel", "scratch ro,rel")},
+            {},
+            "read-o",
+        ),
+        ({"client": "connected = 0\n"}, {}, "no connection to scratch-client-3"),
+        ({"client": answer(stderr="cat: x: No such file", exit_code=1)}, {}, "No such file"),
+        ({}, {"brick": "oss1:/data/disk2/brick"}, "is the brick oss2:/data/disk2/brick, not oss1"),
+        ({"version": "?"}, {}, "not understood"),
+        ({"mkdir": answer(stderr="mkdir: Permission denied", exit_code=1)}, {}, "role ost_probe"),
+        ({"touch": answer(stderr="touch: No space left", exit_code=1)}, {}, "No space left"),
+        ({"touch": HANGING}, {}, "no answer"),
+        ({"dht": "subvol_cnt = 6\n"}, {}, "does not say how full"),
+        ({"dht": data("dht-private.txt").replace("du_stats[3].avail_space", "x")}, {}, "how full"),
+    ],
+)
+def test_a_brick_that_cannot_be_measured_is_skipped_with_the_reason(
+    changes: dict[str, Answer], keys: dict[str, str], reason: str
+) -> None:
+    with pytest.raises(SkipTarget, match=reason):
+        target(**keys).state(FakeRunner(healthy(**changes)))
+
+
+@pytest.mark.parametrize("share", ["9", "0"])
+def test_a_brick_above_the_fill_limit_is_skipped(share: str) -> None:
+    lines = data("dht-private.txt").splitlines()
+    text = "\n".join(
+        f"du_stats[3].avail_percent = {share}.000000" if "[3].avail_percent" in line else line
+        for line in lines
+    )
+    with pytest.raises(SkipTarget, match="full, the limit is 90%"):
+        target().state(FakeRunner(healthy(dht=text)))
+
+
+def test_a_missing_file_is_created_on_its_brick() -> None:
+    run = FakeRunner(healthy(stat=[answer(OWN, MISSING, 1), stat()]))
+    assert target().place(run, SIZE) == FILE
+    assert run.called("touch") == [f"touch -- {FILE}@scratch-dht:scratch-client-3"]
+    assert run.called("truncate") == [f"truncate --size={SIZE} -- {FILE}"]
+
+
+def test_a_file_on_another_brick_is_removed_before_it_is_created_anew() -> None:
+    wrong = answer(data("pathinfo.txt").replace("oss2", "oss1"))
+    gone = answer(OWN, MISSING, 1)
+    right = answer(data("pathinfo.txt"))
+    run = FakeRunner(healthy(stat=[stat(), gone, stat()], pathinfo=[wrong, right]))
+    target().place(run, SIZE)
+    commands = [call.split()[0] for call in run.calls]
+    assert commands.index("rm") < commands.index("touch")
+
+
+def test_a_twin_on_another_brick_is_not_left_there() -> None:
+    """Two bricks can hold a file of one name; removing it once uncovers the other."""
+    wrong = answer(data("pathinfo.txt").replace("oss2", "oss1"))
+    run = FakeRunner(healthy(pathinfo=wrong))
+    with pytest.raises(SkipTarget, match="still there after it was removed"):
+        target().place(run, SIZE)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            answer(data("pathinfo.txt").replace("oss2", "oss3")),
+            "lies on oss3:/data/disk2/brick instead",
+        ),
+        (answer(data("pathinfo.txt").replace("disk2", "disk1")), "lies on oss2:/data/disk1/brick"),
+        (answer(data("pathinfo.txt") * 2), "lies on oss2:/data/disk2/brick, oss2"),
+        (answer("(<DISTRIBUTE:scratch-dht>)"), "does not tell where it lies"),
+        (answer(stderr="probe.dat: No such attribute", exit_code=1), "No such attribute"),
+    ],
+)
+def test_a_file_that_moved_voids_the_run(text: Completed, reason: str) -> None:
+    right = answer(data("pathinfo.txt"))
+    run = FakeRunner(healthy(pathinfo=[right, right, text]))
+    brick = target()
+    path = brick.place(run, SIZE)
+    with pytest.raises(SkipTarget, match=reason):
+        brick.verify(run, path)
+
+
+def test_a_server_named_by_address_is_proven_by_its_names() -> None:
+    brick = target()
+    path = brick.place(FakeRunner(healthy(host="10.77.0.12\n")), SIZE)
+    with pytest.raises(SkipTarget, match="lies on oss2:/data/disk2/brick instead of 10"):
+        brick.verify(FakeRunner(healthy(host="10.77.0.11\n", names="10.77.0.11 oss1\n")), path)
+
+
+def test_a_server_may_be_named_with_its_domain() -> None:
+    target().place(FakeRunner(healthy(host="oss2.example.org\n")), SIZE)
+
+
+def test_traffic_of_a_brick_is_not_known_to_the_client() -> None:
+    assert target().traffic(FakeRunner({})) is None
+
+
+def test_a_subvolume_of_another_kind_is_refused() -> None:
+    with pytest.raises(DocumentError, match="not a subvolume of a distribute volume"):
+        target(subvolume="scratch-replicate-0")

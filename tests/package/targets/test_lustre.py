@@ -1,0 +1,334 @@
+"""An OST is measured only when it is certain that it can be, and that the file lies on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plumbline.errors import DocumentError, SkipTarget
+from plumbline.model.command import Completed
+from plumbline.model.record import Flag
+from plumbline.targets import target_for
+from tests.package.fakes import HANGING, Answer, FakeRunner, answer
+
+DATA = Path(__file__).parents[2] / "data/lustre"
+FOLDER = "/mnt/lustre/.plumbline/lustre-OST0003"
+FILE = f"{FOLDER}/probe.dat"
+MOUNTS = (
+    "24 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n"
+    "90 24 0:60 / /mnt/lustre {options} - lustre 10.0.2.15@tcp:/lustre {options},flock\n"
+)
+MISSING = (
+    f"stat: cannot statx '{FOLDER}': No such file or directory\n"
+    f"stat: cannot statx '{FILE}': No such file or directory\n"
+)
+OWN = "41c0 4096 8 512 3 59 /mnt/lustre/.plumbline\n"
+SIZE = 1 << 30
+
+
+def data(name: str) -> str:
+    return (DATA / name).read_text()
+
+
+def imports(ost: str = "OST0003") -> str:
+    """The import of one OST with the header that lctl prints without -n."""
+    if ost != "OST0003":
+        return data("lctl_osc_import.txt")
+    header = "osc.lustre-OST0003-osc-ffff888120238800.import=\n"
+    return header + data("st3_mds_inactive_osc_import.txt")
+
+
+def stat(size: int = SIZE, blocks: int = SIZE // 512, mode: str = "81a4") -> Completed:
+    return answer(f"{OWN}41c0 4096 8 512 2 59 {FOLDER}\n{mode} {size} {blocks} 512 1 59 {FILE}\n")
+
+
+def healthy(ost: str = "lustre-OST0003", /, **changes: Answer) -> dict[str, Answer]:
+    """What a healthy client answers about the OST; ``changes`` replace one answer each."""
+    answers: dict[str, tuple[str, Answer]] = {
+        "mounts": ("cat /proc/self/mountinfo", MOUNTS.format(options="rw")),
+        "osts": ("lfs osts /mnt/lustre", data("lfs_osts.txt")),
+        "active": (
+            f"lctl get_param osc.{ost}-osc-*.active",
+            data("st3_mds_inactive_osc_active.txt"),
+        ),
+        "imports": (f"lctl get_param osc.{ost}-osc-*.import", imports()),
+        "df": ("lfs df --ost=", data("lfs_df.txt")),
+        "df_all": ("lfs df /mnt/lustre", data("lfs_df.txt")),
+        "version": ("lctl get_param -n version", data("lctl_get_param_n_version.txt")),
+        "stat": ("stat --format=", stat()),
+        "getstripe": (
+            "lfs getstripe",
+            data("lfs_getstripe.txt").replace("     2\t", "     3\t", 1),
+        ),
+        "setstripe": ("lfs setstripe", ""),
+        "mkdir": ("mkdir", ""),
+        "truncate": ("truncate", ""),
+        "rm": ("rm -f", ""),
+        "stats": ("lctl get_param -n obdfilter", answer(stderr="error: get_param", exit_code=2)),
+    }
+    return {start: changes.get(key, value) for key, (start, value) in answers.items()}
+
+
+def target(ost: str = "lustre-OST0003", limit: float = 0.9) -> Any:
+    return target_for({"kind": "lustre", "mount": "/mnt/lustre", "ost": ost}, ost, limit)
+
+
+def test_a_healthy_ost_has_fill_and_versions_and_no_flags() -> None:
+    state = target().state(FakeRunner(healthy()))
+    assert state.fill == pytest.approx(468332 / (468332 + 3138688))
+    assert state.flags == ()
+    assert state.versions == {"client": "2.17.57", "server": "2.17.57.0"}
+
+
+def test_what_always_answers_is_asked_before_what_can_hang() -> None:
+    run = FakeRunner(healthy())
+    target().state(run)
+    order = [" ".join(call.split()[:2]) for call in run.calls]
+    assert order == [
+        "cat /proc/self/mountinfo",
+        "lfs osts",
+        "lctl get_param",
+        "lctl get_param",
+        "lfs df",
+        "lctl get_param",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"mounts": "24 1 8:1 / / rw - ext4 /dev/sda1 rw\n"}, "nothing is mounted at /mnt/lustre"),
+        ({"mounts": MOUNTS.format(options="ro")}, "mounted read-only"),
+        (
+            {"mounts": MOUNTS.format(options="rw").replace(":/lustre ", ":/other ")},
+            "not the Lustre file system lustre",
+        ),
+        ({"mounts": "90 24 0:60 / /mnt/lustre rw\n"}, "not understood"),
+        ({"osts": data("st2_client_inactive_lfs_osts.txt")}, "INACTIVE on this client"),
+        ({"osts": "OBDS:\n0: lustre-OST0000_UUID ACTIVE\n"}, "has no OST lustre-OST0003"),
+        ({"osts": "OBDS:\n4: lustre-OST0003_UUID ACTIVE\n"}, "the index 4, not 3"),
+        ({"osts": answer(stderr="error: osts: failed on /mnt", exit_code=1)}, "osts: failed on"),
+        ({"osts": HANGING}, "no answer in 10 s and cannot be ended"),
+        ({"active": data("st2_client_inactive_osc_active.txt")}, "is deactivated on this client"),
+        ({"active": "osc.lustre-OST0003-osc-MDT0000.active=1\n"}, "for a client on this node"),
+        (
+            {
+                "imports": "osc.lustre-OST0003-osc-ffff8.import=\n"
+                + data("st4_ost_down_osc_import.txt")
+            },
+            "is DISCONN: the OST, its server or the network",
+        ),
+        (
+            {
+                "imports": "osc.lustre-OST0003-osc-ffff8.import=\n"
+                + data("st2_client_inactive_osc_import.txt")
+            },
+            "import of lustre-OST0003 is deactivated",
+        ),
+        (
+            {"imports": answer(stderr="error: get_param: Permission denied", exit_code=13)},
+            "CAP_DAC_READ_SEARCH",
+        ),
+        ({"imports": "osc.lustre-OST0003-osc-ffff8.import=\nimport:\n"}, "shows no state"),
+        ({"df": data("st5_ost_full_lfs_df2.txt")}, "100% full, the limit is 90%"),
+        ({"df": data("lfs_df.txt").replace("[OST:3] ", "[OST:3] N")}, "creates no objects"),
+        ({"df": data("lfs_df.txt").replace("[OST:3] ", "[OST:3] DR")}, "is read-only"),
+        ({"df": data("lfs_df.txt").replace("[OST:3] ", "[OST:3] S")}, "has no space"),
+        ({"df": data("lfs_df.txt").replace("[OST:3] ", "[OST:3] I")}, "has no inodes"),
+        ({"df": data("lfs_df.txt").replace("[OST:3] ", "[OST:3] (0400)")}, "unknown state"),
+        ({"df": "", "df_all": data("st4_ost_down_lfs_df.txt")}, "does not list lustre-OST0003"),
+        ({"df": "", "df_all": HANGING}, "lfs df /mnt/lustre gave no answer"),
+        ({"version": "unknown\n"}, "version"),
+    ],
+)
+def test_an_ost_that_cannot_be_measured_is_skipped_with_the_reason(
+    changes: dict[str, Answer], reason: str
+) -> None:
+    with pytest.raises(SkipTarget, match=reason.replace("(", r"\(")):
+        target().state(FakeRunner(healthy(**changes)))
+
+
+def test_a_dead_ost_is_never_asked_how_full_it_is() -> None:
+    text = "osc.lustre-OST0003-osc-ffff8.import=\n" + data("st4_ost_down_osc_import.txt")
+    run = FakeRunner(healthy(imports=text))
+    with pytest.raises(SkipTarget):
+        target().state(run)
+    assert run.called("lfs df") == run.called("stat") == []
+
+
+def test_a_degraded_ost_is_measured_and_flagged() -> None:
+    answers = healthy("lustre-OST0001", imports=imports("all"), df=data("st1_degraded_lfs_df.txt"))
+    state = target("lustre-OST0001").state(FakeRunner(answers))
+    assert state.flags == (Flag.DEGRADED,)
+
+
+def test_an_ost_on_another_server_than_its_first_is_flagged_failed_over() -> None:
+    text = imports().replace(
+        'failover_nids: [ "0@lo" ]', 'failover_nids: [ "10.0.0.1@o2ib", "10.0.0.2@o2ib" ]'
+    )
+    moved = text.replace('current_connection: "0@lo"', 'current_connection: "10.0.0.2@o2ib"')
+    home = text.replace('current_connection: "0@lo"', "current_connection: 10.0.0.1@o2ib")
+    assert target().state(FakeRunner(healthy(imports=moved))).flags == (Flag.FAILED_OVER,)
+    assert target().state(FakeRunner(healthy(imports=home))).flags == ()
+
+
+def test_an_idle_import_is_good() -> None:
+    idle = imports().replace("state: FULL", "state: IDLE")
+    assert target().state(FakeRunner(healthy(imports=idle))).flags == ()
+
+
+def test_an_ost_listed_before_a_hanging_one_is_measured_all_the_same() -> None:
+    cut = Completed((), -9, data("st4_ost_down_lfs_df.txt"), "", 20.0, timed_out=True)
+    answers = healthy(
+        "lustre-OST0001",
+        imports=imports("all"),
+        df=answer(stderr="lfs: unrecognized option '--ost=1'", exit_code=4),
+        df_all=cut,
+    )
+    assert target("lustre-OST0001").state(FakeRunner(answers)).fill == pytest.approx(
+        0.1667, abs=1e-4
+    )
+
+
+def test_a_file_of_the_right_size_in_the_right_place_is_kept() -> None:
+    run = FakeRunner(healthy())
+    assert target().place(run, SIZE) == FILE
+    assert run.called("lfs setstripe") == run.called("rm") == run.called("truncate") == []
+
+
+def test_a_missing_file_is_made_with_both_protections_and_full_size_at_once() -> None:
+    run = FakeRunner(healthy(stat=[answer(OWN, MISSING, 1), stat(blocks=0)]))
+    target().place(run, SIZE)
+    made = [call for call in run.calls if call.split()[0] in ("mkdir", "truncate") or "set" in call]
+    assert made == [
+        f"mkdir -p -- {FOLDER}",
+        f"lfs setstripe -c 1 -i 3 {FOLDER}",
+        f"lfs setstripe -c 1 -S 4M -L raid0 -o 3 {FILE}",
+        f"truncate --size={SIZE} -- {FILE}",
+    ]
+
+
+def test_the_index_in_the_name_is_hexadecimal() -> None:
+    name = "lu-9-OST001a"
+    run = FakeRunner({"mkdir": "", "lfs setstripe": ""})
+    target(name)._create(run)
+    assert run.called("lfs setstripe")[1].startswith("lfs setstripe -c 1 -S 4M -L raid0 -o 26 ")
+
+
+@pytest.mark.parametrize(
+    ("first", "layout"),
+    [
+        (stat(size=SIZE // 2), data("lfs_getstripe.txt").replace("     2\t", "     3\t", 1)),
+        (stat(), data("lfs_getstripe.txt")),
+        (stat(), data("lfs_getstripe_pfl.txt")),
+    ],
+)
+def test_our_own_file_of_a_wrong_size_or_place_is_made_anew(first: Completed, layout: str) -> None:
+    good = data("lfs_getstripe.txt").replace("     2\t", "     3\t", 1)
+    gone = answer(OWN, MISSING, 1)
+    stripes = [answer(good)] if "4194304" in first.stdout else [answer(layout), answer(good)]
+    if str(SIZE // 2) in first.stdout:
+        stripes = [answer(good)]
+    run = FakeRunner(healthy(stat=[first, gone, stat()], getstripe=stripes))
+    assert target().place(run, SIZE) == FILE
+    assert run.called("rm -f") == [f"rm -f -- {FILE} {FOLDER}/trial"]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        f"a1ff 10 0 512 1 59 {FILE}",
+        f"81a4 10 0 512 2 59 {FILE}",
+        f"41c0 10 0 512 1 59 {FILE}",
+    ],
+)
+def test_what_is_not_ours_is_never_removed(row: str) -> None:
+    found = answer(f"{OWN}41c0 4096 8 512 2 59 {FOLDER}\n{row}\n")
+    run = FakeRunner(healthy(stat=found))
+    with pytest.raises(SkipTarget, match="plumbline never makes"):
+        target().place(run, SIZE)
+    assert run.called("rm") == []
+
+
+def test_a_linked_folder_is_refused() -> None:
+    run = FakeRunner(healthy(stat=answer(f"{OWN}a1ff 10 0 512 1 59 {FOLDER}\n", MISSING, 1)))
+    with pytest.raises(SkipTarget, match="follows no links"):
+        target().place(run, SIZE)
+
+
+def test_a_file_that_would_fill_the_ost_is_not_made() -> None:
+    run = FakeRunner(healthy(stat=answer(OWN, MISSING, 1)))
+    with pytest.raises(SkipTarget, match=r"13% full and 4000\.0 MB more are needed"):
+        target().place(run, 4_000_000_000)
+    assert run.called("lfs setstripe") == []
+
+
+@pytest.mark.parametrize(
+    ("said", "exit_code", "hint"),
+    [
+        (data("lfs_setstripe_badidx.err"), 22, "Invalid argument"),
+        ("lfs setstripe: setstripe error for 'f': Permission denied", 13, "enable_setstripe_gid"),
+        (
+            "lfs setstripe: setstripe warning for 'f': Setstripe is restricted by your "
+            "administrator, default striping applied",
+            0,
+            "enable_setstripe_gid",
+        ),
+    ],
+)
+def test_a_refused_setstripe_says_why(said: str, exit_code: int, hint: str) -> None:
+    run = FakeRunner(
+        healthy(stat=answer(OWN, MISSING, 1), setstripe=answer(stderr=said, exit_code=exit_code))
+    )
+    with pytest.raises(SkipTarget, match=hint):
+        target().place(run, SIZE)
+
+
+@pytest.mark.parametrize(
+    ("layout", "reason"),
+    [
+        (answer(data("lfs_getstripe.txt")), "lies on OST index 2 instead of 3"),
+        (answer(data("lfs_getstripe_pfl.txt")), "composite layout"),
+        (answer(data("lfs_getstripe_v_wide.txt")), "has 4 stripes"),
+        (answer(data("lfs_getstripe.txt")[:60]), "not understood"),
+        (answer(stderr=data("lfs_getstripe_nofile.err"), exit_code=2), "No such file"),
+        (answer(stderr=data("lfs_getstripe_notlustre.err"), exit_code=25), "Inappropriate ioctl"),
+    ],
+)
+def test_a_file_that_moved_during_the_run_voids_it(layout: Completed, reason: str) -> None:
+    good = answer(data("lfs_getstripe.txt").replace("     2\t", "     3\t", 1))
+    run = FakeRunner(healthy(getstripe=[good, good, layout]))
+    ost = target()
+    path = ost.place(run, SIZE)
+    with pytest.raises(SkipTarget, match=reason):
+        ost.verify(run, path)
+
+
+def test_a_file_that_changed_its_size_or_is_gone_voids_the_run() -> None:
+    ost = target()
+    path = ost.place(FakeRunner(healthy()), SIZE)
+    with pytest.raises(SkipTarget, match="bytes instead of"):
+        ost.verify(FakeRunner(healthy(stat=stat(size=5))), path)
+    with pytest.raises(SkipTarget, match="is gone"):
+        ost.verify(FakeRunner(healthy(stat=answer(OWN, MISSING, 1))), path)
+    with pytest.raises(SkipTarget, match="no answer"):
+        ost.verify(FakeRunner(healthy(stat=HANGING)), path)
+
+
+def test_nothing_that_was_not_placed_is_ever_proven() -> None:
+    with pytest.raises(SkipTarget, match="place it first"):
+        target().verify(FakeRunner(healthy()), "/mnt/lustre/other")
+
+
+def test_traffic_is_known_on_the_server_alone() -> None:
+    assert target().traffic(FakeRunner(healthy())) is None
+    stats = data("lctl_obdfilter_n_stats.txt").split("snapshot_time")[1]
+    assert target().traffic(FakeRunner(healthy(stats=stats))) == 478150656 + 747634688
+
+
+@pytest.mark.parametrize("name", ["lustre-OST3", "OST0003", "lustre-MDT0000", "a/b-OST0003", ""])
+def test_a_name_that_is_no_ost_is_refused(name: str) -> None:
+    with pytest.raises(DocumentError):
+        target_for({"kind": "lustre", "mount": "/mnt/lustre", "ost": name}, "c", 0.9)
