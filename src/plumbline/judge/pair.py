@@ -119,10 +119,11 @@ def _decide(expectation: Expectation, pairs: Sequence[_Pairs]) -> Verdict:
 
 def _remarks(of: _Pairs, pairs: Sequence[_Pairs]) -> str:
     """Return what the reader must know about the partners behind the figure."""
+    name, chosen = of.chosen
     if not of.usable:
-        return f" (with {several([name for name, _ in of.rulings])})"
+        every = len(of.rulings)
+        return f" (with {name}{f'; no figure with any of {every} partners' if every > 1 else ''})"
     remarks = ""
-    chosen = of.chosen[1]
     if len(of.usable) == 1 and chosen.finding.state is not State.OK:
         remarks = f"; measured with {of.usable[0][0]} alone, either end may be the cause"
     elif len(of.usable) > 1 and chosen.finding.state is not State.OK:

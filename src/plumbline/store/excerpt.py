@@ -33,9 +33,7 @@ def series_alone(text: str, layer: str, component: str) -> Optional[dict[str, An
     name = f"{layer}/{component}"
     key = json.dumps(name)
     at = text.find(f"{key}:", start)
-    if at < 0:
-        return None if text.find(key, start) >= 0 else raw
-    found = _value(text, at + len(key) + 1)
+    found = _value(text, at + len(key) + 1) if at >= 0 else None
     raw["series"] = {name: found}
     return raw if isinstance(found, list) else None
 

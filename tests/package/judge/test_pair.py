@@ -75,15 +75,19 @@ def test_a_rate_above_the_pairs_ceiling_counts_for_nobody() -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "state"),
-    [(FAILED, FAILED, State.UNKNOWN), (HUNG, FAILED, State.UNKNOWN), (HUNG, HUNG, State.CRITICAL)],
+    ("first", "second", "state", "partner"),
+    [
+        (FAILED, FAILED, State.UNKNOWN, "oss1"),
+        (HUNG, FAILED, State.UNKNOWN, "oss2"),
+        (HUNG, HUNG, State.CRITICAL, "oss1"),
+    ],
 )
 def test_without_any_rate_the_mildest_reason_is_said(
-    first: dict[str, Any], second: dict[str, Any], state: State
+    first: dict[str, Any], second: dict[str, Any], state: State, partner: str
 ) -> None:
     verdict = judged(sent("oss1", None, **first), sent("oss2", None, **second))
     assert (verdict.state, verdict.rule) == (state, 1)
-    assert verdict.sentence.endswith("(with oss1, oss2); no figure with oss1, oss2")
+    assert verdict.sentence.endswith(f"(with {partner}; no figure with any of 2 partners)")
     assert verdict.figures[0].value is None
 
 

@@ -1,0 +1,328 @@
+"""Each check as Nagios meets it: one process, its exact first line, its exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Optional, Sequence
+
+import pytest
+
+from plumbline.model.expectation import Expectation
+from plumbline.model.record import Operation, Scenario
+from plumbline.model.series import Running, Series
+from tests.package.judgements import (
+    REFERENCE,
+    expectation,
+    host_expectation,
+    sent,
+    series,
+    snapshot,
+    write,
+)
+
+ROOT = Path(__file__).parents[3]
+COMPONENTS = {"ost": "scratch-OST0003", "raw": "oss2-disk1", "net": "oss3"}
+LEVELS = ";161680000:;101050000:;0;250000000"
+
+
+def execute(
+    check: str, *arguments: str, folder: Path = ROOT / "checks", **options: Any
+) -> subprocess.CompletedProcess[str]:
+    """Run a check as on a node, where nothing is installed; whatever happens, it keeps what every check promises."""
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", str(folder / check), *arguments],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+        **options,
+    )
+    assert done.stderr == ""
+    assert done.returncode in (0, 1, 2, 3)
+    assert done.stdout.endswith("\n")
+    return done
+
+
+def fresh(**changes: Any) -> dict[str, Any]:
+    now = time.time()
+    return {"started_at": now - 70, "finished_at": now - 60, **changes}
+
+
+def ost(write_Bps: Optional[float], read_Bps: Optional[float], **changes: Any) -> list[Series]:
+    return [
+        series(write_Bps, **fresh(operation=Operation.WRITE, **changes)),
+        series(read_Bps, **fresh(**changes)),
+    ]
+
+
+def raw(single_Bps: float, together_Bps: float) -> list[Series]:
+    named = {"layer": "raw", "component": "oss2-disk1"}
+    return [
+        series(single_Bps, **fresh(**named)),
+        series(together_Bps, **fresh(scenario=Scenario.TOGETHER, **named)),
+    ]
+
+
+def net(first_Bps: float, second_Bps: float) -> list[Series]:
+    return [sent("oss1", first_Bps, **fresh()), sent("oss2", second_Bps, **fresh())]
+
+
+EXPECTED: list[Expectation] = [
+    expectation(),
+    expectation(component="scratch-OST0004"),
+    expectation(
+        layer="raw",
+        component="oss2-disk1",
+        references={"read/single": REFERENCE, "read/together": REFERENCE},
+    ),
+    host_expectation("oss1", "oss2"),
+]
+
+
+def deploy(folder: Path, every: Sequence[Series], running: Sequence[Running] = ()) -> list[str]:
+    return write(folder, EXPECTED, snapshot(*every, running=running, now=time.time()))
+
+
+@pytest.mark.parametrize(
+    ("check", "every", "code", "line"),
+    [
+        (
+            "check_ost",
+            ost(195e6, 200e6),
+            0,
+            "OST OK - scratch-OST0003 write 195.0 MB/s, read 200.0 MB/s, "
+            "96 % and 99 % of baseline | "
+            f"'write_Bps'=195000000{LEVELS} 'read_Bps'=200000000{LEVELS}",
+        ),
+        (
+            "check_ost",
+            ost(150e6, 200e6),
+            1,
+            "OST WARNING - scratch-OST0003 write 150.0 MB/s, 74 % of baseline 202.1 MB/s "
+            "(12 runs to 2026-11-20), ceiling 250.0 MB/s by oss2-disk1 | "
+            f"'write_Bps'=150000000{LEVELS} 'read_Bps'=200000000{LEVELS}",
+        ),
+        (
+            "check_ost",
+            ost(195e6, 80.3e6),
+            2,
+            "OST CRITICAL - scratch-OST0003 read 80.3 MB/s, 40 % of baseline 202.1 MB/s "
+            "(12 runs to 2026-11-20), ceiling 250.0 MB/s by oss2-disk1 | "
+            f"'write_Bps'=195000000{LEVELS} 'read_Bps'=80300000{LEVELS}",
+        ),
+        (
+            "check_ost",
+            ost(195e6, None, reason="fio: No space | left\non device"),
+            3,
+            "OST UNKNOWN - scratch-OST0003 read failed: fio: No space / left on device | "
+            f"'write_Bps'=195000000{LEVELS} 'read_Bps'=U;;;0",
+        ),
+        (
+            "check_raw",
+            raw(200e6, 80.3e6),
+            2,
+            "RAW CRITICAL - oss2-disk1 read together 80.3 MB/s, 40 % of baseline 202.1 MB/s "
+            "(12 runs to 2026-11-20), ceiling 250.0 MB/s by oss2-disk1 | "
+            f"'read_Bps'=200000000{LEVELS} 'read_together_Bps'=80300000{LEVELS}",
+        ),
+        (
+            "check_net",
+            net(116e6, 24e6),
+            0,
+            "NET OK - oss3 send 116.0 MB/s, 99 % of baseline; send with partner oss2 24.0 MB/s | "
+            "'send_Bps'=116000000;93600000:;58500000:;0;118000000 'send_retransmits'=U;0.1;;0",
+        ),
+        (
+            "check_net",
+            net(24e6, 24e6),
+            2,
+            "NET CRITICAL - oss3 send 24.0 MB/s, 21 % of baseline 117.0 MB/s "
+            "(12 runs to 2026-11-20), ceiling 118.0 MB/s by oss3-link; upper median of 2 partners "
+            "| 'send_Bps'=24000000;93600000:;58500000:;0;118000000 'send_retransmits'=U;0.1;;0",
+        ),
+    ],
+)
+def test_a_check_says_it_in_one_line(
+    tmp_path: Path, check: str, every: list[Series], code: int, line: str
+) -> None:
+    component = COMPONENTS[check.rpartition("_")[2]]
+    done = execute(check, "--component", component, *deploy(tmp_path, every))
+    assert (done.stdout, done.returncode) == (f"{line}\n", code)
+
+
+def test_a_group_is_judged_by_its_median(tmp_path: Path) -> None:
+    every = ost(80e6, 200e6, peers_Bps=80e6)
+    every += ost(80e6, 200e6, peers_Bps=80e6, component="scratch-OST0004")
+    done = execute("check_ost", "--group", "scratch", *deploy(tmp_path, every))
+    assert done.stdout == (
+        "OST CRITICAL - group scratch write 40 % of baseline, upper median of 2 | "
+        "'write_median'=39.5844%;80:;50:;0 'read_median'=98.9609%;80:;50:;0\n"
+    )
+    assert done.returncode == 2
+
+
+def test_levels_on_the_command_line_override_the_policys(tmp_path: Path) -> None:
+    documents = deploy(tmp_path, ost(150e6, 200e6))
+    arguments = ("check_ost", "--component", "scratch-OST0003", *documents)
+    assert execute(*arguments, "-w", "70:").returncode == 0
+    assert execute(*arguments, "-w", "100:", "-c", "80:").returncode == 2
+
+
+def test_more_v_gives_more_evidence(tmp_path: Path) -> None:
+    documents = deploy(tmp_path, ost(150e6, 200e6))
+    arguments = ("check_ost", "--component", "scratch-OST0003", *documents)
+    plain, one, two = (
+        execute(*arguments, *("-v",) * count).stdout.splitlines() for count in range(3)
+    )
+    assert (len(plain), len(one)) == (1, 3)
+    assert one[2].startswith("read 200.0 MB/s 60 s ago, repeats 200.0 MB/s")
+    assert "  ceiling 250.0 MB/s by oss2-disk1, reached to 80 %" in two
+
+
+def test_a_run_that_hangs_is_critical(tmp_path: Path) -> None:
+    running = [Running("ost", "scratch-OST0003", time.time() - 3600)]
+    documents = deploy(tmp_path, ost(195e6, 200e6), running)
+    done = execute("check_ost", "--component", "scratch-OST0003", *documents)
+    assert done.stdout.startswith("OST CRITICAL - scratch-OST0003 hangs: a run has not ended since")
+    assert done.returncode == 2
+
+
+@pytest.mark.parametrize("argument", ["-V", "--version", "-h", "--help"])
+def test_help_and_version_are_unknown(argument: str) -> None:
+    done = execute("check_raw", argument)
+    assert done.returncode == 3
+    assert done.stdout.startswith("check_raw ")
+
+
+@pytest.mark.parametrize(
+    ("check", "arguments", "text"),
+    [
+        ("check_ost", (), "OST UNKNOWN - name either --component or --group; see check_ost --help"),
+        ("check_raw", ("--fast",), "RAW UNKNOWN - argument '--fast' is not understood"),
+        ("check_net", ("--group", "servers"), "NET UNKNOWN - --group: a node measures one host"),
+        ("check_ost", ("--component", "a", "-w", "x"), "OST UNKNOWN - --warning: threshold 'x'"),
+    ],
+)
+def test_a_call_that_is_not_understood_is_unknown(
+    check: str, arguments: tuple[str, ...], text: str
+) -> None:
+    done = execute(check, *arguments)
+    assert done.returncode == 3
+    assert done.stdout.startswith(text)
+
+
+def damaged(text: str, **changes: Any) -> str:
+    return json.dumps({**json.loads(text), **changes})
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "text"),
+    [
+        ("snapshot", None, "snapshot.json: no such file; run a probe to write it"),
+        ("snapshot", lambda old: "", "snapshot.json: the file is empty; run a probe"),
+        ("snapshot", lambda old: old[: len(old) // 2], "snapshot.json is damaged ("),
+        ("snapshot", lambda old: old.replace("195000000.0", "NaN"), "NaN is no number"),
+        ("snapshot", lambda old: "not JSON", "snapshot.json is damaged (Expecting value"),
+        ("snapshot", lambda old: damaged(old, schema=2), "the snapshot has schema 2, this version"),
+        ("snapshot", lambda old: damaged(old, series=[]), "the series of ost scratch-OST0003"),
+        (
+            "snapshot",
+            lambda old: damaged(old, series={}),
+            "scratch-OST0003 write was never recorded on this node; run systemctl start",
+        ),
+        ("snapshot", lambda old: old.replace("195000000.0", "-3"), "rate -3 is not a positive"),
+        ("snapshot", lambda old: damaged(old, running=[["ost"]]), "the snapshot is damaged"),
+        ("expectations", None, "expectations.json: no such file; deploy the role agent again"),
+        ("expectations", lambda old: "{", "expectations.json is damaged (Expecting property"),
+        ("expectations", lambda old: damaged(old, schema=2), "expectations have schema 2"),
+        (
+            "expectations",
+            lambda old: damaged(old, entries=[]),
+            "expectations of client1 have no scratch-OST0003 in layer ost; add it to the topology",
+        ),
+        (
+            "expectations",
+            lambda old: old.replace('"80:"', '"fast"'),
+            "threshold 'fast' is not a Nagios range",
+        ),
+    ],
+)
+def test_a_damaged_file_is_unknown_and_named(
+    tmp_path: Path, name: str, content: Any, text: str
+) -> None:
+    documents = deploy(tmp_path, ost(195e6, 200e6))
+    path = tmp_path / f"{name}.json"
+    old = path.read_text()
+    path.unlink()
+    if content:
+        path.write_text(content(old))
+    done = execute("check_ost", "--component", "scratch-OST0003", *documents)
+    assert done.stdout.startswith("OST UNKNOWN - ")
+    assert text in done.stdout.splitlines()[0]
+    assert done.returncode == 3
+
+
+def test_a_link_in_the_place_of_the_snapshot_is_refused(tmp_path: Path) -> None:
+    documents = deploy(tmp_path, ost(195e6, 200e6))
+    (tmp_path / "snapshot.json").rename(tmp_path / "elsewhere.json")
+    (tmp_path / "snapshot.json").symlink_to("elsewhere.json")
+    done = execute("check_ost", "--component", "scratch-OST0003", *documents)
+    assert "a symbolic link is not followed" in done.stdout
+    assert done.returncode == 3
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_the_user_of_nrpe_reads_what_its_group_may_read(tmp_path: Path) -> None:
+    folder = tmp_path / "plumbline"
+    folder.mkdir()
+    documents = deploy(folder, ost(195e6, 200e6))
+    for path in (folder, *folder.iterdir()):
+        os.chown(path, 64001, 64002)
+        path.chmod(0o750 if path.is_dir() else 0o640)
+    tmp_path.chmod(0o711)
+    for parent in tmp_path.parents[:2]:
+        parent.chmod(0o711)
+    package = tmp_path / "library"
+    shutil.copytree(ROOT / "src" / "plumbline", package / "plumbline")
+    shutil.copytree(ROOT / "checks", package / "checks")
+    python: dict[str, Any] = {"folder": package / "checks", "user": 64003}
+    arguments = ("check_ost", "--component", "scratch-OST0003", *documents)
+    assert execute(*arguments, **python, group=64002, extra_groups=[]).returncode == 0
+    done = execute(*arguments, **python, group=64003, extra_groups=[])
+    assert "not readable by user id 64003; add it to the group plumbline" in done.stdout
+    assert done.returncode == 3
+
+
+def test_a_check_without_its_package_is_unknown(tmp_path: Path) -> None:
+    (tmp_path / "checks").mkdir()
+    for check in ("check_ost", "check_raw", "check_net"):
+        shutil.copy(ROOT / "checks" / check, tmp_path / "checks")
+        done = execute(check, "--component", "a", folder=tmp_path / "checks")
+        service = check.rpartition("_")[2].upper()
+        assert done.stdout.startswith(f"{service} UNKNOWN - No module named 'plumbline'")
+        assert done.stdout.endswith("deploy the role agent again\n")
+        assert done.returncode == 3
+
+
+def test_a_check_may_be_called_through_a_link(tmp_path: Path) -> None:
+    documents = deploy(tmp_path, ost(195e6, 200e6))
+    (tmp_path / "check_ost").symlink_to(ROOT / "checks" / "check_ost")
+    done = execute("check_ost", "--component", "scratch-OST0003", *documents, folder=tmp_path)
+    assert done.stdout.startswith("OST OK - scratch-OST0003")
+
+
+@pytest.mark.parametrize("end", [">&-", "> /dev/full"])
+def test_a_check_that_nobody_hears_is_not_ok(tmp_path: Path, end: str) -> None:
+    documents = deploy(tmp_path, ost(195e6, 200e6))
+    command = [sys.executable, "-I", str(ROOT / "checks" / "check_ost")]
+    command += ["--component", "scratch-OST0003", *documents]
+    line = f"exec {shlex.join(command)} {end}"
+    done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (3, "")

@@ -1,0 +1,59 @@
+"""Whatever a judge does, the process ends as a check must."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.package.judgements import expectation, series, snapshot, write
+
+ROOT = Path(__file__).parents[3]
+PROGRAM = """
+import sys, time
+from plumbline.output.runtime import run
+from plumbline.errors import ToolError
+
+def judge(*_):
+    {body}
+
+run("ost", judge, ["check_ost", *sys.argv[1:]])
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (
+            "time.sleep(60)",
+            "not done within 0.2 s; see whether the disk that holds /var/lib/plumbline hangs or "
+            "the machine is overloaded",
+        ),
+        ("raise ToolError('the tool | broke')", "the tool / broke"),
+        (
+            "return 1 / 0",
+            "internal error ZeroDivisionError: division by zero at <string>:7; please report it",
+        ),
+        (
+            "raise KeyboardInterrupt",
+            "internal error KeyboardInterrupt:  at <string>:7; please report it",
+        ),
+    ],
+)
+def test_a_judge_that_does_not_judge_is_unknown(tmp_path: Path, body: str, text: str) -> None:
+    documents = write(tmp_path, [expectation()], snapshot(series()))
+    arguments = ["--component", "scratch-OST0003", "-t", "0.2", *documents]
+    begun = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM.format(body=body), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": str(ROOT / "src")},
+    )
+    assert (done.stdout, done.stderr) == (f"OST UNKNOWN - {text}\n", "")
+    assert done.returncode == 3
+    assert time.monotonic() - begun < 30

@@ -1,0 +1,99 @@
+"""A document is believed when its rightful writer wrote all of it; else one sentence says why."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+from plumbline.errors import DocumentError
+from plumbline.store.snapshot import load_expectations, load_snapshot
+from tests.package.judgements import expectation, series, snapshot, write
+
+NOBODY = 65534
+TAKEN = snapshot(series())
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> tuple[Path, Path]:
+    write(tmp_path, [expectation()], TAKEN)
+    return tmp_path / "expectations.json", tmp_path / "snapshot.json"
+
+
+def test_both_documents_are_read_as_they_were_written(paths: tuple[Path, Path]) -> None:
+    assert load_expectations(str(paths[0])).find("ost") == (expectation(),)
+    assert load_snapshot(str(paths[1])).series == TAKEN.series
+
+
+def rewrite(**changes: Any) -> Callable[[Path], None]:
+    def damage(path: Path) -> None:
+        path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+    return damage
+
+
+def cut(path: Path) -> None:
+    path.write_text(path.read_text()[:-200])
+
+
+def link(path: Path) -> None:
+    path.rename(path.with_suffix(".old"))
+    path.symlink_to(path.with_suffix(".old"))
+
+
+def fifo(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+DAMAGES: list[tuple[Callable[[Path], object], str]] = [
+    (Path.unlink, r"no such file; (run a probe|deploy the role agent)"),
+    (lambda path: path.write_text(""), r"the file is empty; (run a probe|deploy the role agent)"),
+    (cut, r"is damaged \(.*(run a probe|deploy the role agent)"),
+    (lambda path: path.write_text("hello"), r"is damaged \(Expecting value.*(run|deploy)"),
+    (lambda path: path.write_text("[" * 100_000), r"is damaged \(.*(run|deploy)"),
+    (lambda path: path.write_bytes(b"\xff\xfe{}"), r"are not text \(invalid start byte\)"),
+    (lambda path: path.write_text("[]"), r"damaged \(TypeError"),
+    (rewrite(schema=9), r"have schema 9|has schema 9"),
+    (rewrite(surprise=float("nan")), r"is damaged \(NaN is no number\)"),
+    (rewrite(surprise=float("inf")), r"is damaged \(Infinity is no number\)"),
+    (link, r"a symbolic link is not followed; name the file itself"),
+    (fifo, r"not a regular file; name the file itself"),
+    (folder, r"not a regular file|Is a directory"),
+    (lambda path: path.chmod(0o646), r"anybody may write it; run chmod o-w "),
+]
+
+
+@pytest.mark.parametrize(("damage", "message"), DAMAGES)
+def test_a_damaged_document_is_refused_with_the_remedy(
+    paths: tuple[Path, Path], damage: Callable[[Path], object], message: str
+) -> None:
+    for path, load in zip(paths, (load_expectations, load_snapshot)):
+        damage(path)
+        for only in (None, ("ost", "scratch-OST0003")):
+            with pytest.raises(DocumentError, match=message) as caught:
+                load(str(path), only)
+            assert "\n" not in str(caught.value)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_strangers_document_is_refused(paths: tuple[Path, Path]) -> None:
+    os.chown(paths[1], NOBODY, NOBODY)
+    with pytest.raises(DocumentError, match=r"belongs to user id 65534, neither root"):
+        load_snapshot(str(paths[1]))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_the_owner_of_the_folder_is_believed(paths: tuple[Path, Path]) -> None:
+    # the user plumbline owns /var/lib/plumbline; the user of NRPE reads there
+    os.chown(paths[1], NOBODY, NOBODY)
+    os.chown(paths[1].parent, NOBODY, NOBODY)
+    assert load_snapshot(str(paths[1])).host == "client1"
