@@ -35,7 +35,7 @@ test: root venv  ## everything: check, Ansible sanity and unit tests, the lab te
 	@.ci/steps ruff mypy layers vermin yamllint shellcheck pytest ansible-lint sanity units lab
 
 demo: root venv  ## bring up the lab, break it, watch Nagios find it, leave it up (root)
-	@$(VENV)/bin/python tests/lab/demo.py
+	@$(VENV)/bin/python -m tests.lab.demo
 
 demo-down: root venv  ## remove every trace of the demo (root)
 	@$(VENV)/bin/ansible-playbook -i inventories/lab playbooks/lab_down.yml

@@ -19,7 +19,7 @@ class UsageError(PlumblineError):
 
 
 class DocumentError(PlumblineError):
-    """A document that people or programs wrote is missing, damaged, or says something impossible."""
+    """A document of a person or a program is missing, damaged, or says something impossible."""
 
     exit_code = 65
 

@@ -1,0 +1,62 @@
+"""The demonstration: a storage cluster that works, leans, is found out, and is healed.
+
+Leaves the lab up, so that whoever watched can look around; ``make demo-down`` removes it.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from tests.lab.lab import PAGE, Console, LabError, Service, measure, playbook
+
+BREAKAGES = (
+    ("one disk slows down to 80 MB/s", {"disk": "oss2-disk1", "rate": "80MB/s"}, "oss2-disk1"),
+    ("one link slows down to 200 Mbit/s", {"link": "oss3", "rate": "200Mbit"}, "oss3"),
+)
+
+
+def say(text: str) -> None:
+    """Print a heading with the minutes that have gone by."""
+    minutes, seconds = divmod(int(time.monotonic() - START), 60)
+    print(f"\n\033[1m[{minutes:2d}:{seconds:02d}] {text}\033[0m", flush=True)
+
+
+def show(services: dict[str, Service]) -> None:
+    """Print what Nagios shows: first what is not OK, then how many are."""
+    for name, service in sorted(services.items()):
+        if service.state != "OK":
+            print(f"  {service.state:<9}{name}\n           {service.output}")
+    fine = sum(service.state == "OK" for service in services.values())
+    print(f"  Nagios: {fine} of {len(services)} services OK", flush=True)
+
+
+def main() -> None:
+    """Tell the whole story on the real Nagios."""
+    say("The lab comes up: one monitoring host, three storage servers, one client")
+    playbook("lab_up")
+    playbook("lab_break", {"heal": "all"})
+    say("plumbline is deployed by its own roles")
+    playbook("site")
+    say("A baseline is captured from repeated runs")
+    playbook("baseline", {"runs": "3", "reason": "demonstration"})
+    say("Every probe runs as its schedule runs it")
+    console = Console()
+    show(measure(console))
+    for story, breakage, part in BREAKAGES:
+        say(f"Now {story}")
+        playbook("lab_break", breakage)
+        show(measure(console))
+        say(f"{part} is healed")
+        playbook("lab_break", {"heal": part})
+        show(measure(console))
+    say("Done; the lab stays up, make demo-down removes it")
+    print(f"  Nagios: {PAGE}   user {console.user}   password {console.password}")
+
+
+START = time.monotonic()
+if __name__ == "__main__":
+    try:
+        main()
+    except LabError as error:
+        sys.exit(f"plumbline: {error}")
