@@ -77,6 +77,28 @@ def plan_of(inventory: Inventory) -> Plan:
     )
 
 
+def deployed_hosts(inventory: Inventory) -> frozenset[str]:
+    """Return the hosts that ``hosts.yml`` lists for Ansible; none where there is no such file.
+
+    Raises:
+        DocumentError: the file is damaged.
+    """
+    from plumbline.topology.ranges import expand
+
+    path = inventory.folder / "hosts.yml"
+    groups = [_parse(path)] if path.exists() else []
+    names: set[str] = set()
+    while groups:
+        group = groups.pop()
+        if isinstance(group, Mapping):
+            hosts = group.get("hosts")
+            # Ansible writes oss[01:24] what the topology writes oss[01-24]
+            written = [str(name).replace(":", "-") for name in hosts or {}]
+            names.update(name for text in written for name in expand(text))
+            groups += [below for key, below in group.items() if key not in ("hosts", "vars")]
+    return frozenset(names)
+
+
 def read_document(path: Path, key: str) -> Any:
     """Return what stands under the one ``key`` of a YAML file.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Collection
 
 if TYPE_CHECKING:
     from plumbline.topology.graph import Component, Topology
@@ -23,18 +23,27 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what the site is made of and return 0; trouble is an error in one sentence."""
-    from plumbline.cli.inventory import plan_of, read_inventory, topology_of
+    from plumbline.cli.inventory import deployed_hosts, plan_of, read_inventory, topology_of
 
     inventory = read_inventory(arguments.inventory)
     topology = topology_of(inventory)
     plan = plan_of(inventory)  # follows every path, so that a check finds what a plan would
+    notes = _notes(topology, deployed_hosts(inventory))
     if arguments.json:
-        print(json.dumps(_document(topology), indent=1, allow_nan=False))
+        print(json.dumps({**_document(topology), "notes": notes}, indent=1, allow_nan=False))
         return 0
     _print(topology)
+    for note in notes:
+        print(f"note: {note}")
     count = sum(len(entries) for entries in plan.expectations.values())
     print(f"{topology.site} is sound: {count} measurements, {len(plan.services)} services")
     return 0
+
+
+def _notes(topology: Topology, deployed: Collection[str]) -> list[str]:
+    """Return what is no error but surprises later."""
+    missing = [host.name for host in topology.hosts() if deployed and host.name not in deployed]
+    return [f"{name} is not in hosts.yml, so Ansible will not install it" for name in missing]
 
 
 def _document(topology: Topology) -> dict[str, Any]:

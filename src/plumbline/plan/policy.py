@@ -1,7 +1,7 @@
 """The policy as a person types it: limits, terms of the probes, and schedules, with defaults.
 
 Everything may be left out.  What is said for a component beats what is said for its group, that
-beats its layer, that beats the site.  The form is explained with examples in docs/topology.md.
+beats its layer, that beats the site.  The form is explained with examples in docs/policy.md.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import pytest
 
 from plumbline.errors import DocumentError
 from tests.package.cli.driver import call, inventory
-from tests.package.sites import part, site
+from tests.package.sites import INVENTORIES, part, site
 
 
 def test_a_sound_site_is_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -44,3 +44,26 @@ def test_the_policy_is_checked_too(tmp_path: Path) -> None:
     folder = inventory(tmp_path, policy={"layers": {"ost": {"groups": {"home": {}}}}})
     with pytest.raises(DocumentError, match="layer ost has no group 'home'"):
         call("topology", "check", "-i", folder)
+
+
+def test_hosts_that_ansible_does_not_know_are_noted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = inventory(tmp_path)
+    hosts = "all: {children: {servers: {hosts: {'oss[1:2]': {}}, vars: {x: 1}}}}\n"
+    (tmp_path / "hosts.yml").write_text(hosts, encoding="utf-8")
+    assert call("topology", "check", "-i", folder, "--json") == 0
+    notes = json.loads(capsys.readouterr().out)["notes"]
+    assert notes == ["client1 is not in hosts.yml, so Ansible will not install it"]
+    assert call("topology", "check", "-i", folder) == 0
+    assert "note: client1 is not in hosts.yml" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["lab", "example"])
+def test_the_inventories_of_the_project_are_sound(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("topology", "check", "-i", str(INVENTORIES / name), "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["site"] == name
+    assert document["notes"] == []

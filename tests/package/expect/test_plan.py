@@ -9,6 +9,7 @@ import yaml
 from plumbline.expect.plan import Plan, compile_plan
 from plumbline.model.expectation import Expectations
 from plumbline.plan.policy import load
+from plumbline.targets import target_for
 from plumbline.topology.graph import build
 from tests.package.sites import INVENTORIES, paper, site
 
@@ -71,6 +72,29 @@ def test_the_machines_of_the_papers_can_be_planned() -> None:
         for name in ("redstorm", "edison", "bgl")
     }
     assert measured == {"redstorm": 640, "edison": 96, "bgl": 448}
+
+
+def test_every_kind_of_target_is_understood_where_it_is_measured() -> None:
+    directory = {
+        "name": "d[0-1]",
+        "part": "oss1-disk[1-2]",
+        "directory": "/d[0-1]",
+        "source": "{name}",
+    }
+    document = site()
+    document["file_systems"][0]["targets"][0]["brick"] = "oss[1-2]:/data/disk[1-2]/brick"
+    document["file_systems"].append(
+        {"name": "local", "kind": "directory", "client": "oss1", "targets": [directory]}
+    )
+    kinds = set()
+    for topology in (build(document), paper("edison")):
+        for entries in compile_plan(topology, load({}), {}).expectations.values():
+            for entry in entries:
+                if entry.layer != "net":
+                    kinds.add(entry.target["kind"])
+                    # raises for a key that it does not take
+                    target_for(entry.target, entry.component, entry.limits.fill_limit)
+    assert kinds == {"glusterfs", "directory", "lustre", "device"}
 
 
 def test_all_of_the_lab_is_measured() -> None:
