@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Mapping, Sequence, Union
+from typing import Callable, Mapping, Sequence, Union
 
 from plumbline.model.command import Completed
 
@@ -15,7 +15,10 @@ def answer(stdout: str = "", stderr: str = "", exit_code: int = 0) -> Completed:
 HANGING = Completed((), None, "", "", seconds=10.0, timed_out=True, hung=True)
 """The end of a command that is stuck in the kernel."""
 
-Answer = Union[str, Completed, Sequence[Completed]]
+Deed = Callable[[tuple[str, ...]], Completed]
+"""What a command does when it is called; it may raise what a runner raises."""
+
+Answer = Union[str, Completed, Deed, Sequence[Completed]]
 
 
 class FakeRunner:
@@ -25,7 +28,7 @@ class FakeRunner:
     """
 
     def __init__(self, answers: Mapping[str, Answer]) -> None:
-        self._answers = {
+        self._answers: dict[str, list[Union[Completed, Deed]]] = {
             start: [answer(value)] if isinstance(value, str) else self._many(value)
             for start, value in answers.items()
         }
@@ -38,7 +41,8 @@ class FakeRunner:
         known = [start for start in self._answers if words.startswith(start)]
         assert known, f"no answer for: {words}"
         left = self._answers[max(known, key=len)]
-        completed = left.pop(0) if len(left) > 1 else left[0]
+        found = left.pop(0) if len(left) > 1 else left[0]
+        completed = found if isinstance(found, Completed) else found(tuple(argv))
         return completed._replace(argv=tuple(argv))
 
     def called(self, start: str) -> list[str]:
@@ -46,5 +50,7 @@ class FakeRunner:
         return [words for words in self.calls if words.startswith(start)]
 
     @staticmethod
-    def _many(value: Union[Completed, Sequence[Completed]]) -> list[Completed]:
-        return [value] if isinstance(value, Completed) else list(value)
+    def _many(
+        value: Union[Completed, Deed, Sequence[Completed]],
+    ) -> list[Union[Completed, Deed]]:
+        return [value] if isinstance(value, Completed) or callable(value) else list(value)

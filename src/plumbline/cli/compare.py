@@ -80,6 +80,8 @@ def _directories(given: Sequence[str]) -> dict[str, str]:
         if name in found:
             raise UsageError(f"--directory {name} is given twice; name each directory differently")
         found[name] = _real(path)
+    if len(found) < 2:
+        raise UsageError("--directory is given once; give it twice or more, to have a comparison")
     return found
 
 
@@ -103,8 +105,7 @@ def _expectation(name: str, path: str, size_bytes: int) -> Expectation:
         path=(gethostname(), name),
         spec=ProbeSpec("fio", size_bytes, _SECONDS, repeats=_REPEATS),
         references={operation: Reference(None, None) for operation in _OPERATIONS},
-        # there are no other days to confirm it: one run has to do
-        limits=Limits(confirm_days=1),
+        limits=Limits(),
     )
 
 

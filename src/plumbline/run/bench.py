@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Generator, NamedTuple, Optional, Protocol
+from typing import Callable, Generator, Mapping, NamedTuple, Optional, Protocol
 
 from plumbline.model.command import CommandRunner
 from plumbline.model.record import Record
@@ -50,7 +50,7 @@ class Bench(NamedTuple):
 
     recorder: Recorder
     clock: Clock
-    runners: dict[str, CommandRunner]
+    runners: Mapping[str, CommandRunner]
     step: Callable[[str], None]
     stop: Callable[[], None]
     keep_files: bool = True

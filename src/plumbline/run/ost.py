@@ -43,7 +43,7 @@ class TargetUnit:
 
     def commands(self) -> tuple[tuple[str, ...], ...]:
         """Return what the tools would be called with; the file's name is not known before."""
-        file, spec = f"FILE-ON-{self._entry.component}", self._entry.spec
+        file, spec = f"/FILE-ON-{self._entry.component}", self._entry.spec
         return tuple(command_of(Job(task.operation, spec, file)) for task in self.tasks)
 
 

@@ -135,7 +135,7 @@ def _hung(job: Job, completed: Completed) -> str:
     limit = format_duration(completed.seconds)
     if completed.hung:
         return (
-            f"{completed.argv[0]} on {job.subject} is stuck in the kernel: it was still there "
+            f"{job.spec.tool} on {job.subject} is stuck in the kernel: it was still there "
             f"after {limit} and a kill; look at the target's server and at the kernel log here"
         )
-    return f"{completed.argv[0]} on {job.subject} did not end in {limit} and was ended"
+    return f"{job.spec.tool} on {job.subject} did not end in {limit} and was ended"

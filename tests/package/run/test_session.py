@@ -9,49 +9,15 @@ from typing import Any, Callable, Generator, Iterator, NamedTuple, Optional, Seq
 import pytest
 
 from plumbline.model.command import CommandRunner, Completed
-from plumbline.model.expectation import Expectation, Limits
 from plumbline.model.record import Outcome, Record
-from plumbline.model.reference import Reference
 from plumbline.model.series import Running
-from plumbline.model.spec import ProbeSpec
 from plumbline.run.bench import Bench, Step
 from plumbline.run.lock import Locks, StuckError
 from plumbline.run.recording import Recorder
 from plumbline.run.session import Means, Session
 from plumbline.run.trial import Failure, Task, tasks_of
 from plumbline.store.history import History, Selection
-
-
-class FakeClock:
-    """A clock that tests set; it runs only while somebody sleeps."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-        self.step_back = 0.0
-
-    def wall(self) -> float:
-        return self.now - self.step_back
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
-
-
-def expectation(component: str, **changes: Any) -> Expectation:
-    values: dict[str, Any] = {
-        "layer": "ost",
-        "component": component,
-        "host": "oss1",
-        "group": "scratch",
-        "target": {"kind": "directory", "directory": "/mnt/a"},
-        "path": ("client1", component),
-        "spec": ProbeSpec("fio", 1 << 20, 10.0, repeats=2),
-        "references": {"write/single": Reference(None, None), "read/single": Reference(None, None)},
-        "limits": Limits(),
-    }
-    return Expectation(**{**values, **changes})
+from tests.package.run.bench import FakeClock, expectation
 
 
 class FakeUnit:

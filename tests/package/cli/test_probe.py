@@ -1,0 +1,319 @@
+"""``plumbline probe`` as a process, on real directories and with a stand-in for fio."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from plumbline.model.expectation import Expectation, Expectations, Limits
+from plumbline.model.reference import Reference
+from plumbline.model.spec import ProbeSpec
+from plumbline.store.history import History, Selection
+from plumbline.store.snapshot import load_snapshot
+
+TOOLS = Path(__file__).parent / "tools"
+SOURCE = Path(__file__).parents[3] / "src"
+OPERATIONS = {"write/single": Reference(None, None), "read/single": Reference(None, None)}
+
+
+class Node(NamedTuple):
+    """A node with a folder for each component, and its own state."""
+
+    home: Path
+
+    @property
+    def state(self) -> Path:
+        return self.home / "state"
+
+    def environment(self, behaviour: dict[str, str]) -> dict[str, str]:
+        fakes = {f"FAKE_{component}": what for component, what in behaviour.items()}
+        return {
+            **{key: value for key, value in os.environ.items() if key != "XDG_RUNTIME_DIR"},
+            **fakes,
+            "FAKE_LOG": str(self.home / "fio.log"),
+            "PATH": f"{TOOLS}:{os.environ['PATH']}",
+            "PYTHONPATH": str(SOURCE),
+            "TMPDIR": str(self.home / "tmp"),
+        }
+
+    def start(self, *words: str, **behaviour: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "plumbline.cli", "probe", "ost", *words],
+            env=self.environment(behaviour),
+            cwd=self.home,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def probe(self, *words: str, **behaviour: str) -> subprocess.CompletedProcess[str]:
+        process = self.start(*words, **behaviour)
+        out, err = process.communicate(timeout=60)
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def arguments(self) -> list[str]:
+        return [
+            *("--expectations", str(self.home / "expectations.json")),
+            *("--state", str(self.state), "--locks", str(self.home / "locks")),
+        ]
+
+    def compared(self) -> list[str]:
+        names = ("a", "b", "c")
+        words = [word for name in names for word in ("--directory", f"{name}={self.home}/{name}")]
+        return [*words, "--bytes", "1MiB"]
+
+    def expect(self, **changes: Any) -> None:
+        """Write expectations of all folders, changed in what a test is about."""
+        entries = tuple(self._entry(name, changes).to_json() for name in ("a", "b", "c"))
+        document = Expectations("client1", "lab", entries).to_json()
+        (self.home / "expectations.json").write_text(json.dumps(document))
+
+    def _entry(self, name: str, changes: dict[str, Any]) -> Expectation:
+        values: dict[str, Any] = {
+            "layer": "ost",
+            "component": name,
+            "host": "oss1",
+            "group": "scratch",
+            "target": {"kind": "directory", "directory": str(self.home / name)},
+            "path": ("client1", name),
+            "spec": ProbeSpec("fio", 1 << 20, 5.0, repeats=2),
+            "references": OPERATIONS,
+            "limits": Limits(),
+        }
+        return Expectation(**{**values, **changes})
+
+    def wait_for_fio(self) -> int:
+        """Return the process of the first fio as soon as it is there."""
+        log = self.home / "fio.log"
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            if log.exists() and log.read_text().endswith("\n"):
+                return int(log.read_text().split()[2])
+            time.sleep(0.05)
+        raise AssertionError("fio was not started")
+
+    def records(self) -> list[tuple[str, str, str]]:
+        with History(self.state / "history.sqlite") as history:
+            return [
+                (record.component, record.operation.value, record.outcome.value)
+                for record in history.records(Selection())
+            ]
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Node:
+    for folder in ("a", "b", "c", "state", "tmp"):
+        (tmp_path / folder).mkdir()
+    return Node(tmp_path)
+
+
+def exists(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_directories_are_compared_without_an_inventory_and_nothing_stays(node: Node) -> None:
+    ended = node.probe(*node.compared(), a="200", b="80", c="204")
+    lines = {line.split()[0]: line for line in ended.stdout.splitlines()}
+    assert ended.returncode == 2, ended.stderr
+    assert lines["b"].split()[1:8] == ["80.0", "MB/s", "40%", "80.0", "MB/s", "40%", "CRITICAL"]
+    assert lines["a"].split()[7] == lines["c"].split()[7] == "OK"
+    assert "b write 80.0 MB/s" in ended.stderr
+    for folder in ("a", "b", "c", "tmp"):
+        assert list((node.home / folder).iterdir()) == []
+
+
+def test_a_comparison_is_json_for_programs(node: Node) -> None:
+    ended = node.probe(*node.compared(), "--json", "--quiet")
+    document = json.loads(ended.stdout)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert len(document["records"]) == 6
+    assert {verdict["state"] for verdict in document["verdicts"]} == {"OK"}
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--directory", "a"], "--directory 'a' is not NAME=PATH"),
+        (["--directory", "a=a"], "--directory is given once"),
+        (["--directory", "a=a", "--directory", "a=b"], "--directory a is given twice"),
+        (["--directory", "a=a", "--directory", "b=nowhere"], "No such file or directory"),
+        (["--directory", "a=a", "--slot", "3"], "--slot pairs hosts"),
+        (["--bytes", "1MiB"], "--bytes belongs to --directory"),
+        (["--directory", "a=a", "--component", "x"], "--directory needs no --component"),
+    ],
+)
+def test_a_call_that_makes_no_sense_is_a_sentence(
+    node: Node, words: list[str], sentence: str
+) -> None:
+    ended = node.probe(*words)
+    assert ended.returncode == 64
+    assert sentence in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_expected_targets_are_measured_kept_published_and_judged(node: Node) -> None:
+    node.expect()
+    ended = node.probe(*node.arguments(), a="200", b="190", c="80")
+    assert ended.returncode == 2, ended.stderr
+    assert "CRITICAL  c write 80.0 MB/s" in ended.stdout
+    assert len(node.records()) == 6
+    snapshot = load_snapshot(str(node.state / "snapshot.json"))
+    assert snapshot.running == ()
+    read, _ = snapshot.of("ost", "c")
+    assert (read.samples[0].peers_Bps, read.samples[0].peers) == (195e6, 2)
+    with History(node.state / "history.sqlite") as history:
+        (verdict,) = history.verdicts("ost", "c")
+    assert verdict["state"] == "CRITICAL"
+    assert list((node.home / "locks").iterdir()) == []
+    assert (node.home / "a/.plumbline/a/probe.dat").stat().st_size == 1 << 20
+
+
+def test_one_component_can_be_measured_alone(node: Node) -> None:
+    node.expect()
+    node.probe(*node.arguments(), "--component", "b")
+    assert {component for component, _, _ in node.records()} == {"b"}
+    ended = node.probe(*node.arguments(), "--component", "nobody")
+    assert ended.returncode == 65
+    assert "client1 have no nobody in layer ost" in ended.stderr
+
+
+def test_a_dry_run_prints_the_commands_and_touches_nothing(node: Node) -> None:
+    node.expect()
+    ended = node.probe(*node.arguments(), "--dry-run", "--component", "a")
+    write, read = ended.stdout.splitlines()
+    assert (ended.returncode, write.split()[0], "--rw=read" in read) == (0, "fio", True)
+    assert list((node.home / "a").iterdir()) == []
+    assert not (node.state / "history.sqlite").exists()
+
+
+def test_a_tool_that_fails_is_never_a_slow_target_and_the_run_goes_on(node: Node) -> None:
+    node.expect()
+    ended = node.probe(*node.arguments(), b="fail")
+    assert ended.returncode == 3
+    assert "Input/output error" in ended.stdout
+    assert node.records() == [
+        ("a", "write", "ok"),
+        ("a", "read", "ok"),
+        ("b", "write", "failed"),
+        ("b", "read", "skipped"),
+        ("c", "write", "ok"),
+        ("c", "read", "ok"),
+    ]
+
+
+def test_a_tool_that_hangs_is_ended_recorded_as_hung_and_the_run_goes_on(node: Node) -> None:
+    node.expect(limits=Limits(hung_after_s=1.5), spec=ProbeSpec("fio", 1 << 20, 1.0, repeats=1))
+    ended = node.probe(*node.arguments(), a="hang")
+    assert ended.returncode == 2
+    assert "a write hung on" in ended.stdout
+    assert node.records()[:3] == [
+        ("a", "write", "hung"),
+        ("a", "read", "skipped"),
+        ("b", "write", "ok"),
+    ]
+    assert not exists(node.wait_for_fio())
+
+
+def test_a_full_target_is_skipped_and_not_written(node: Node) -> None:
+    node.expect(limits=Limits(fill_limit=1e-9))
+    ended = node.probe(*node.arguments())
+    assert ended.returncode == 3
+    assert "free space, or raise fill_limit" in ended.stdout
+    assert {outcome for _, _, outcome in node.records()} == {"skipped"}
+    assert list((node.home / "a").iterdir()) == []
+
+
+def test_two_runs_at_once_do_not_meet_on_a_target(node: Node) -> None:
+    node.expect()
+    first = node.start(*node.arguments(), a="hang")
+    try:
+        node.wait_for_fio()
+        second = node.probe(*node.arguments())
+        assert second.returncode == 75
+        assert f"ost-a is being measured by process {first.pid} on" in second.stderr
+        assert {component for component, _, _ in node.records()} == {"b", "c"}
+    finally:
+        first.terminate()
+        first.communicate(timeout=30)
+
+
+def test_a_killed_run_loses_nothing_and_the_next_one_cleans_up(node: Node) -> None:
+    node.expect()
+    killed = node.start(*node.arguments(), b="hang")
+    while not (node.home / "fio.log").exists() or "b " not in (node.home / "fio.log").read_text():
+        assert killed.poll() is None
+        time.sleep(0.05)
+    orphan = int((node.home / "fio.log").read_text().splitlines()[-1].split()[2])
+    killed.kill()
+    killed.communicate()
+    assert node.records() == [("a", "write", "ok"), ("a", "read", "ok")]
+    assert [
+        running.component for running in load_snapshot(str(node.state / "snapshot.json")).running
+    ] == ["b"]
+
+    ended = node.probe(*node.arguments())
+    assert ended.returncode == 0, ended.stderr
+    assert "was killed before b write ended; run it again" in ended.stderr
+    assert not exists(orphan)
+    assert node.records()[2:4] == [("b", "write", "failed"), ("b", "read", "failed")]
+    assert [outcome for _, _, outcome in node.records()[4:]] == ["ok"] * 6
+    assert load_snapshot(str(node.state / "snapshot.json")).running == ()
+    assert list((node.home / "locks").iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_an_interrupted_run_ends_its_tool_and_keeps_what_it_has(
+    node: Node, number: signal.Signals
+) -> None:
+    node.expect()
+    process = node.start(*node.arguments(), a="hang")
+    tool = node.wait_for_fio()
+    process.send_signal(number)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert err.endswith("plumbline: interrupted; what was measured before is kept\n")
+    assert not exists(tool)
+    assert load_snapshot(str(node.state / "snapshot.json")).running == ()
+
+
+def test_an_interrupted_comparison_removes_its_files(node: Node) -> None:
+    process = node.start(*node.compared(), a="hang")
+    node.wait_for_fio()
+    assert (node.home / "a/.plumbline").exists()
+    process.terminate()
+    process.communicate(timeout=30)
+    assert process.returncode == 130
+    for folder in ("a", "b", "tmp"):
+        assert list((node.home / folder).iterdir()) == []
+
+
+def test_a_state_folder_that_is_missing_is_a_sentence(node: Node) -> None:
+    node.expect()
+    ended = node.probe(*node.arguments(), "--state", str(node.home / "nowhere"))
+    assert ended.returncode == 74
+    assert "nowhere/history.sqlite: it cannot be opened; see that" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_missing_expectations_are_a_sentence(node: Node) -> None:
+    ended = node.probe(*node.arguments())
+    assert ended.returncode == 65
+    assert "expectations.json: no such file; deploy the role agent again" in ended.stderr
+
+
+def test_a_limit_skips_the_rest_of_the_run(node: Node) -> None:
+    node.expect()
+    ended = node.probe(*node.arguments(), "--limit", "0.001 s")
+    assert ended.returncode == 3
+    assert node.records()[2:4] == [("b", "write", "skipped"), ("b", "read", "skipped")]

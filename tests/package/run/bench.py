@@ -1,0 +1,67 @@
+"""What the layers need to measure in tests: a clock that is set, expectations, a bench."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from plumbline.model.command import Completed
+from plumbline.model.expectation import Expectation, Limits
+from plumbline.model.record import Record
+from plumbline.model.reference import Reference
+from plumbline.model.spec import ProbeSpec
+from plumbline.run.bench import Bench, Unit
+from plumbline.run.recording import Recorder
+from tests.package.fakes import FakeRunner, answer
+
+NONE = Reference(None, None)
+SIZE = 1 << 20
+
+
+class FakeClock:
+    """A clock that tests set; it runs only while somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.stepped_back = 0.0
+
+    def wall(self) -> float:
+        return self.now - self.stepped_back
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def expectation(component: str, **changes: Any) -> Expectation:
+    """Return what is expected of a directory that is written and read twice."""
+    values: dict[str, Any] = {
+        "layer": "ost",
+        "component": component,
+        "host": "oss1",
+        "group": "scratch",
+        "target": {"kind": "directory", "directory": "/mnt/a"},
+        "path": ("client1", component),
+        "spec": ProbeSpec("fio", SIZE, 10.0, repeats=2),
+        "references": {"write/single": NONE, "read/single": NONE},
+        "limits": Limits(),
+    }
+    return Expectation(**{**values, **changes})
+
+
+def measured(unit: Unit, runner: FakeRunner, clock: FakeClock) -> list[Record]:
+    """Return the records of a unit, all commands answered by one runner."""
+    runners = {task.entry.component: runner for task in unit.tasks}
+    recorder = Recorder("run-1", "client1", clock)
+    bench = Bench(recorder, clock, runners, step=lambda title: None, stop=lambda: None)
+    return list(unit.measure(bench))
+
+
+def fio_report(argv: tuple[str, ...], rate_MBps: float, moved: int = SIZE) -> Completed:
+    """Return what fio leaves that moved some bytes at a rate."""
+    direction = next(word[5:] for word in argv if word.startswith("--rw="))
+    part = {"io_bytes": moved, "runtime": moved / rate_MBps / 1000}
+    report = {"jobs": [{"error": 0, direction: part}]}
+    return answer(json.dumps(report))

@@ -1,0 +1,177 @@
+"""A target is measured on a file that lies on it, before and after; doubt gives no number."""
+
+from __future__ import annotations
+
+from itertools import count
+from types import MappingProxyType
+from typing import Callable, Mapping
+
+import pytest
+
+from plumbline.errors import DocumentError, ToolError
+from plumbline.model.command import Completed
+from plumbline.model.expectation import Limits
+from plumbline.model.record import Flag, Operation, Outcome
+from plumbline.run.ost import TargetUnit
+from tests.package.fakes import HANGING, Answer, FakeRunner, answer
+from tests.package.run.bench import NONE, SIZE, FakeClock, expectation, fio_report, measured
+
+MOUNTS = "30 1 8:1 / /mnt/a rw - xfs /dev/sda1 rw\n"
+OWN = "/mnt/a/.plumbline"
+FOLDERS = f"41ed 0 0 512 2 2049 {OWN}\n41ed 0 0 512 2 2049 {OWN}/a\n"
+FILE = f"81a4 {SIZE} 2048 512 1 2049 {OWN}/a/probe.dat\n"
+COUNTERS = "cat /sys/dev/block/8:1/stat"
+STAT = "stat --format=%f %s"
+
+
+def target(changes: Mapping[str, Answer] = MappingProxyType({})) -> FakeRunner:
+    """Return a healthy target with its file, whose device moves what the probe moves."""
+    sectors = count(1000, 2 * SIZE // 512)
+    return FakeRunner(
+        {
+            "cat /proc/self/mountinfo": MOUNTS,
+            "realpath": "/mnt/a\n",
+            "stat --file-system": "4096 1000000 900000 900000\n",
+            STAT: FOLDERS + FILE,
+            COUNTERS: lambda argv: answer(f"1 2 3 4 5 6 {next(sectors)} 0"),
+            "fio --version": "fio-3.39\n",
+            "fio": lambda argv: fio_report(argv, 200.0),
+            **changes,
+        }
+    )
+
+
+def test_write_and_read_give_a_rate_with_their_conditions() -> None:
+    write, read = measured(TargetUnit(expectation("a")), target(), FakeClock())
+    assert (write.operation, read.operation) == (Operation.WRITE, Operation.READ)
+    assert (write.rate_Bps, write.bytes, len(write.repeats_Bps)) == (200e6, 2 * SIZE, 2)
+    assert (write.fill, write.versions, write.coverage) == (0.1, {"filesystem": "xfs"}, 1.0)
+    assert write.tool is not None
+    assert (write.tool.version, write.tool.argv[0]) == ("3.39", "fio")
+    assert write.spec_hash == expectation("a").spec.hash()
+
+
+def test_the_rate_is_the_median_of_the_repeats() -> None:
+    rates = iter((100.0, 300.0, 120.0, 1.0, 1.0, 1.0))
+    runner = target({"fio": lambda argv: fio_report(argv, next(rates))})
+    spec = expectation("a").spec._replace(repeats=3)
+    write, _ = measured(TargetUnit(expectation("a", spec=spec)), runner, FakeClock())
+    assert write.rate_Bps == pytest.approx(120e6)
+    assert write.repeats_Bps == pytest.approx((100e6, 300e6, 120e6))
+
+
+def test_what_others_move_meanwhile_lowers_the_coverage() -> None:
+    sectors = count(1000, 4 * 2 * SIZE // 512)
+    runner = target({COUNTERS: lambda argv: answer(f"1 2 3 4 5 6 {next(sectors)} 0")})
+    write, _ = measured(TargetUnit(expectation("a")), runner, FakeClock())
+    assert write.coverage == 0.25
+
+
+def test_a_file_that_has_moved_after_the_run_voids_the_record() -> None:
+    calls = count()
+
+    def moved_at_the_end(argv: tuple[str, ...]) -> Completed:
+        return answer(FOLDERS + (FILE if next(calls) < 3 else ""), "")
+
+    runner = target({STAT: moved_at_the_end})
+    write, read = measured(TargetUnit(expectation("a")), runner, FakeClock())
+    assert (write.outcome, read.outcome) == (Outcome.SKIPPED, Outcome.SKIPPED)
+    assert "probe.dat is gone" in write.reason
+    assert read.reason.startswith("a read was not tried: no write before it")
+
+
+def not_installed(argv: tuple[str, ...]) -> Completed:
+    raise ToolError("fio is not installed on this host; install the package fio")
+
+
+@pytest.mark.parametrize(
+    ("end", "outcome", "reason"),
+    [
+        (not_installed, Outcome.FAILED, "fio is not installed"),
+        (answer(stderr="boom", exit_code=2), Outcome.FAILED, "boom"),
+        (Completed(("fio",), -9, "", "", 70.0), Outcome.FAILED, "killed by signal 9"),
+        (
+            Completed(("fio",), -9, "", "", 70.0, timed_out=True),
+            Outcome.HUNG,
+            "did not end in 70 s",
+        ),
+        (
+            Completed(("fio",), None, "", "", 70.0, timed_out=True, hung=True),
+            Outcome.HUNG,
+            "fio on /mnt/a/.plumbline/a/probe.dat is stuck in the kernel",
+        ),
+    ],
+)
+def test_a_tool_that_does_not_do_its_work_gives_the_reason(
+    end: Answer, outcome: Outcome, reason: str
+) -> None:
+    runner = target({"fio": end})
+    write, read = measured(TargetUnit(expectation("a")), runner, FakeClock())
+    assert write.outcome is outcome
+    assert reason in write.reason
+    assert read.outcome is Outcome.SKIPPED
+
+
+def test_a_target_that_gives_no_answer_is_hung_and_not_skipped() -> None:
+    runner = target({"stat --file-system": HANGING})
+    records = measured(TargetUnit(expectation("a")), runner, FakeClock())
+    assert {record.outcome for record in records} == {Outcome.HUNG}
+    assert "stuck in the kernel" in records[0].reason
+
+
+def test_a_target_that_must_not_be_measured_says_why() -> None:
+    unit = TargetUnit(expectation("a", limits=Limits(fill_limit=0.05)))
+    write, read = measured(unit, target(), FakeClock())
+    assert (write.outcome, read.outcome) == (Outcome.SKIPPED, Outcome.SKIPPED)
+    assert "10% full" in write.reason
+
+
+def test_nothing_is_read_that_was_not_written_in_this_run() -> None:
+    unit = TargetUnit(expectation("a", references={"read/single": NONE}))
+    (read,) = measured(unit, target(), FakeClock())
+    assert read.outcome is Outcome.SKIPPED
+
+
+def test_no_more_is_read_than_was_written() -> None:
+    block = 64 << 10
+    runner = target({"fio": lambda argv: fio_report(argv, 0.0196613, moved=3 * block + 5)})
+    spec = expectation("a").spec._replace(block_bytes=block)
+    write, read = measured(TargetUnit(expectation("a", spec=spec)), runner, FakeClock())
+    assert write.flags == (Flag.SHORT,)
+    assert read.tool is not None
+    assert f"--size={3 * block}" in read.tool.argv
+    assert read.spec_hash == write.spec_hash
+
+
+def slow(clock: FakeClock, seconds: float) -> Callable[[tuple[str, ...]], Completed]:
+    def run(argv: tuple[str, ...]) -> Completed:
+        clock.sleep(seconds)
+        clock.stepped_back += 3600.0
+        return fio_report(argv, 200.0)
+
+    return run
+
+
+def test_durations_do_not_follow_a_clock_that_is_set_back() -> None:
+    clock = FakeClock()
+    runner = target({"fio": slow(clock, 10.0)})
+    write, _ = measured(TargetUnit(expectation("a")), runner, clock)
+    assert write.finished_at - write.started_at == 20.0
+
+
+def test_a_repeat_that_its_limit_leaves_no_time_for_is_not_begun() -> None:
+    clock = FakeClock()
+    runner = target({"fio": slow(clock, 25.0)})
+    unit = TargetUnit(expectation("a", limits=Limits(hung_after_s=30.0)))
+    write, _ = measured(unit, runner, clock)
+    assert write.outcome is Outcome.SKIPPED
+    assert "leave no time for repeat 2" in write.reason
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"references": {"fly/single": NONE}}, {"references": {"read": NONE}}, {"target": {}}],
+)
+def test_an_expectation_that_makes_no_sense_is_refused(changes: dict[str, object]) -> None:
+    with pytest.raises(DocumentError):
+        TargetUnit(expectation("a", **changes))

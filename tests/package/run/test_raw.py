@@ -1,0 +1,109 @@
+"""Devices are only read, each alone and then all in step."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from plumbline.errors import DocumentError
+from plumbline.model.command import Completed
+from plumbline.model.expectation import Expectation
+from plumbline.model.record import Outcome, Scenario
+from plumbline.model.spec import ProbeSpec
+from plumbline.run.raw import DeviceUnit, units
+from plumbline.run.trial import tasks_of
+from tests.package.fakes import FakeRunner, answer
+from tests.package.run.bench import NONE, FakeClock, expectation, measured
+
+READ = """time to transfer data was 0.005243 secs, 200.00 MB/sec
+2048+0 records in
+2048+0 records out
+"""
+
+
+def device(name: str, **changes: Any) -> Expectation:
+    values: dict[str, Any] = {
+        "layer": "raw",
+        "target": {"kind": "device", "device": f"/dev/{name}", "block_size": 512},
+        "spec": ProbeSpec("sgp_dd", 1 << 20, 10.0, repeats=2),
+        "references": {"read/single": NONE, "read/together": NONE},
+    }
+    return expectation(name, **{**values, **changes})
+
+
+def server(**answers: Any) -> FakeRunner:
+    return FakeRunner(
+        {
+            "stat --dereference": "block special file/8/10\n",
+            "cat /sys/dev/block/8:16/stat": "1 2 1000 4 5 6 0 0",
+            "sgp_dd": answer(stderr="sgp_dd: 5.89 20250912\n"),
+            "timeout": answer(stderr=READ),
+            **answers,
+        }
+    )
+
+
+def test_devices_are_read_one_by_one_and_then_together() -> None:
+    found = [
+        [(task.entry.component, task.scenario) for task in unit.tasks]
+        for unit in units([device("sda"), device("sdb")])
+    ]
+    assert found == [
+        [("sda", Scenario.SINGLE)],
+        [("sdb", Scenario.SINGLE)],
+        [("sda", Scenario.TOGETHER), ("sdb", Scenario.TOGETHER)],
+    ]
+
+
+def test_a_device_gives_a_rate() -> None:
+    unit = DeviceUnit(tasks_of(device("sda"))[:1])
+    (record,) = measured(unit, server(), FakeClock())
+    assert record.outcome is Outcome.OK, record.reason
+    assert record.rate_Bps == pytest.approx(200e6, rel=0.01)
+
+
+def test_the_repeats_of_devices_that_are_read_together_overlap() -> None:
+    both = threading.Barrier(2, timeout=20)
+
+    def read(argv: tuple[str, ...]) -> Completed:
+        both.wait()  # alone, neither would get past this
+        return answer(stderr=READ)
+
+    *_, together = units([device("sda"), device("sdb")])
+    records = measured(together, server(timeout=read), FakeClock())
+    assert [record.scenario for record in records] == [Scenario.TOGETHER] * 2
+    assert {record.outcome for record in records} == {Outcome.OK}
+
+
+def test_a_device_that_is_missing_leaves_nothing_to_read_together() -> None:
+    def look(argv: tuple[str, ...]) -> Completed:
+        if argv[-1] == "/dev/sdb":
+            return answer(stderr="stat: No such file or directory", exit_code=1)
+        return answer("block special file/8/10\n")
+
+    *_, together = units([device("sda"), device("sdb")])
+    here, gone = measured(together, server(**{"stat --dereference": look}), FakeClock())
+    assert (here.outcome, gone.outcome) == (Outcome.SKIPPED, Outcome.SKIPPED)
+    assert here.reason.startswith("not read together, because another device is missing")
+    assert "No such file" in gone.reason
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"references": {"write/single": NONE}},
+        {"target": {"kind": "device", "device": "/home/sda"}},
+        {"target": {"kind": "device", "device": "/dev/../home/sda"}},
+        {"target": {"kind": "directory", "directory": "/mnt/a"}},
+    ],
+)
+def test_whatever_could_do_harm_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(DocumentError):
+        list(units([device("sda", **changes)]))
+
+
+def test_the_commands_read_into_nothing() -> None:
+    (argv,) = DeviceUnit(tasks_of(device("sda"))[:1]).commands()
+    assert {"if=/dev/sda", "of=/dev/null"} <= set(argv)
