@@ -29,7 +29,7 @@ def evidence(ruling: Ruling, now: float, name: str = "") -> Iterator[str]:
     if record is None or of is None:
         yield f"{name}{ruling.finding.text} [{state}, rule {rule}]"
         return
-    age = format_duration(now - record.finished_at)
+    age = format_duration(max(0.0, now - record.finished_at))
     rate = format_rate(of.rate_Bps)
     yield f"{name}{of.what} {rate} {age} ago, repeats {repeats(of)} [{state}, rule {rule}]"
     yield from (f"  {line}" for line in _references(of))

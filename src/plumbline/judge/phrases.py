@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.model.record import Flag
 from plumbline.units import format_rate
 
 if TYPE_CHECKING:
@@ -12,6 +13,11 @@ if TYPE_CHECKING:
     from plumbline.model.reference import Ceiling
 
 _NAMES_SHOWN = 3
+
+_NOTES = {
+    Flag.CONFIDENCE_MISSED: "confidence interval missed",
+    Flag.SHORT: "cut short by the time limit",
+}
 
 
 def moment(epoch_s: float) -> str:
@@ -53,8 +59,9 @@ def peers(of: Measured) -> str:
 
 
 def figures(of: Measured) -> str:
-    """Return operation, rate and comparison."""
-    return f"{of.what} {format_rate(of.rate_Bps)}, {compared(of)}"
+    """Return operation, rate with what is to be said about it, and comparison."""
+    notes = "".join(f" ({text})" for flag, text in _NOTES.items() if flag in of.record.flags)
+    return f"{of.what} {format_rate(of.rate_Bps)}{notes}, {compared(of)}"
 
 
 def figures_and_ceiling(of: Measured) -> str:

@@ -35,7 +35,7 @@ LEVELS = ";161680000:;101050000:;0;250000000"
 def execute(
     check: str, *arguments: str, folder: Path = ROOT / "checks", **options: Any
 ) -> subprocess.CompletedProcess[str]:
-    """Run a check as on a node, where nothing is installed; whatever happens, it keeps what every check promises."""
+    """Run a check as on a node, where nothing is installed; it keeps what all checks promise."""
     done = subprocess.run(
         [sys.executable, "-I", "-S", str(folder / check), *arguments],
         capture_output=True,

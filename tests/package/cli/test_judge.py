@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 from pathlib import Path
@@ -10,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from plumbline.cli import judge
 from plumbline.errors import DocumentError
 from plumbline.model.series import Series
+from tests.package.cli.driver import call
 from tests.package.judgements import (
     REFERENCE,
     expectation,
@@ -37,12 +36,8 @@ def fresh(**changes: Any) -> dict[str, Any]:
 
 
 def execute(folder: Path, every: list[Series], *arguments: str) -> int:
-    parser = argparse.ArgumentParser()
-    judge.add(parser.add_subparsers())
     documents = write(folder, EXPECTED, snapshot(*every, now=time.time()))
-    parsed = parser.parse_args(["judge", *documents, *arguments])
-    code: int = parsed.run(parsed)
-    return code
+    return call("judge", *documents, *arguments)
 
 
 def measured(slow_Bps: float) -> list[Series]:
@@ -96,17 +91,13 @@ def test_the_document_holds_the_verdicts_whole(
 def test_a_damaged_series_spoils_its_component_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    parser = argparse.ArgumentParser()
-    judge.add(parser.add_subparsers())
     documents = write(tmp_path, EXPECTED, snapshot(*measured(200e6), now=time.time()))
     path = tmp_path / "snapshot.json"
     raw = json.loads(path.read_text())
     del raw["series"]["ost/OST1"][0]["latest"]["outcome"]
     path.write_text(json.dumps(raw))
-    parsed = parser.parse_args(["judge", *documents, "--component", "OST1"])
-    assert parsed.run(parsed) == 3
-    parsed = parser.parse_args(["judge", *documents, "--component", "OST0"])
-    assert parsed.run(parsed) == 0
+    assert call("judge", *documents, "--component", "OST1") == 3
+    assert call("judge", *documents, "--component", "OST0") == 0
     assert "OST1 cannot be judged: record" in capsys.readouterr().out
 
 

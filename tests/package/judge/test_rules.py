@@ -86,6 +86,12 @@ CASES: list[tuple[dict[str, Any], State, int, str]] = [
         "; not confirmed by the repeats 79.0 MB/s, 80.3 MB/s, 199.0 MB/s",
     ),
     ({"rate_Bps": 140e6}, State.WARNING, 5, "69 % of baseline"),
+    (
+        {"rate_Bps": 140e6, "flags": (Flag.CONFIDENCE_MISSED, Flag.SHORT)},
+        State.WARNING,
+        5,
+        "read 140.0 MB/s (confidence interval missed) (cut short by the time limit), 69 % of",
+    ),
     ({"rate_Bps": 140e6, "repeats_Bps": ()}, State.WARNING, 5, "69 % of baseline"),
     (
         {"rate_Bps": 140e6, "repeats_Bps": (138e6, 140e6, 199e6)},
