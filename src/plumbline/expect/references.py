@@ -29,9 +29,9 @@ def find_ceilings(topology: Topology, measured: Sequence[Assignment]) -> Ceiling
         for step in one.steps
         if step[1] is Scenario.SINGLE
     }
+    step = (Operation.READ, Scenario.TOGETHER)
+    capacities = {name: part.read_Bps for name, part in topology.components.items()}
     for members in by_server(measured):
-        step = (Operation.READ, Scenario.TOGETHER)
-        capacities = {name: part.read_Bps for name, part in topology.components.items()}
         shares = together(capacities, {one.component: one.path for one in members})
         found.update({("raw", name, step): share for name, share in shares.items()})
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import groupby
 from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
@@ -104,14 +105,14 @@ def _targets(topology: Topology) -> list[_Place]:
 
 def _devices(topology: Topology) -> list[_Place]:
     paths = {device.name: to_device(topology, device) for device in topology.devices()}
-    servers = [path[0] for path in paths.values()]
-    return [_device(device, paths[device.name], servers) for device in topology.devices()]
+    devices = Counter(path[0] for path in paths.values())
+    return [_device(device, paths[device.name], devices) for device in topology.devices()]
 
 
-def _device(device: Component, path: tuple[str, ...], servers: Sequence[str]) -> _Place:
+def _device(device: Component, path: tuple[str, ...], devices: Mapping[str, int]) -> _Place:
     server = path[0]
     steps: tuple[Step, ...] = _STEPS["raw"]
-    if servers.count(server) > 1:
+    if devices[server] > 1:
         steps += ((Operation.READ, Scenario.TOGETHER),)
     target = {"kind": "device", "device": device.device, "block_size": _BLOCK_OF_DEVICES}
     return _Place(device.name, server, server, server, target, path, steps)

@@ -48,7 +48,7 @@ class Part(Strict):
     kind: Kind
     feeds: Names = []
     through: Names = []
-    count: Annotated[int, Field(ge=1)] = 1
+    count: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     rate: Optional[Rate] = None
     read: Optional[Rate] = None
     write: Optional[Rate] = None
@@ -165,7 +165,7 @@ class Document(Strict):
     """The whole topology of a site."""
 
     schema_: Literal[1] = Field(alias="schema")
-    site: str
+    site: Annotated[str, Field(min_length=1)]
     parts: Annotated[list[Part], Field(min_length=1)]
     file_systems: list[AnyFileSystem] = []
 

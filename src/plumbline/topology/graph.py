@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Iterator, Mapping, NamedTuple, Optional
+import re
+from typing import Iterable, Iterator, Mapping, NamedTuple, Optional
 
 from plumbline.errors import DocumentError
 from plumbline.topology.document import (
@@ -101,9 +102,23 @@ def build(raw: object) -> Topology:
     return Topology(document.site, components, routes, _targets(document, components))
 
 
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:@+-]*")
+
+
+def _refuse_unsafe(names: Iterable[str]) -> None:
+    """Names become those of files, commands and Nagios objects, so few characters are safe."""
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise DocumentError(
+                f"the name {name!r} is empty or has unsafe characters; begin with a letter or "
+                "digit and use these, and _ . : @ + -"
+            )
+
+
 def _components(part: Part) -> Iterator[Component]:
     try:
         names = expand(part.name)
+        _refuse_unsafe(names)
         feeds = _neighbours(names, part.feeds)
         through = _neighbours(names, part.through)
         addresses = _values(names, part.address)
@@ -189,6 +204,7 @@ def _of_file_system(file_system: AnyFileSystem) -> Iterator[Target]:
     retired = {name for text in file_system.retired for name in numbered(file_system, text)}
     named = [(targets, numbered(file_system, targets.name)) for targets in file_system.targets]
     names = tuple(name for _, found in named for name in found)
+    _refuse_unsafe((file_system.name, *names))
     unknown = sorted(retired - set(names))
     if unknown:
         raise DocumentError(f"retired {unknown[0]!r} is none of its targets; correct the name")

@@ -55,15 +55,28 @@ def parse(model: type[Model], raw: object, document: str) -> Model:
         raise DocumentError(_sentence(document, raw, first)) from None
 
 
+_FORMS = {
+    "model_type": "a mapping of keys",
+    "dict_type": "a mapping of keys",
+    "list_type": "a list",
+}
+
+
 def _sentence(document: str, raw: object, trouble: Mapping[str, Any]) -> str:
-    place = _place(raw, trouble["loc"])
+    kind, place = trouble["type"], _place(raw, trouble["loc"])
     message = str(trouble["msg"]).replace("Value error, ", "", 1)
-    if trouble["type"] == "missing":
+    if kind == "missing":
         return f"{document}: {place} is missing"
-    if trouble["type"] == "value_error":
+    if kind == "union_tag_not_found":
+        return f"{document}: {place}: the key {trouble['ctx']['discriminator']} is missing"
+    if kind == "union_tag_invalid":
+        tag, expected = trouble["ctx"]["tag"], trouble["ctx"]["expected_tags"]
+        return f"{document}: {place}: the kind {tag!r} is unknown; write one of {expected}"
+    if kind == "value_error":
         return f"{document}: {place}: {message}" if place else f"{document}: {message}"
+    message = f"must be {_FORMS[kind]}" if kind in _FORMS else message[:1].lower() + message[1:]
     given = "" if _is_mapping(trouble["input"]) else f", not {trouble['input']!r}"
-    return f"{document}: {place or 'the document'}: {message[:1].lower()}{message[1:]}{given}"
+    return f"{document}: {place or 'the document'}: {message}{given}"
 
 
 def _place(raw: Any, location: tuple[Union[int, str], ...]) -> str:
@@ -103,11 +116,17 @@ def _text(read: Callable[[str], Any], example: str) -> BeforeValidator:
     return BeforeValidator(validate)
 
 
+_MOST = 1e18
+"""Bytes, bytes per second, seconds: what is typed wrongly should not become infinite."""
+
+
 def _positive(read: Callable[[str], Any]) -> Callable[[str], Any]:
     def checked(text: str) -> Any:
         value = 0 if text.strip().startswith("-") else read(text)
         if not value > 0:
             raise DocumentError(f"{text!r} is not above zero")
+        if value > _MOST:
+            raise DocumentError(f"{text!r} is more than any machine has; correct it")
         return value
 
     return checked

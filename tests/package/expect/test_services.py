@@ -81,16 +81,16 @@ def test_a_retired_target_has_no_service() -> None:
 def test_commands_have_safe_characters_only() -> None:
     document = site()
     targets = document["file_systems"][0]["targets"][0]
-    targets["name"] = "tank/pool $(id)[0-3]"
+    targets["name"] = "tank@pool:x[0-3]"
     commands = [one.command for one in of_site(document).values() if one.component[:4] == "tank"]
-    assert commands[0] == "plumbline_ost_tank_pool___id_0"
+    assert commands[0] == "plumbline_ost_tank_pool_x0"
 
 
 def test_two_services_with_one_command_are_refused() -> None:
     document = site()
     document["file_systems"][0]["targets"] = [
-        {"name": "a b", "part": "oss1-disk1", "subvolume": "s0"},
-        {"name": "a_b", "part": "oss1-disk2", "subvolume": "s1"},
+        {"name": "a:b", "part": "oss1-disk1", "subvolume": "s0"},
+        {"name": "a@b", "part": "oss1-disk2", "subvolume": "s1"},
     ]
     with pytest.raises(DocumentError, match="would both be the command plumbline_ost_a_b; rename"):
         of_site(document)

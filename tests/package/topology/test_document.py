@@ -60,6 +60,7 @@ def test_a_part_without_a_speed_never_limits() -> None:
         ({"rate": "0 GB/s"}, "'0 GB/s' is not above zero"),
         ({"rate": "-1 GB/s"}, "'-1 GB/s' is not above zero"),
         ({"rate": float("nan")}, "nan is no text with a unit"),
+        ({"count": 10**9}, "less than or equal to 1000000"),
         ({"count": 0}, "greater than or equal to 1, not 0"),
         ({"kind": "floppy"}, "input should be 'client', 'server'"),
         ({"address": "10.0.0.1"}, "a disk has no address; give it to its server or client"),
@@ -83,7 +84,10 @@ def test_a_part_that_says_something_impossible_is_refused(
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"kind": "zfs"}, "file_systems 'scratch'"),
+        (
+            {"kind": "zfs"},
+            "file_systems 'scratch': the kind 'zfs' is unknown; write one of 'lustre'",
+        ),
         ({"kind": "lustre"}, "the key 'subvolume' is unknown"),
         ({"kind": "directory"}, "the key 'mount' is unknown"),
         ({"mount": None}, "mount: input should be a valid string"),
@@ -101,6 +105,13 @@ def test_a_file_system_has_the_keys_of_its_kind(change: dict[str, Any], sentence
 def test_an_empty_topology_says_what_to_write(raw: Any) -> None:
     with pytest.raises(DocumentError, match=r"describe the site's parts as in docs/topology\.md"):
         load(raw)
+
+
+def test_a_file_system_without_kind_is_named() -> None:
+    document = site()
+    del document["file_systems"][0]["kind"]
+    with pytest.raises(DocumentError, match="file_systems 'scratch': the key 'kind' is missing"):
+        load(document)
 
 
 def test_a_newer_schema_is_refused() -> None:

@@ -55,7 +55,9 @@ def test_quantities_become_base_units() -> None:
         ({"entries": [{"name": "x", "rate": 200}]}, "200 is no text with a unit; write for exam"),
         ({"entries": [{"name": "x", "rate": "200 MB"}]}, "has no known unit"),
         ({"entries": [{"name": "x", "number": "2"}]}, "should be a valid integer, not '2'"),
-        ({"entries": {"name": "x"}}, "notes: entries: input should be a valid list"),
+        ({"entries": {"name": "x"}}, "notes: entries: must be a list"),
+        ({"entries": [["x"]]}, "notes: entries number 1: must be a mapping of keys, not ['x']"),
+        ({"entries": [{"name": "x", "rate": "1e300 GB/s"}]}, "is more than any machine has"),
         ({"share": "110 %"}, "share: '110 %' is not between 0 % and 100 %"),
         ({"share": "0.1"}, "share: '0.1' is no percentage"),
         ({"share": "x %"}, "share: 'x %' is no percentage"),
@@ -70,5 +72,7 @@ def test_trouble_names_place_value_and_remedy(document: dict[str, Any], sentence
 
 
 def test_a_document_that_is_no_mapping_is_refused() -> None:
-    with pytest.raises(DocumentError, match="notes: the document: input should be a valid dict"):
+    with pytest.raises(
+        DocumentError, match=r"notes: the document: must be a mapping of keys, not \['a'\]"
+    ):
         parse(Outer, ["a"], "notes")
