@@ -71,8 +71,10 @@ def parse(job: Job, completed: Completed) -> Measurement:
     text = f"{completed.stdout}\n{completed.stderr}"
     interrupted = completed.exit_code == _EXIT_OF_TIMEOUT and _INTERRUPTED.search(text) is not None
     if not completed.ok and not interrupted:
-        said = "\n".join(match[0] for match in _TROUBLE.finditer(text))
-        raise answer.failure(completed, f"sgp_dd on {job.subject}", said or text)
+        said = "\n".join(match[0] for match in _TROUBLE.finditer(text)) or text
+        ends = f"does the device hold {_count(job) * job.block_size} bytes?"
+        more = f"\n{ends}" if "remaining block" in said else ""
+        raise answer.failure(completed, f"sgp_dd on {job.subject}", said + more)
     trouble = _TROUBLE.search(text)
     if trouble and not interrupted:
         raise ToolError(f"sgp_dd on {job.subject} says: {trouble[0].strip()}")

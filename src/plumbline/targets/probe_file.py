@@ -16,6 +16,7 @@ from plumbline.targets.ask import QUICK_S, SLOW_S, ask, complaint
 from plumbline.units import format_bytes
 
 _FORMAT = "%f %s %b %B %h %d %n"
+_NOT_OURS = ("Permission denied", "Operation not permitted")
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]")
 _PATH = re.compile(r"(/[^/\x00-\x1f\x7f]+)+|/")
 
@@ -119,14 +120,19 @@ class ProbeFile(NamedTuple):
         return tuple(path for path in (self.path, self.folder, self.own) if path in found)
 
     def remove(self, run: CommandRunner) -> None:
-        """Remove the file and the folders, the shared one only when no other target uses it."""
+        """Remove the file and its folder, and the shared folder when it is empty and ours.
+
+        Where an administrator or the role made the shared folder, its maker removes it.
+        """
         found = self.leftovers(run)
         self.look(run)
         if self.folder in found:
             self.unlink(run)
             ask(run, ["rmdir", "--", self.folder], SLOW_S)
         if self.own in found:
-            ask(run, ["rmdir", "--ignore-fail-on-non-empty", "--", self.own], SLOW_S)
+            shared = run(["rmdir", "--ignore-fail-on-non-empty", "--", self.own], SLOW_S)
+            if not shared.ok and not shared.stderr.rstrip().endswith(_NOT_OURS):
+                raise SkipTarget(complaint(shared))
 
     def _stat(self, run: CommandRunner) -> dict[str, list[str]]:
         paths = (self.own, self.folder, self.path)

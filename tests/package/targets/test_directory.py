@@ -10,7 +10,7 @@ import pytest
 from plumbline.errors import SkipTarget
 from plumbline.run.command import SystemRunner
 from plumbline.targets import target_for
-from tests.package.fakes import HANGING, FakeRunner, answer
+from tests.package.fakes import HANGING, Answer, FakeRunner, answer
 
 ROOT_ALONE = "24 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n"
 MOUNTS = (
@@ -54,6 +54,17 @@ def test_a_file_of_another_size_is_made_anew(tmp_path: Path) -> None:
     Path(path).write_bytes(b"cut")
     with pytest.raises(SkipTarget, match="has 3 bytes instead of 8192"):
         here.verify(run, path)
+
+
+def test_the_shared_folder_of_another_user_is_left_to_its_maker(tmp_path: Path) -> None:
+    own, folder = f"{tmp_path}/.plumbline", f"{tmp_path}/.plumbline/a%3A1"
+    status = f"41c0 4096 8 512 3 59 {own}\n41c0 4096 8 512 3 59 {folder}\n"
+    missing = f"stat: cannot statx '{folder}/probe.dat': No such file or directory\n"
+    refused = answer(stderr=f"rmdir: failed to remove '{own}': Permission denied\n", exit_code=1)
+    steps: dict[str, Answer] = {"stat": answer(status, missing, 1), "rm -f": "", "rmdir -- ": ""}
+    target(tmp_path).remove(FakeRunner({**steps, "rmdir --ignore": refused}))
+    with pytest.raises(SkipTarget, match=r"rmdir .* gave no answer"):
+        target(tmp_path).remove(FakeRunner({**steps, "rmdir --ignore": HANGING}))
 
 
 def test_the_folder_of_another_target_is_left_alone(tmp_path: Path) -> None:
