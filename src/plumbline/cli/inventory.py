@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from plumbline.expect.plan import Plan
     from plumbline.topology.graph import Topology
 
+_OLDEST_PYDANTIC = 2
+
 FOLDER = Path("group_vars") / "all"
 
 
@@ -198,11 +200,11 @@ def _loader() -> Any:
 
 
 def _need_console_libraries() -> None:
+    remedy = "reading an inventory needs PyYAML and pydantic 2: pip install 'plumbline[console]'"
     try:
-        import pydantic  # noqa: F401
+        import pydantic
         import yaml  # noqa: F401
     except ImportError as error:
-        raise ToolError(
-            f"{error.name} is not installed on this host; "
-            "reading an inventory needs the packages python3-pydantic and python3-yaml"
-        ) from error
+        raise ToolError(f"{error.name} is not installed on this host; {remedy}") from error
+    if int(pydantic.VERSION.split(".")[0]) < _OLDEST_PYDANTIC:
+        raise ToolError(f"pydantic {pydantic.VERSION} on this host is too old; {remedy}")

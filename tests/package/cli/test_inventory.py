@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -109,3 +111,32 @@ def test_what_the_lab_says_is_understood() -> None:
     lab = Path(__file__).parents[3] / "inventories" / "lab"
     assert plan_of(read_inventory(str(lab))).site == "lab"
     assert yaml.safe_load((lab / "group_vars" / "all" / "baselines.yml").read_text()) is not None
+
+
+def plan_without_site_packages(folder: Path, *path: Path) -> subprocess.CompletedProcess[str]:
+    """Run ``plumbline plan`` on a Python that has the standard library and ``path`` alone."""
+    source = Path(__file__).parents[3] / "src"
+    return subprocess.run(
+        [sys.executable, "-S", "-m", "plumbline.cli", "plan", "-i", inventory(folder)],
+        env={"PYTHONPATH": os.pathsep.join(map(str, (source, *path)))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_host_without_the_libraries_of_a_console_says_what_to_install(tmp_path: Path) -> None:
+    ended = plan_without_site_packages(tmp_path / "site")
+    assert ended.returncode == 69
+    assert ended.stderr == (
+        "plumbline: pydantic is not installed on this host; reading an inventory needs PyYAML "
+        "and pydantic 2: pip install 'plumbline[console]'\n"
+    )
+
+
+def test_an_old_pydantic_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "pydantic.py").write_text("VERSION = '1.10.4'\n", encoding="utf-8")
+    (tmp_path / "yaml.py").write_text("", encoding="utf-8")
+    ended = plan_without_site_packages(tmp_path / "site", tmp_path)
+    assert ended.returncode == 69
+    assert "pydantic 1.10.4 on this host is too old; reading" in ended.stderr
