@@ -144,6 +144,8 @@ class LustreTarget(FileTarget):
             usage = parse_usage(completed.stdout, self._ost)
             if usage is not None:
                 return usage
+            if completed.timed_out or completed.hung:
+                break
         if not completed.ok:
             raise SkipTarget(complaint(completed))
         raise SkipTarget(f"lfs df does not list {self._ost}; look at: lfs df -v {self._mount}")

@@ -14,6 +14,7 @@ _DF = re.compile(
     r"^(\S+)_UUID\s+\S+\s+(?P<used>\S+)\s+(?P<available>\S+)\s+\d+%\s.*\[OST:\d+\](?P<flags>.*)$",
     re.MULTILINE,
 )
+_IN_BYTES = re.compile(r"^UUID\s+bytes\s", re.MULTILINE)
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGTPE]?)")
 _OBJECT = re.compile(r"^\s+(\d+)\s+\d+\s+0x[0-9a-f]+\s+\S+\s*$", re.MULTILINE)
 _TRANSFER = re.compile(r"^(?:read|write)_bytes\s+\d+ samples \[bytes\] \d+ \d+ (\d+)", re.MULTILINE)
@@ -86,11 +87,12 @@ def parse_import(device: str, text: str) -> Import:
 def parse_usage(text: str, ost: str) -> Optional[Usage]:
     """Return the usage of one OST from ``lfs df``, None when it is not listed.
 
-    The output may end early, because an OST behind it does not answer.
+    The output may end early, because an OST behind it does not answer; and it has no header where
+    one OST alone is asked for.
     """
     for match in _DF.finditer(text):
         if match[1] == ost:
-            unit = 1024 if "1K-blocks" in text.split("\n", 1)[0] else 1
+            unit = 1 if _IN_BYTES.search(text) else 1024
             space = Space(_bytes(match["used"], unit), _bytes(match["available"], unit))
             return Usage(space, match["flags"].strip())
     return None

@@ -54,7 +54,7 @@ def healthy(ost: str = "lustre-OST0003", /, **changes: Answer) -> dict[str, Answ
             data("st3_mds_inactive_osc_active.txt"),
         ),
         "imports": (f"lctl get_param osc.{ost}-osc-*.import", imports()),
-        "df": ("lfs df --ost=", data("lfs_df.txt")),
+        "df": ("lfs df --ost=", data("lfs_df.txt").splitlines()[5]),
         "df_all": ("lfs df /mnt/lustre", data("lfs_df.txt")),
         "version": ("lctl get_param -n version", data("lctl_get_param_n_version.txt")),
         "stat": ("stat --format=", stat()),
@@ -140,6 +140,7 @@ def test_what_always_answers_is_asked_before_what_can_hang() -> None:
         ({"df": data("lfs_df.txt").replace("[OST:3] ", "[OST:3] (0400)")}, "unknown state"),
         ({"df": "", "df_all": data("st4_ost_down_lfs_df.txt")}, "does not list lustre-OST0003"),
         ({"df": "", "df_all": HANGING}, "lfs df /mnt/lustre gave no answer"),
+        ({"df": HANGING}, "lfs df --ost=3 /mnt/lustre gave no answer"),
         ({"version": "unknown\n"}, "version"),
     ],
 )

@@ -35,6 +35,11 @@ def test_a_header_in_bytes_changes_the_unit() -> None:
     assert parse_usage(plain, "lustre-OST0001") == Usage(Space(468332, 3138688), "")
 
 
+def test_one_ost_alone_has_no_header() -> None:
+    line = DF.splitlines()[3] + "\n"
+    assert parse_usage(line, "lustre-OST0001") == Usage(Space(468332 << 10, 3138688 << 10), "")
+
+
 def test_an_old_lfs_ends_the_line_at_the_bracket() -> None:
     text = (
         "UUID                       1K-blocks        Used   Available Use% Mounted on\n"
