@@ -7,10 +7,10 @@ from datetime import datetime, timezone
 from statistics import median
 from typing import Iterable, Mapping, NamedTuple, Sequence
 
-from plumbline.baseline.document import Candidate, Key
+from plumbline.baseline.document import Candidate, Key, rate_text
 from plumbline.baseline.statistics import summarize
 from plumbline.model.expectation import Expectation
-from plumbline.model.record import Flag, Outcome, Record
+from plumbline.model.record import Flag, Operation, Outcome, Record, Scenario
 from plumbline.model.reference import Baseline
 from plumbline.units import format_rate
 
@@ -117,12 +117,16 @@ def _date(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, timezone.utc).date().isoformat()
 
 
-Siblings = tuple[str, str, str, str]
-"""Layer, group, operation and scenario, which siblings have in common."""
+Siblings = tuple[str, str, str, str, str]
+"""Layer, group, operation, scenario and ceiling, which siblings have in common."""
 
 
 def _siblings(key: Key, expected: Expected) -> Siblings:
-    return (key.layer, expected[key.layer, key.component].group, key.operation, key.scenario)
+    """Return who is compared: a slower kind of hardware in a group is no slow sibling."""
+    expectation = expected[key.layer, key.component]
+    ceiling = expectation.reference(Operation(key.operation), Scenario(key.scenario)).ceiling
+    rate = rate_text(ceiling.rate_Bps) if ceiling else "unknown"
+    return (key.layer, expectation.group, key.operation, key.scenario, rate)
 
 
 def _groups(baselines: Mapping[Key, Baseline], expected: Expected) -> dict[Siblings, list[float]]:

@@ -131,5 +131,12 @@ def test_another_group_is_no_sibling() -> None:
     assert outlier(capture(records, SITE), "lonely") == ""
 
 
+def test_a_slower_kind_of_hardware_is_no_slow_sibling() -> None:
+    ceiling = Reference(Ceiling(90e6, ("d",)), None)
+    site = {**SITE, ("ost", "d"): expected("d")._replace(references={"read/single": ceiling})}
+    records = [one for name in "abc" for one in runs(name, [200])] + runs("d", [80])
+    assert outlier(capture(records, site), "d") == ""
+
+
 def test_nothing_comes_of_nothing() -> None:
     assert capture([], SITE) == Captured({}, {})
