@@ -76,7 +76,7 @@ class SystemRunner:
             started = time.monotonic()
             process = self._start([program, *argv[1:]], output, errors, environment)
             timed_out = self._wait(process, started + timeout_s, (output, errors))
-            if _survivors(process.pid):
+            if not timed_out and _survivors(process.pid):
                 self._end(process)
             hung = bool(_survivors(process.pid))
             if hung:

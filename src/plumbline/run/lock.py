@@ -25,7 +25,11 @@ _ORPHAN_WAIT_S = 5.0
 
 
 class StuckError(BusyError):
-    """A process of an earlier run is stuck in the kernel and keeps its target locked."""
+    """A process of an earlier run is stuck in the kernel and keeps ``component`` locked."""
+
+    def __init__(self, message: str, component: str) -> None:
+        super().__init__(message)
+        self.component = component
 
 
 class Holder(NamedTuple):
@@ -67,7 +71,7 @@ class Locks:
             StoreError: the lock file cannot be written.
         """
         path = self._path(layer, component)
-        descriptor = self._take(path) or self._take_from_orphans(path)
+        descriptor = self._take(path) or self._take_from_orphans(path, component)
         try:
             self._sign(descriptor)
             yield descriptor
@@ -109,7 +113,7 @@ class Locks:
             raise self._unusable(error) from error
         return descriptor
 
-    def _take_from_orphans(self, path: Path) -> int:
+    def _take_from_orphans(self, path: Path, component: str) -> int:
         """End the tools of a run that is gone and take over; raise when the holder is alive."""
         holder = _read(path)
         orphans = _processes_with(path)
@@ -128,7 +132,8 @@ class Locks:
         raise StuckError(
             f"process {', '.join(map(str, orphans)) or 'unknown'} of a run {age} ago is stuck in "
             f"the kernel and keeps {path} locked; look at the target's server, and at the kernel "
-            "log here"
+            "log here",
+            component,
         )
 
     def _busy(self, path: Path, holder: Optional[Holder]) -> str:

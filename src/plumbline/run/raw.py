@@ -7,7 +7,7 @@ from typing import Generator, Iterator, Sequence
 
 from plumbline.errors import DocumentError
 from plumbline.model.expectation import Expectation
-from plumbline.model.record import Operation, Outcome, Record, Scenario
+from plumbline.model.record import Operation, Record, Scenario
 from plumbline.probes.interface import Job
 from plumbline.run.bench import Bench
 from plumbline.run.trial import Failure, Task, command_of, tasks_of
@@ -26,16 +26,18 @@ class DeviceUnit:
         self._targets = [target_for(task.entry.target, task.entry.component) for task in tasks]
 
     def measure(self, bench: Bench) -> Generator[Record, None, None]:
-        """Yield one record for each device; together, all of them must be there."""
+        """Yield one record for each device.
+
+        Where one of several is missing, there is a record for that one alone: the others cannot be
+        read together with it, and one cause shall not raise many alarms.
+        """
         found = [
             reach(target, bench.runners[task.entry.component], task.entry.spec.bytes)
             for task, target in zip(self.tasks, self._targets)
         ]
-        missing = [one for one in found if isinstance(one, Failure)]
+        missing = [(task, one) for task, one in zip(self.tasks, found) if isinstance(one, Failure)]
         if missing:
-            for task, one in zip(self.tasks, found):
-                failure = one if isinstance(one, Failure) else _without_the_other(missing[0])
-                yield bench.recorder.without(task, failure)
+            yield from (bench.recorder.without(task, failure) for task, failure in missing)
             return
         yield from self._read(bench, [one for one in found if isinstance(one, Reached)])
 
@@ -98,9 +100,3 @@ def _refuse_harm(task: Task) -> None:
             f"expectations: raw {component} has the operation {task.operation.value}; "
             "devices are only ever read"
         )
-
-
-def _without_the_other(failure: Failure) -> Failure:
-    return Failure(
-        Outcome.SKIPPED, f"not read together, because another device is missing: {failure.reason}"
-    )

@@ -89,11 +89,15 @@ class Session:
             return True
         limit = format_duration(limit_s)
         reason = f"the run's limit of {limit} was used up before its turn; raise --limit"
-        self._give_up(unit, Failure(Outcome.SKIPPED, reason))
+        self._give_up(unit.tasks, Failure(Outcome.SKIPPED, reason))
         return False
 
     def _unit(self, unit: Unit) -> None:
-        """Measure one unit, or record why not; one that another run measures needs no record."""
+        """Measure one unit, or record why not.
+
+        What another run measures needs no record, nor does what was to be measured together with a
+        stuck component: one cause, one alarm.
+        """
         means = self._means
         stop = threading.Event()
         try:
@@ -106,7 +110,8 @@ class Session:
                     for record in records:
                         self._save(record)
         except StuckError as error:
-            self._give_up(unit, Failure(Outcome.HUNG, str(error)))
+            stuck = [task for task in unit.tasks if task.entry.component == error.component]
+            self._give_up(stuck, Failure(Outcome.HUNG, str(error)))
         except BusyError as error:
             self.busy.append(error)
 
@@ -127,8 +132,8 @@ class Session:
             means.publish(means.clock.wall())
             yield descriptors
 
-    def _give_up(self, unit: Unit, failure: Failure) -> None:
-        for task in unit.tasks:
+    def _give_up(self, tasks: Sequence[Task], failure: Failure) -> None:
+        for task in tasks:
             self._save(self._means.recorder.without(task, failure))
 
     def _save(self, record: Record) -> None:

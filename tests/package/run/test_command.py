@@ -105,10 +105,31 @@ def test_a_process_that_no_signal_ends_is_abandoned(monkeypatch: pytest.MonkeyPa
     done = SystemRunner(grace_s=0.2)(["sleep", "3"], 0.3)
     assert time.monotonic() - started < 2
     assert (done.hung, done.timed_out, done.exit_code) == (True, True, None)
-    assert [number for _, number in sent if number] == [15, 9, 15, 9]
+    assert [number for _, number in sent if number] == [15, 9]
     monkeypatch.undo()
     os.killpg(sent[0][0], 9)
     command._ABANDONED.pop().wait()
+
+
+FREEZER = Path("/sys/fs/cgroup/freezer")
+
+
+@pytest.mark.skipif(
+    not os.access(FREEZER, os.W_OK), reason="needs root and the freezer of cgroup v1"
+)
+def test_a_frozen_process_survives_the_kill_and_is_abandoned(tmp_path: Path) -> None:
+    """A frozen process dies no sooner than it is thawed: as one in uninterruptible sleep."""
+    group = FREEZER / f"plumbline-test-{os.getpid()}"
+    group.mkdir()
+    try:
+        script = f"echo begun; echo $$ > {group}/cgroup.procs; echo FROZEN > {group}/freezer.state"
+        done = RUN(["sh", "-c", f"{script}; sleep 60"], 1.0)
+        assert (done.stdout, done.hung, done.exit_code) == ("begun\n", True, None)
+        assert done.seconds < 5
+    finally:
+        (group / "freezer.state").write_text("THAWED")
+        command._ABANDONED.pop().wait()
+        group.rmdir()
 
 
 def test_endless_output_is_cut_and_its_tool_ended(monkeypatch: pytest.MonkeyPatch) -> None:

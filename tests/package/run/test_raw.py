@@ -77,16 +77,15 @@ def test_the_repeats_of_devices_that_are_read_together_overlap() -> None:
     assert {record.outcome for record in records} == {Outcome.OK}
 
 
-def test_a_device_that_is_missing_leaves_nothing_to_read_together() -> None:
+def test_a_device_that_is_missing_accuses_none_of_the_others() -> None:
     def look(argv: tuple[str, ...]) -> Completed:
         if argv[-1] == "/dev/sdb":
             return answer(stderr="stat: No such file or directory", exit_code=1)
         return answer("block special file/8/10\n")
 
     *_, together = units([device("sda"), device("sdb")])
-    here, gone = measured(together, server(**{"stat --dereference": look}), FakeClock())
-    assert (here.outcome, gone.outcome) == (Outcome.SKIPPED, Outcome.SKIPPED)
-    assert here.reason.startswith("not read together, because another device is missing")
+    (gone,) = measured(together, server(**{"stat --dereference": look}), FakeClock())
+    assert (gone.component, gone.outcome) == ("sdb", Outcome.SKIPPED)
     assert "No such file" in gone.reason
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Callable, Generator, Iterator, NamedTuple, Optional, Sequence
 
@@ -105,14 +106,20 @@ def test_a_target_that_another_run_measures_is_left_without_a_record(world: Worl
     assert "ost-a is being measured by process" in str(busy)
 
 
-def test_a_target_that_a_stuck_tool_holds_is_recorded_as_hung(
+def test_a_target_that_a_stuck_tool_holds_is_hung_and_accuses_no_other(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stuck(layer: str, component: str) -> None:
-        raise StuckError("process 7 of a run 2 d ago is stuck in the kernel")
+    hold = world.locks.hold
+
+    def stuck(layer: str, component: str) -> AbstractContextManager[int]:
+        if component == "a":
+            raise StuckError("process 7 of a run 2 d ago is stuck in the kernel", component)
+        return hold(layer, component)
 
     monkeypatch.setattr(world.locks, "hold", stuck)
-    world.session().run([FakeUnit("a")])
+    together = FakeUnit("b")
+    together.tasks = (*tasks_of(expectation("b")), *tasks_of(expectation("a")))
+    world.session().run([together])
     assert world.outcomes() == [("a", "write", "hung"), ("a", "read", "hung")]
 
 

@@ -1,0 +1,55 @@
+"""The command line ends with documented codes, and answers in sentences."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from plumbline import __version__
+from plumbline.cli import VERBS, build_parser, main
+from plumbline.store.history import History
+from tests.package.records import record
+
+SOURCE = Path(__file__).parents[3] / "src"
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"plumbline {__version__}\n"
+
+
+@pytest.mark.parametrize("words", [[], ["fly"], ["probe"], ["probe", "fly"], ["probe", "ost", "x"]])
+def test_a_call_that_is_not_understood_ends_with_64(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="64"):
+        main(words)
+    assert "usage: plumbline" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_explains_itself(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        build_parser().parse_args([verb, "--help"])
+    assert f"usage: plumbline {verb}" in capsys.readouterr().out
+
+
+def test_a_reader_that_has_seen_enough_is_no_trouble(tmp_path: Path) -> None:
+    with History(tmp_path / "history.sqlite") as history:
+        for _ in range(300):
+            history.save(record())
+    command = f"{sys.executable} -m plumbline.cli history --state {tmp_path} --json | head -n 1"
+    ended = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command],
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.count("\n") == 1

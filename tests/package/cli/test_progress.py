@@ -1,0 +1,73 @@
+"""Progress is a bar on a terminal and plain lines elsewhere, never on standard output."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from plumbline.cli.progress import describe, progress
+from plumbline.model.record import Operation, Scenario
+from plumbline.run.bench import Step
+from tests.package.records import failed, record
+
+
+@pytest.mark.parametrize(
+    ("of", "line"),
+    [
+        (record(), "a read 200.0 MB/s"),
+        (record(scenario=Scenario.TOGETHER), "a read together 200.0 MB/s"),
+        (record(operation=Operation.SEND, partner="oss2"), "a send with oss2 200.0 MB/s"),
+        (failed(), "a read failed: fio said no"),
+    ],
+)
+def test_a_record_is_one_line(of: object, line: str) -> None:
+    assert describe(of) == line  # type: ignore[arg-type]
+
+
+def test_lines_go_to_standard_error_as_measurements_end(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with progress(quiet=False) as show:
+        show(Step("a read", 1, 2))
+        show(Step("a read", 2, 2, record()))
+    assert capsys.readouterr() == ("", "a read 200.0 MB/s\n")
+
+
+def test_quiet_is_quiet(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress(quiet=True) as show:
+        show(Step("a read", 2, 2, failed()))
+    assert capsys.readouterr() == ("", "")
+
+
+BAR = """
+from plumbline.cli.progress import progress
+from plumbline.run.bench import Step
+from tests.package.records import record
+with progress(quiet=False) as show:
+    show(Step("a read", 1, 2))
+    show(Step("a [bold] read", 2, 2, record()))
+"""
+
+
+def test_a_terminal_gets_a_bar_that_leaves_the_lines() -> None:
+    pytest.importorskip("rich")
+    main, terminal = pty.openpty()
+    ended = subprocess.run(
+        [sys.executable, "-c", BAR],
+        stderr=terminal,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "TERM": "xterm", "PYTHONPATH": f"{Path('src').resolve()}:."},
+        check=True,
+    )
+    os.close(terminal)
+    shown = os.read(main, 65536).decode()
+    os.close(main)
+    assert ended.stdout == b""
+    assert "a read 200.0 MB/s" in shown
+    assert "2/2" in shown
+    assert "[bold]" in shown
