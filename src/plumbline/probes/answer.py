@@ -8,6 +8,7 @@ from typing import Optional
 
 from plumbline.errors import DocumentError, ToolError
 from plumbline.model.command import Completed
+from plumbline.model.spec import ProbeSpec
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)+\w*|\d{8}")
 _LONGEST = 300
@@ -68,6 +69,20 @@ def version(tool: str, completed: Completed) -> str:
     if not match:
         raise not_understood(tool, "version", completed.stdout)
     return match[0]
+
+
+def whole_blocks(spec: ProbeSpec) -> int:
+    """Return how many whole blocks a specification asks for.
+
+    Raises:
+        DocumentError: it is not even one.
+    """
+    if not 0 < spec.block_bytes <= spec.bytes:
+        raise DocumentError(
+            f"{spec.tool} cannot move {spec.bytes} bytes in blocks of {spec.block_bytes}; "
+            "correct its specification"
+        )
+    return spec.bytes // spec.block_bytes
 
 
 def refuse_rate_cap(tool: str, cap_Bps: Optional[float]) -> None:

@@ -63,8 +63,8 @@ def command(job: Job) -> tuple[str, ...]:
 
 
 def size_bytes(spec: ProbeSpec) -> int:
-    """Return the bytes of one operation: whole blocks, at least one."""
-    return max(1, spec.bytes // spec.block_bytes) * spec.block_bytes
+    """Return the bytes of one operation: whole blocks, never more than the file holds."""
+    return answer.whole_blocks(spec) * spec.block_bytes
 
 
 def limit_s(job: Job) -> float:

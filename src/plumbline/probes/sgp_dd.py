@@ -99,7 +99,7 @@ def parse_version(completed: Completed) -> str:
 
 def _count(job: Job) -> int:
     transfer = job.spec.block_bytes // job.block_size
-    return max(1, job.spec.bytes // job.spec.block_bytes) * transfer
+    return answer.whole_blocks(job.spec) * transfer
 
 
 def _blocks(job: Job, text: str, interrupted: bool) -> int:

@@ -54,7 +54,13 @@ def test_the_rate_is_capped_when_asked() -> None:
 
 def test_bytes_are_rounded_down_to_whole_blocks() -> None:
     assert "--size=3145728" in argv("fio", {"bytes": 4_000_000})
-    assert "--size=1048576" in argv("fio", {"bytes": 1})
+
+
+@pytest.mark.parametrize("tool", ["fio", "sgp_dd"])
+@pytest.mark.parametrize("spec", [{"bytes": 1000}, {"bytes": 0}, {"block_bytes": 0}])
+def test_less_than_a_block_is_refused(tool: str, spec: dict[str, Any]) -> None:
+    with pytest.raises(DocumentError, match="in blocks of"):
+        argv(tool, spec)
 
 
 def test_a_colon_in_a_path_does_not_make_two_files() -> None:
