@@ -13,7 +13,10 @@ def test_the_table_of_checks_names_each_check() -> None:
 
 
 def test_the_table_of_playbooks_names_each_playbook() -> None:
-    playbooks = {path.stem for path in tracked("playbooks/*.yml")}
+    # playbooks/tasks holds what several playbooks share
+    playbooks = {
+        path.stem for path in tracked("playbooks/*.yml") if path.parent == ROOT / "playbooks"
+    }
     assert {name.removesuffix(".yml") for name in table("Playbooks")} == playbooks
 
 

@@ -35,7 +35,7 @@ def archive(root: Path) -> bytes:
             member = tarfile.TarInfo(name)
             member.size = len(content)
             member.mode = 0o755 if name.startswith("checks/") else 0o644
-            # Python marks compiled files with this; zero would be taken for "unknown" by some tools.
+            # 1980, the oldest time that every archive format can hold; the same on all machines.
             member.mtime = 315532800
             tar.addfile(member, io.BytesIO(content))
     return stream.getvalue()
