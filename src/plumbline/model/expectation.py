@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from plumbline.errors import DocumentError
+from plumbline.model.kinds import numbers, texts
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.reference import Ceiling, Reference
@@ -53,7 +54,9 @@ class Limits(NamedTuple):
         for key in ("warning", "critical"):
             if key in values:
                 values[key] = Range.parse(values[key])
-        return cls(**values)
+        limits = cls(**values)
+        numbers(**{key: value for key, value in values.items() if not isinstance(value, Range)})
+        return limits
 
 
 class Partner(NamedTuple):
@@ -110,11 +113,13 @@ class Expectation(NamedTuple):
         values["references"] = {k: Reference.from_json(v) for k, v in raw["references"].items()}
         values["limits"] = Limits.from_json(raw["limits"])
         values["partners"] = tuple(_partner(entry) for entry in raw.get("partners", ()))
+        texts("text", (raw["layer"], raw["component"], raw["host"], raw["group"]))
         return cls(**values)
 
 
 def _partner(raw: Mapping[str, Any]) -> Partner:
-    ceiling = Ceiling(raw["ceiling"]["rate_Bps"], tuple(raw["ceiling"]["limited_by"]))
+    texts("partner", (raw["name"], raw["address"]))
+    ceiling = Ceiling.from_json(raw["ceiling"])
     return Partner(raw["name"], raw["address"], tuple(raw["path"]), ceiling)
 
 
@@ -157,7 +162,7 @@ class Expectations(NamedTuple):
                 for entry in self.entries
                 if entry["layer"] == layer and wanted in (None, entry[key])
             )
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DocumentError(
                 f"expectations of {self.node}: an entry of layer {layer} is damaged ({error!r}); "
                 "deploy the role agent again"

@@ -7,6 +7,7 @@ from enum import Enum
 from math import isfinite
 
 from plumbline.errors import DocumentError
+from plumbline.model.kinds import numbers, numbers_or_none, texts, times
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -154,10 +155,29 @@ class Record(_RecordFields):
             values["flags"] = tuple(Flag(flag) for flag in raw.get("flags", ()))
             for key in ("path", "repeats_Bps", "profile_Bps"):
                 values[key] = tuple(raw.get(key, ()))
-            if raw.get("latency"):
+            if raw.get("latency") is not None:
+                numbers(**raw["latency"])
                 values["latency"] = Latency(**raw["latency"])
-            if raw.get("tool"):
+            if raw.get("tool") is not None:
                 values["tool"] = Tool(**{**raw["tool"], "argv": tuple(raw["tool"]["argv"])})
-            return cls(**values)
-        except (KeyError, TypeError, ValueError) as error:
+            return _of_right_kind(cls(**values))
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise DocumentError(f"record {name} is damaged: {error!r}") from error
+
+
+def _of_right_kind(record: Record) -> Record:
+    """Return the record; raise TypeError when a document gave one of its values another kind."""
+    times(started_at=record.started_at, finished_at=record.finished_at)
+    numbers(bytes=record.bytes, seconds=record.seconds)
+    numbers_or_none(
+        rate_Bps=record.rate_Bps,
+        retransmits=record.retransmits,
+        fill=record.fill,
+        coverage=record.coverage,
+    )
+    for rate in (*record.repeats_Bps, *record.profile_Bps):
+        numbers(rate=rate)
+    texts("path", record.path)
+    texts("text", (record.layer, record.component, record.host, record.reason, record.spec_hash))
+    texts("versions", (part for pair in (record.versions or {}).items() for part in pair))
+    return record

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from plumbline.model.kinds import numbers, texts
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -13,6 +14,14 @@ class Ceiling(NamedTuple):
 
     rate_Bps: float
     limited_by: tuple[str, ...]
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Ceiling:
+        """Build from the document form; raise KeyError or TypeError for wrong keys or values."""
+        ceiling = cls(raw["rate_Bps"], tuple(raw["limited_by"]))
+        numbers(rate_Bps=ceiling.rate_Bps)
+        texts("limited_by", ceiling.limited_by)
+        return ceiling
 
 
 class Baseline(NamedTuple):
@@ -49,10 +58,17 @@ class Reference(NamedTuple):
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Reference:
-        """Build from the document form; raise KeyError or TypeError for wrong keys."""
+        """Build from the document form; raise KeyError or TypeError for wrong keys or values."""
         ceiling, baseline = raw["ceiling"], raw["baseline"]
         return cls(
-            ceiling=ceiling
-            and Ceiling(rate_Bps=ceiling["rate_Bps"], limited_by=tuple(ceiling["limited_by"])),
-            baseline=baseline and Baseline(**baseline),
+            ceiling=None if ceiling is None else Ceiling.from_json(ceiling),
+            baseline=None if baseline is None else _baseline(baseline),
         )
+
+
+def _baseline(raw: Mapping[str, Any]) -> Baseline:
+    baseline = Baseline(**raw)
+    numbers(median_Bps=baseline.median_Bps, spread=baseline.spread, runs=baseline.runs)
+    texts("baseline", (*baseline[3:6], *baseline[7:]))
+    texts("versions", (part for pair in baseline.versions.items() for part in pair))
+    return baseline

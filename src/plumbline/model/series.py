@@ -6,11 +6,12 @@ This is the content of the snapshot; the store writes it, the judge reads it.
 from __future__ import annotations
 
 from plumbline.errors import DocumentError
+from plumbline.model.kinds import numbers, numbers_or_none, rates_or_none, texts, times
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.record import Record
 
 if TYPE_CHECKING:
-    from typing import Any, Mapping, Optional
+    from typing import Any, Mapping, Optional, Sequence
 
 SCHEMA = 1
 
@@ -63,7 +64,7 @@ class Snapshot(NamedTuple):
             return tuple(
                 Series(
                     latest=Record.from_json(entry["latest"]),
-                    samples=tuple(Sample(*sample) for sample in entry["samples"]),
+                    samples=tuple(_sample(sample) for sample in entry["samples"]),
                 )
                 for entry in self.series.get(f"{layer}/{component}", ())
             )
@@ -89,10 +90,26 @@ class Snapshot(NamedTuple):
             return cls(
                 host=raw["host"],
                 written_at=raw["written_at"],
-                running=tuple(Running(*entry) for entry in raw["running"]),
+                running=tuple(_running(entry) for entry in raw["running"]),
                 series=raw["series"],
             )
         except (KeyError, TypeError) as error:
             raise DocumentError(
                 f"the snapshot is damaged ({error!r}); run the probe again to rewrite it"
             ) from error
+
+
+def _sample(raw: Sequence[Any]) -> Sample:
+    sample = Sample(*raw)
+    times(started_at=sample.started_at)
+    numbers(peers=sample.peers)
+    numbers_or_none(coverage=sample.coverage)
+    rates_or_none(rate_Bps=sample.rate_Bps, peers_Bps=sample.peers_Bps)
+    return sample
+
+
+def _running(raw: Sequence[Any]) -> Running:
+    running = Running(*raw)
+    texts("running", (running.layer, running.component))
+    times(since=running.since)
+    return running

@@ -1,0 +1,42 @@
+"""What is of the wrong kind is named and refused."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from plumbline.model.kinds import LARGEST, numbers, numbers_or_none, rates_or_none, texts, times
+
+
+@pytest.mark.parametrize("value", [None, "1", True, [], math.nan, math.inf, 2 * LARGEST, 10**400])
+def test_what_is_no_plausible_number_is_refused(value: Any) -> None:
+    with pytest.raises(TypeError, match=r"^rate is .*, which is no plausible number$"):
+        numbers(size=3, rate=value)
+
+
+def test_numbers_are_numbers() -> None:
+    numbers(size=3, rate=-2.5, share=0)
+    numbers_or_none(size=None, rate=1.0)
+    with pytest.raises(TypeError, match="rate is 'x'"):
+        numbers_or_none(size=None, rate="x")
+
+
+@pytest.mark.parametrize("value", [0, -1.0])
+def test_what_is_no_rate_is_refused(value: Any) -> None:
+    rates_or_none(peers=None, own=1e6)
+    with pytest.raises(TypeError, match="which is no rate"):
+        rates_or_none(peers=value)
+
+
+@pytest.mark.parametrize("value", [-1, 1e15, "now"])
+def test_what_is_no_time_is_refused(value: Any) -> None:
+    with pytest.raises(TypeError, match="since is"):
+        times(since=value)
+
+
+def test_texts_are_texts() -> None:
+    texts("path", ("a", "b"))
+    with pytest.raises(TypeError, match="path has 3, which is no text"):
+        texts("path", ("a", 3))
