@@ -40,6 +40,7 @@ GOOD = [
     Good("fio", "fio/short-3.33.json", 10.48, WRITE, {"seconds": 2.0}, 0, (Flag.SHORT,), 2),
     Good("sgp_dd", "sgp_dd/read.txt", 123.54),
     Good("sgp_dd", "sgp_dd/read_thr.txt", 274.14, {}, {"bytes": 256 << 20}),
+    Good("sgp_dd", "sgp_dd/read-5.77.txt", 229.57),
     Good("sgp_dd", "sgp_dd/read-5.93.txt", 202.23, {}, {"bytes": 256 << 20}),
     Good("sgp_dd", "sgp_dd/interrupted-5.93.txt", 197.78, {}, {"bytes": 10**9}, 124, (Flag.SHORT,)),
     Good(
