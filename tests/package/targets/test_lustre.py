@@ -133,6 +133,7 @@ def test_what_always_answers_is_asked_before_what_can_hang() -> None:
         ),
         ({"imports": "osc.lustre-OST0003-osc-ffff8.import=\nimport:\n"}, "shows no state"),
         ({"df": data("st5_ost_full_lfs_df2.txt")}, "100% full, the limit is 90%"),
+        ({"df": data("st5_ost_full_lfs_df.txt")}, "97% full, the limit is 90%"),
         ({"df": data("lfs_df.txt").replace("[OST:3] ", "[OST:3] N")}, "creates no objects"),
         ({"df": data("lfs_df.txt").replace("[OST:3] ", "[OST:3] DR")}, "is read-only"),
         ({"df": data("lfs_df.txt").replace("[OST:3] ", "[OST:3] S")}, "has no space"),
@@ -164,6 +165,12 @@ def test_a_degraded_ost_is_measured_and_flagged() -> None:
     answers = healthy("lustre-OST0001", imports=imports("all"), df=data("st1_degraded_lfs_df.txt"))
     state = target("lustre-OST0001").state(FakeRunner(answers))
     assert state.flags == (Flag.DEGRADED,)
+
+
+def test_an_ost_on_which_nothing_may_be_created_is_skipped() -> None:
+    answers = healthy("lustre-OST0000", imports=imports("all"), df=data("st1_nocreate.txt"))
+    with pytest.raises(SkipTarget, match="lustre-OST0000 creates no objects"):
+        target("lustre-OST0000").state(FakeRunner(answers))
 
 
 def test_an_ost_on_another_server_than_its_first_is_flagged_failed_over() -> None:
