@@ -124,18 +124,20 @@ def _lock_folder() -> Path:
 def _print(result: Result) -> None:
     from plumbline.output.table import render
 
-    headers = ("directory", "write", "of peers", "read", "of peers", "state", "verdict")
+    headers = ("directory", "write", "of peers", "read", "of peers", "state")
     rows = [
         (
             verdict.component,
             *_rates(result, verdict.component, Operation.WRITE),
             *_rates(result, verdict.component, Operation.READ),
             verdict.state.name,
-            verdict.sentence,
         )
         for verdict in result.verdicts
     ]
     print(render(headers, rows))
+    # below the table, because a terminal has no room for sentences beside it
+    for verdict in result.verdicts:
+        print(f"{verdict.state.name} {verdict.sentence}")
 
 
 def _rates(result: Result, component: str, operation: Operation) -> Iterator[str]:

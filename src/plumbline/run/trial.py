@@ -95,7 +95,7 @@ class Trial:
             return
         try:
             self._measure()
-        except ToolError as error:
+        except (ToolError, DocumentError) as error:
             self.fail(Failure(Outcome.FAILED, str(error)))
         except SkipTarget as error:
             self.fail(Failure(Outcome.SKIPPED, str(error)))

@@ -124,10 +124,14 @@ def exists(pid: int) -> bool:
 
 def test_directories_are_compared_without_an_inventory_and_nothing_stays(node: Node) -> None:
     ended = node.probe(*node.compared(), a="200", b="80", c="204")
-    lines = {line.split()[0]: line for line in ended.stdout.splitlines()}
+    header, *rows, _, sentence, _ = ended.stdout.splitlines()
+    lines = {line.split()[0]: line for line in rows}
     assert ended.returncode == 2, ended.stderr
     assert lines["b"].split()[1:8] == ["80.0", "MB/s", "40%", "80.0", "MB/s", "40%", "CRITICAL"]
     assert lines["a"].split()[7] == lines["c"].split()[7] == "OK"
+    assert header.split() == ["directory", "write", "of", "peers", "read", "of", "peers", "state"]
+    assert sentence.startswith("CRITICAL b ")
+    assert "40 % of its 2 peers' median 202.0 MB/s" in sentence
     assert "b write 80.0 MB/s" in ended.stderr
     for folder in ("a", "b", "c", "tmp"):
         assert list((node.home / folder).iterdir()) == []

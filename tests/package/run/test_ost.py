@@ -112,6 +112,12 @@ def test_a_tool_that_does_not_do_its_work_gives_the_reason(
     assert read.outcome is Outcome.SKIPPED
 
 
+def test_a_specification_that_its_tool_cannot_do_fails_that_target_alone() -> None:
+    spec = expectation("a").spec._replace(tool="sgp_dd")
+    write, _ = measured(TargetUnit(expectation("a", spec=spec)), target(), FakeClock())
+    assert (write.outcome, write.reason[:18]) == (Outcome.FAILED, "sgp_dd only reads;")
+
+
 def test_a_target_that_gives_no_answer_is_hung_and_not_skipped() -> None:
     runner = target({"stat --file-system": HANGING})
     records = measured(TargetUnit(expectation("a")), runner, FakeClock())
