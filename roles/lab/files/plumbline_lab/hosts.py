@@ -61,7 +61,7 @@ def _launcher(lab: Lab) -> str:
     return "nspawn" if shutil.which("systemd-nspawn") else "bare"
 
 
-def _wait_ready(lab: Lab, host: Host, timeout_s: float = 60) -> None:
+def _wait_ready(lab: Lab, host: Host, timeout_s: float = 180) -> None:
     end = time.monotonic() + timeout_s
     while time.monotonic() < end:
         pid = init_pid(host.name)
