@@ -161,8 +161,12 @@ def locate(program: str) -> str:
 
 def _low_priority() -> list[str]:
     """Return the words that put a command behind everybody else's work."""
-    prefix = {"nice": ["nice", "-n", "19"], "ionice": ["ionice", "-c", "2", "-n", "7"]}
-    return [word for tool, words in prefix.items() if shutil.which(tool) for word in words]
+    words = []
+    for tool, options in (("nice", ("-n", "19")), ("ionice", ("-c", "2", "-n", "7"))):
+        # by its path, so that the one does not search for the other
+        found = shutil.which(tool, path=_SYSTEM_FOLDERS)
+        words += [found, *options] if found else []
+    return words
 
 
 def _survivors(group: int) -> list[int]:
