@@ -51,7 +51,7 @@ def compare(given: Sequence[str], size_bytes: int, arguments: argparse.Namespace
     if arguments.json:
         print_json(result)
     else:
-        _print(result)
+        print_comparison(result)
     return result.end()
 
 
@@ -121,7 +121,8 @@ def _lock_folder() -> Path:
     return folder
 
 
-def _print(result: Result) -> None:
+def print_comparison(result: Result) -> None:
+    """Print each directory's rates, their ratios to the others, and below them the verdicts."""
     from plumbline.output.table import render
 
     headers = ("directory", "write", "of peers", "read", "of peers", "state")

@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.cli.progress import progress
-from plumbline.errors import PlumblineError
+from plumbline.errors import DocumentError, PlumblineError
 from plumbline.judge.component import judge
 from plumbline.judge.pair import judge_pair_host
 from plumbline.model.expectation import Expectation, Expectations
@@ -125,14 +125,22 @@ def print_json(result: Result) -> None:
 
 
 def _groups(expectations: Expectations) -> dict[tuple[str, str], str]:
-    return {(entry["layer"], entry["component"]): entry["group"] for entry in expectations.entries}
+    """Return the group of each component; raise DocumentError for an entry that tells none."""
+    try:
+        return {
+            (entry["layer"], entry["component"]): entry["group"] for entry in expectations.entries
+        }
+    except (KeyError, TypeError) as error:
+        raise DocumentError(
+            f"expectations of {expectations.node}: an entry is damaged ({error!r}); "
+            "deploy the role agent again"
+        ) from error
 
 
 def _known(expectations: Expectations) -> list[Task]:
     """Return all tasks of this node but those of host pairs, whose partner is not known by now."""
-    entries = (
-        Expectation.from_json(entry) for entry in expectations.entries if entry["layer"] != "net"
-    )
+    layers = {entry["layer"] for entry in expectations.entries} - {"net"}
+    entries = [entry for layer in sorted(layers) for entry in expectations.find(layer)]
     return [task for entry in entries for task in tasks_of(entry)]
 
 
