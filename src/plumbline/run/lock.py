@@ -80,10 +80,6 @@ class Locks:
             os.close(descriptor)
             self._tidy(path)
 
-    def is_free(self, layer: str, component: str) -> bool:
-        """Return whether nothing holds the lock of a target."""
-        return not _locked(self._path(layer, component))
-
     def _path(self, layer: str, component: str) -> Path:
         place = self._places.get(component, component)
         return self.directory / (quote(f"{layer}-{place}", safe="") + ".lock")
@@ -163,20 +159,6 @@ class Locks:
             f"locks cannot be kept in {self.directory}: {error.strerror}; run as the user "
             "plumbline or root, or name another folder with --locks"
         )
-
-
-def _locked(path: Path) -> bool:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
 
 
 def _same_file(descriptor: int, path: Path) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 from typing import Any
+from urllib.parse import quote
 
 from plumbline.model.command import Completed
 from plumbline.model.expectation import Expectation, Limits
@@ -11,6 +13,7 @@ from plumbline.model.record import Record
 from plumbline.model.reference import Reference
 from plumbline.model.spec import ProbeSpec
 from plumbline.run.bench import Bench, Unit
+from plumbline.run.lock import Locks
 from plumbline.run.recording import Recorder
 from tests.package.fakes import FakeRunner, answer
 
@@ -49,6 +52,19 @@ def expectation(component: str, **changes: Any) -> Expectation:
         "limits": Limits(),
     }
     return Expectation(**{**values, **changes})
+
+
+def is_free(locks: Locks, layer: str, component: str) -> bool:
+    """Return whether no process holds a target's lock, without touching who does."""
+    name = f"{quote(f'{layer}-{component}', safe='')}.lock"
+    try:
+        with (locks.directory / name).open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return True
+    except BlockingIOError:
+        return False
+    return True
 
 
 def measured(unit: Unit, runner: FakeRunner, clock: FakeClock) -> list[Record]:

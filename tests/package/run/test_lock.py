@@ -18,6 +18,7 @@ from plumbline.run import lock
 from plumbline.run.clock import SystemClock
 from plumbline.run.command import SystemRunner
 from plumbline.run.lock import Locks, StuckError
+from tests.package.run.bench import is_free
 
 HOLD = """
 import subprocess, sys, time
@@ -56,9 +57,9 @@ def test_a_lock_says_who_holds_it_and_leaves_nothing_behind(locks: Locks) -> Non
     with locks.hold("raw", "oss1/disk 1"):
         (file,) = locks.directory.iterdir()
         assert json.loads(file.read_text())["pid"] == os.getpid()
-        assert not locks.is_free("raw", "oss1/disk 1")
-        assert locks.is_free("raw", "other")
-    assert locks.is_free("raw", "oss1/disk 1")
+        assert not is_free(locks, "raw", "oss1/disk 1")
+        assert is_free(locks, "raw", "other")
+    assert is_free(locks, "raw", "oss1/disk 1")
     assert list(locks.directory.iterdir()) == []
 
 
@@ -82,7 +83,7 @@ def test_the_tool_of_a_killed_run_is_ended_and_its_target_taken_over(locks: Lock
     try:
         process.kill()
         process.wait()
-        assert not locks.is_free("ost", "a"), "the tool inherited the lock"
+        assert not is_free(locks, "ost", "a"), "the tool inherited the lock"
         with locks.hold("ost", "a"):
             assert f"/{tool}/" not in str(list(Path("/proc").glob(f"{tool}/fd/*")))
     finally:
@@ -112,11 +113,11 @@ def test_a_lock_outlives_its_run_while_an_abandoned_tool_is_there(locks: Locks) 
     with locks.hold("ost", "a") as descriptor:
         tool = subprocess.Popen(["sleep", "60"], pass_fds=[descriptor])
     try:
-        assert not locks.is_free("ost", "a")
+        assert not is_free(locks, "ost", "a")
     finally:
         tool.kill()
         tool.wait()
-    assert locks.is_free("ost", "a")
+    assert is_free(locks, "ost", "a")
 
 
 def test_tools_inherit_the_lock_from_the_runner(locks: Locks) -> None:

@@ -18,7 +18,7 @@ from plumbline.run.recording import Recorder
 from plumbline.run.session import Means, Session
 from plumbline.run.trial import Failure, Task, tasks_of
 from plumbline.store.history import History, Selection
-from tests.package.run.bench import FakeClock, expectation
+from tests.package.run.bench import FakeClock, expectation, is_free
 
 
 class FakeUnit:
@@ -145,7 +145,7 @@ def test_an_interrupt_keeps_what_came_before_and_leaves_nothing_open(world: Worl
     assert world.outcomes() == [("a", "write", "skipped")]
     assert world.history.running() == ()
     assert world.published[-1] == ()
-    assert world.locks.is_free("ost", "a")
+    assert is_free(world.locks, "ost", "a")
 
 
 def known() -> list[Task]:
