@@ -19,7 +19,7 @@ CHECKS := $(wildcard checks/check_*)
 .DEFAULT_GOAL := help
 .PHONY: help venv collection check format test demo demo-down bench clean constraints root \
 	ruff mypy layers vermin yamllint ansible-lint shellcheck pytest \
-	sanity units lab
+	sanity lab
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 16
@@ -31,8 +31,8 @@ format: venv  ## put the Python code into its form, and mend what can be mended
 	@ruff check --quiet --fix --exit-zero
 	@ruff format --quiet
 
-test: root venv  ## everything: check, Ansible sanity and unit tests, the lab test (root)
-	@.ci/steps ruff mypy layers vermin yamllint shellcheck pytest ansible-lint sanity units lab
+test: root venv  ## everything: check, Ansible's sanity tests, the lab test (root)
+	@.ci/steps ruff mypy layers vermin yamllint shellcheck pytest ansible-lint sanity lab
 
 demo: root venv  ## bring up the lab, break it, watch Nagios find it, leave it up (root)
 	@$(VENV)/bin/python -m tests.lab.demo
@@ -98,14 +98,10 @@ pytest:
 ansible-lint:
 	@ansible-lint -q --nocolor
 
-# ansible-test's pylint is made for plug-ins; of everything else it would forbid what ruff allows.
+# ansible-test's pylint is made for plug-ins, and there are none; ruff looks at everything else.
 # The package's tests bring tools that pretend, which it would take for modules.
 sanity:
-	@.ci/ansible-test sanity --skip-test pylint --exclude tests/package/
-	@.ci/ansible-test sanity --test pylint plugins/
-
-units:
-	@.ci/ansible-test units
+	@.ci/ansible-test --skip-test pylint --exclude tests/package/
 
 lab:
 	@pytest --verbose --durations=10 tests/lab
