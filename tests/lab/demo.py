@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import sys
 import time
+from typing import Mapping
 
-from tests.lab.lab import PAGE, Console, LabError, Service, measure, playbook
+from tests.lab.lab import Console, Lab, LabError, Service
 
 BREAKAGES = (
     ("one disk slows down to 80 MB/s", {"disk": "oss2-disk1", "rate": "80MB/s"}, "oss2-disk1"),
@@ -22,7 +23,7 @@ def say(text: str) -> None:
     print(f"\n\033[1m[{minutes:2d}:{seconds:02d}] {text}\033[0m", flush=True)
 
 
-def show(services: dict[str, Service]) -> None:
+def show(services: Mapping[str, Service]) -> None:
     """Print what Nagios shows: first what is not OK, then how many are."""
     for name, service in sorted(services.items()):
         if service.state != "OK":
@@ -33,25 +34,26 @@ def show(services: dict[str, Service]) -> None:
 
 def main() -> None:
     """Tell the whole story on the real Nagios."""
+    lab = Lab("inventories/lab", 8477)
     say("The lab comes up: one monitoring host, three storage servers, one client")
-    playbook("lab_up")
-    playbook("lab_break", {"heal": "all"})
+    lab.playbook("lab_up")
+    lab.playbook("lab_break", {"heal": "all"})
     say("plumbline is deployed by its own roles")
-    playbook("site")
+    lab.playbook("site")
     say("A baseline is captured from repeated runs")
-    playbook("baseline", {"runs": "3", "reason": "demonstration"})
+    lab.playbook("baseline", {"runs": "3", "reason": "demonstration"})
     say("Every probe runs as its schedule runs it")
-    console = Console()
-    show(measure(console))
+    console = Console(lab)
+    show(lab.measure(console))
     for story, breakage, part in BREAKAGES:
         say(f"Now {story}")
-        playbook("lab_break", breakage)
-        show(measure(console))
+        lab.playbook("lab_break", breakage)
+        show(lab.measure(console))
         say(f"{part} is healed")
-        playbook("lab_break", {"heal": part})
-        show(measure(console))
+        lab.playbook("lab_break", {"heal": part})
+        show(lab.measure(console))
     say("Done; the lab stays up, make demo-down removes it")
-    print(f"  Nagios: {PAGE}   user {console.user}   password {console.password}")
+    print(f"  Nagios: {lab.page}   user {console.user}   password {console.password}")
 
 
 START = time.monotonic()
@@ -60,3 +62,5 @@ if __name__ == "__main__":
         main()
     except LabError as error:
         sys.exit(f"plumbline: {error}")
+    except KeyboardInterrupt:
+        sys.exit("plumbline: interrupted; the lab stays as it is, make demo-down removes it")

@@ -1,105 +1,93 @@
 """The whole chain on real hosts: deployed, measured, judged, and seen on the real Nagios.
 
-The tests run in the order in which they stand: each leaves the lab healed for the next one.
+The tests run in the order in which they stand: each begins by healing what the one before broke,
+so that each also sees the part before it recover.
 """
 
 from __future__ import annotations
 
-import os
-import re
+import json
 from typing import Iterator
 
 import pytest
 
-from tests.lab import lab
-from tests.lab.lab import Console, Service
-
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the lab needs root")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cluster() -> Iterator[None]:
-    """Bring up the lab, deploy, capture a baseline; leave nothing behind, whatever happens."""
-    try:
-        lab.playbook("lab_up")
-        lab.playbook("site")
-        lab.playbook("baseline", {"runs": "3", "reason": "lab test"})
-        yield
-    finally:
-        lab.playbook("lab_down")
+from tests.lab.conftest import brought_up, changes
+from tests.lab.lab import Console, Lab, Service, not_ok
 
 
 @pytest.fixture(scope="module")
-def console(cluster: None) -> Console:
-    return Console()
+def lab() -> Iterator[Lab]:
+    yield from brought_up(Lab("inventories/lab", 8477))
 
 
-@pytest.fixture
-def healed() -> Iterator[None]:
-    """Heal whatever a test broke, also when it fails."""
+@pytest.fixture(scope="module")
+def console(lab: Lab) -> Console:
+    lab.playbook("baseline", {"runs": "3", "reason": "lab test"})
+    return Console(lab)
+
+
+def test_a_second_deployment_changes_nothing(lab: Lab) -> None:
+    assert changes(lab.recap("site")) == {}
+
+
+def break_only(lab: Lab, breakage: dict[str, str]) -> None:
+    lab.playbook("lab_break", {"heal": "all"})
+    lab.playbook("lab_break", breakage)
+
+
+def check_sentences(services: dict[str, Service], broken: dict[str, str]) -> None:
+    """Each bad service names its component and its figures."""
+    for name in broken:
+        assert name.split()[1] in services[name].output
+        assert "MB/s" in services[name].output or "retransmit" in services[name].output
+
+
+def test_a_slow_disk_is_seen_on_exactly_its_services(lab: Lab, console: Console) -> None:
+    break_only(lab, {"disk": "oss2-disk1", "rate": "80MB/s"})
+    services = lab.measure(console)
+    broken = {"OST scratch-OST0002 write read": "WARNING", "RAW oss2-disk1 read": "CRITICAL"}
+    assert not_ok(services) == broken
+    check_sentences(services, broken)
+    assert len(services) == 6 + 1 + 6 + 3 + 4
+
+
+def test_a_slow_link_is_seen_on_exactly_the_services_behind_it(lab: Lab, console: Console) -> None:
+    break_only(lab, {"link": "oss3", "rate": "200Mbit"})
+    services = lab.measure(console)
+    broken = {
+        "NET oss3 send receive": "CRITICAL",
+        "OST scratch-OST0004 write read": "CRITICAL",
+        "OST scratch-OST0005 write read": "CRITICAL",
+    }
+    assert not_ok(services) == broken
+    check_sentences(services, broken)
+
+
+def test_a_bad_cable_is_seen_by_its_retransmits(lab: Lab, console: Console) -> None:
+    break_only(lab, {"cable": "oss1"})
+    services = lab.measure(console)
+    assert not_ok(services) == {"NET oss1 send receive": "WARNING"}
+    assert "retransmit" in services["NET oss1 send receive"].output
+
+
+def test_a_failing_disk_is_unknown_with_the_tool_s_words_and_not_slow(
+    lab: Lab, console: Console
+) -> None:
+    break_only(lab, {"errors": "oss2-disk1"})
     try:
-        yield
+        lab.playbook("probe", {"layer": "raw", "target": "oss2-disk1", "fail": "false"})
+        service = console.services()["RAW oss2-disk1 read"]
     finally:
         lab.playbook("lab_break", {"heal": "all"})
+    assert service.state == "UNKNOWN"
+    assert "sgp_dd" in service.output
 
 
-def states(services: dict[str, Service]) -> dict[str, str]:
-    return {name: service.state for name, service in services.items()}
-
-
-def changes(recap: str) -> dict[str, str]:
-    """Return how many tasks changed something, of the hosts where any did."""
-    counts = dict(re.findall(r"^(\S+)\s+: ok=\d+\s+changed=(\d+)", recap, re.MULTILINE))
-    assert counts, recap
-    return {host: count for host, count in counts.items() if count != "0"}
-
-
-def test_a_second_deployment_changes_nothing() -> None:
-    recap = lab.playbook("site", quiet=True).rpartition("PLAY RECAP")[2]
-    assert changes(recap) == {}
-
-
-def test_check_mode_predicts_no_change_on_a_deployed_site() -> None:
-    recap = lab.playbook("site", None, "--check", quiet=True).rpartition("PLAY RECAP")[2]
-    assert changes(recap) == {}
-
-
-def test_a_healthy_cluster_is_ok_in_every_service(console: Console) -> None:
-    services = lab.measure(console)
-    assert len(services) >= 6 + 6 + 4
-    assert console.not_ok(services) == {}
-
-
-@pytest.mark.parametrize(
-    ("breakage", "broken"),
-    [
-        (
-            {"disk": "oss2-disk1", "rate": "80MB/s"},
-            {"RAW oss2-disk1 read": "CRITICAL", "OST scratch-OST0002 write read": "WARNING"},
-        ),
-        (
-            {"link": "oss3", "rate": "200Mbit"},
-            {
-                "NET oss3 send receive": "CRITICAL",
-                "OST scratch-OST0004 write read": "CRITICAL",
-                "OST scratch-OST0005 write read": "CRITICAL",
-            },
-        ),
-        ({"cable": "oss1"}, {"NET oss1 send receive": "WARNING"}),
-    ],
-    ids=["slow disk", "slow link", "bad cable"],
-)
-def test_exactly_the_services_of_the_broken_component_are_not_ok(
-    console: Console, healed: None, breakage: dict[str, str], broken: dict[str, str]
+def test_healed_hosts_are_ok_and_every_verdict_shows_its_evidence(
+    lab: Lab, console: Console
 ) -> None:
-    lab.playbook("lab_break", breakage)
-    services = lab.measure(console)
-    assert states(console.not_ok(services)) == broken
-    for name in broken:
-        component = name.split()[1]
-        assert component in services[name].output
-        assert re.search(r"MB/s|retransmit", services[name].output)
-
-
-def test_healed_components_are_ok_again(console: Console) -> None:
-    assert console.not_ok(lab.measure(console)) == {}
+    lab.playbook("probe", {"layer": "raw", "fail": "false"})
+    assert not_ok(lab.measure(console, "net")) == {}
+    verdicts = json.loads(lab.on_host("oss2", "runuser -u plumbline -- plumbline judge --json"))
+    assert verdicts
+    assert [verdict for verdict in verdicts if not verdict["evidence"]] == []
