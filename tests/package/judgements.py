@@ -17,7 +17,7 @@ DAY_S = 86400.0
 NOW = 20_000 * DAY_S
 """Midnight UTC, long after the records of tests began."""
 
-CEILING = Ceiling(250e6, ("oss2-disk1",))
+CEILING = Ceiling(250e6, ("oss2-disk1",), ("disk",))
 BASELINE = Baseline(202.1e6, 0.01, 12, "2026-11-01", "2026-11-20", "abc", {}, "ada", "new disks")
 REFERENCE = Reference(CEILING, BASELINE)
 
@@ -40,7 +40,7 @@ def expectation(**changes: Any) -> Expectation:
 
 def host_expectation(*partners: str, **changes: Any) -> Expectation:
     """Return what is expected of the link of host oss3, sending alone."""
-    ceiling = Ceiling(118e6, ("oss3-link",))
+    ceiling = Ceiling(118e6, ("oss3-link",), ("nic",))
     values: dict[str, Any] = {
         "layer": "net",
         "component": "oss3",

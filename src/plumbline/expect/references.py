@@ -24,7 +24,9 @@ _AWAY = (Operation.WRITE, Operation.SEND)
 def find_ceilings(topology: Topology, measured: Sequence[Assignment]) -> Ceilings:
     """Return the ceiling of every step; siblings that run together share what they cross."""
     found = {
-        (one.layer, one.component, step): alone(_capacities(topology, one, step[0]), one.path)
+        (one.layer, one.component, step): _with_kinds(
+            topology, alone(_capacities(topology, one, step[0]), one.path)
+        )
         for one in measured
         for step in one.steps
         if step[1] is Scenario.SINGLE
@@ -33,8 +35,18 @@ def find_ceilings(topology: Topology, measured: Sequence[Assignment]) -> Ceiling
     capacities = {name: part.read_Bps for name, part in topology.components.items()}
     for members in by_server(measured):
         shares = together(capacities, {one.component: one.path for one in members})
-        found.update({("raw", name, step): share for name, share in shares.items()})
+        found.update(
+            {("raw", name, step): _with_kinds(topology, share) for name, share in shares.items()}
+        )
     return found
+
+
+def _with_kinds(topology: Topology, ceiling: Optional[Ceiling]) -> Optional[Ceiling]:
+    if ceiling is None:
+        return None
+    return ceiling._replace(
+        kinds=tuple(topology.components[name].kind for name in ceiling.limited_by)
+    )
 
 
 def _capacities(topology: Topology, one: Assignment, operation: Operation) -> Capacities:
@@ -100,7 +112,7 @@ def _partner(topology: Topology, own: str, name: str) -> Partner:
         part: min(topology.components[part].read_Bps or 0, topology.components[part].write_Bps or 0)
         for part in path
     }
-    ceiling = alone(capacities, path)
+    ceiling = _with_kinds(topology, alone(capacities, path))
     if ceiling is None:
         raise DocumentError(
             f"plumbline_topology: nothing between {own} and {name} has a rate; "

@@ -35,8 +35,9 @@ def several(names: Sequence[str]) -> str:
 
 
 def limited(ceiling: Ceiling) -> str:
-    """Return ``ceiling 250.0 MB/s by oss2-disk1``."""
-    return f"ceiling {format_rate(ceiling.rate_Bps)} by {several(ceiling.limited_by)}"
+    """Return ``ceiling 250.0 MB/s by disk oss2-disk1``."""
+    parts = [" ".join(part) for part in zip(ceiling.kinds, ceiling.limited_by)]
+    return f"ceiling {format_rate(ceiling.rate_Bps)} by {several(parts or ceiling.limited_by)}"
 
 
 def compared(of: Measured) -> str:

@@ -10,17 +10,21 @@ if TYPE_CHECKING:
 
 
 class Ceiling(NamedTuple):
-    """The theoretical rate of a path, in bytes per second, and the component(s) that set it."""
+    """The theoretical rate of a path, in bytes per second, and the component(s) that set it.
+
+    ``kinds`` says of each in ``limited_by`` what it is, where that is known.
+    """
 
     rate_Bps: float
     limited_by: tuple[str, ...]
+    kinds: tuple[str, ...] = ()
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Ceiling:
         """Build from the document form; raise KeyError or TypeError for wrong keys or values."""
-        ceiling = cls(raw["rate_Bps"], tuple(raw["limited_by"]))
+        ceiling = cls(raw["rate_Bps"], tuple(raw["limited_by"]), tuple(raw["kinds"]))
         numbers(rate_Bps=ceiling.rate_Bps)
-        texts("limited_by", ceiling.limited_by)
+        texts("limited_by", ceiling.limited_by + ceiling.kinds)
         return ceiling
 
 

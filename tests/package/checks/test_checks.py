@@ -106,7 +106,7 @@ def deploy(folder: Path, every: Sequence[Series], running: Sequence[Running] = (
             ost(150e6, 200e6),
             1,
             "OST WARNING - scratch-OST0003 write 150.0 MB/s, 74 % of baseline 202.1 MB/s "
-            "(12 runs to 2026-11-20), ceiling 250.0 MB/s by oss2-disk1 | "
+            "(12 runs to 2026-11-20), ceiling 250.0 MB/s by disk oss2-disk1 | "
             f"'write_Bps'=150000000{LEVELS} 'read_Bps'=200000000{LEVELS}",
         ),
         (
@@ -114,7 +114,7 @@ def deploy(folder: Path, every: Sequence[Series], running: Sequence[Running] = (
             ost(195e6, 80.3e6),
             2,
             "OST CRITICAL - scratch-OST0003 read 80.3 MB/s, 40 % of baseline 202.1 MB/s "
-            "(12 runs to 2026-11-20), ceiling 250.0 MB/s by oss2-disk1 | "
+            "(12 runs to 2026-11-20), ceiling 250.0 MB/s by disk oss2-disk1 | "
             f"'write_Bps'=195000000{LEVELS} 'read_Bps'=80300000{LEVELS}",
         ),
         (
@@ -129,7 +129,7 @@ def deploy(folder: Path, every: Sequence[Series], running: Sequence[Running] = (
             raw(200e6, 80.3e6),
             2,
             "RAW CRITICAL - oss2-disk1 read together 80.3 MB/s, 40 % of baseline 202.1 MB/s "
-            "(12 runs to 2026-11-20), ceiling 250.0 MB/s by oss2-disk1 | "
+            "(12 runs to 2026-11-20), ceiling 250.0 MB/s by disk oss2-disk1 | "
             f"'read_Bps'=200000000{LEVELS} 'read_together_Bps'=80300000{LEVELS}",
         ),
         (
@@ -144,7 +144,8 @@ def deploy(folder: Path, every: Sequence[Series], running: Sequence[Running] = (
             net(24e6, 24e6),
             2,
             "NET CRITICAL - oss3 send 24.0 MB/s, 21 % of baseline 117.0 MB/s "
-            "(12 runs to 2026-11-20), ceiling 118.0 MB/s by oss3-link; upper median of 2 partners "
+            "(12 runs to 2026-11-20), ceiling 118.0 MB/s by nic oss3-link; "
+            "upper median of 2 partners "
             "| 'send_Bps'=24000000;93600000:;58500000:;0;118000000 'send_retransmits'=U;0.1;;0",
         ),
     ],
@@ -183,7 +184,7 @@ def test_more_v_gives_more_evidence(tmp_path: Path) -> None:
     )
     assert (len(plain), len(one)) == (1, 3)
     assert one[2].startswith("read 200.0 MB/s 60 s ago, repeats 200.0 MB/s")
-    assert "  ceiling 250.0 MB/s by oss2-disk1, reached to 80 %" in two
+    assert "  ceiling 250.0 MB/s by disk oss2-disk1, reached to 80 %" in two
 
 
 def test_a_run_that_hangs_is_critical(tmp_path: Path) -> None:

@@ -30,7 +30,17 @@ def expectations(
 
 
 def ceilings(entry: Expectation) -> dict[str, Optional[Ceiling]]:
-    return {step: reference.ceiling for step, reference in entry.references.items()}
+    return {step: bare(reference.ceiling) for step, reference in entry.references.items()}
+
+
+def bare(ceiling: Optional[Ceiling]) -> Optional[Ceiling]:
+    return ceiling and ceiling._replace(kinds=())
+
+
+def test_a_ceiling_says_what_kind_of_part_sets_it() -> None:
+    ceiling = expectations(site())["ost scratch-OST3"].references["read/single"].ceiling
+    assert ceiling is not None
+    assert list(zip(ceiling.kinds, ceiling.limited_by)) == [("disk", "oss2-disk2")]
 
 
 def test_reading_and_writing_have_their_own_ceilings() -> None:
@@ -73,8 +83,8 @@ def test_a_pair_has_the_ceiling_of_both_chains() -> None:
     entry = expectations(document)["net oss1"]
     assert ceilings(entry)["send/single"] == Ceiling(125e6, ("oss1-nic",))
     by_name = {partner.name: partner for partner in entry.partners}
-    assert by_name["client1"].ceiling == Ceiling(100e6, ("client1",))
-    assert by_name["oss2"].ceiling == Ceiling(125e6, ("oss1-nic", "oss2-nic"))
+    assert bare(by_name["client1"].ceiling) == Ceiling(100e6, ("client1",))
+    assert bare(by_name["oss2"].ceiling) == Ceiling(125e6, ("oss1-nic", "oss2-nic"))
     assert by_name["oss2"].path == ("oss1", "oss1-nic", "switch1", "oss2-nic", "oss2")
     assert by_name["client1"].address == "10.0.0.9"
 

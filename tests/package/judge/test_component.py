@@ -43,7 +43,7 @@ def test_the_worst_operation_decides_and_gives_its_ratios() -> None:
     assert verdict.state is State.CRITICAL
     assert verdict.sentence == (
         "scratch-OST0003 read 80.3 MB/s, 40 % of baseline 202.1 MB/s (12 runs to 2026-11-20), "
-        "ceiling 250.0 MB/s by oss2-disk1"
+        "ceiling 250.0 MB/s by disk oss2-disk1"
     )
     assert verdict.ratio_baseline == pytest.approx(80.3 / 202.1)
     assert verdict.ratio_ceiling == pytest.approx(80.3 / 250)
@@ -165,7 +165,7 @@ def test_evidence_shows_references_peers_conditions_and_history() -> None:
             "  baseline 202.1 MB/s, spread 1.0 %, 12 runs 2026-11-01 to 2026-11-20, "
             "accepted by ada: new disks"
         ),
-        "  ceiling 250.0 MB/s by oss2-disk1, reached to 80 %",
+        "  ceiling 250.0 MB/s by disk oss2-disk1, reached to 80 %",
         "  100 % of its 5 peers' median 201.0 MB/s in the same run",
         "  fio fio-3.39, specification abc, filled to 45 %, coverage 0.98",
         "    2 d ago 190.0 MB/s, 5 peers 201.0 MB/s",

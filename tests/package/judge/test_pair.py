@@ -33,7 +33,7 @@ def test_a_host_that_is_slow_with_all_partners_is_critical() -> None:
     assert verdict.state is State.CRITICAL
     assert verdict.sentence == (
         "oss3 send 24.2 MB/s, 21 % of baseline 117.0 MB/s (12 runs to 2026-11-20), "
-        "ceiling 118.0 MB/s by oss3-link; upper median of 2 partners"
+        "ceiling 118.0 MB/s by nic oss3-link; upper median of 2 partners"
     )
 
 

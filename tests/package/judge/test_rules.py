@@ -33,7 +33,7 @@ CASES: list[tuple[dict[str, Any], State, int, str]] = [
         State.UNKNOWN,
         2,
         (
-            "read 300.0 MB/s is 1.20 times the ceiling 250.0 MB/s by oss2-disk1: "
+            "read 300.0 MB/s is 1.20 times the ceiling 250.0 MB/s by disk oss2-disk1: "
             "cached, or the topology is wrong"
         ),
     ),
@@ -42,7 +42,7 @@ CASES: list[tuple[dict[str, Any], State, int, str]] = [
         State.WARNING,
         3,
         (
-            f"read 80.3 MB/s, 40 % of baseline {FIRM}, ceiling 250.0 MB/s by oss2-disk1: "
+            f"read 80.3 MB/s, 40 % of baseline {FIRM}, ceiling 250.0 MB/s by disk oss2-disk1: "
             "degraded (rebuilding), slower is expected"
         ),
     ),
@@ -74,7 +74,7 @@ CASES: list[tuple[dict[str, Any], State, int, str]] = [
         {"rate_Bps": 80.3e6},
         State.CRITICAL,
         5,
-        f"read 80.3 MB/s, 40 % of baseline {FIRM}, ceiling 250.0 MB/s by oss2-disk1",
+        f"read 80.3 MB/s, 40 % of baseline {FIRM}, ceiling 250.0 MB/s by disk oss2-disk1",
     ),
     ({"rate_Bps": 80.3e6, "coverage": 0.95}, State.CRITICAL, 5, "40 % of baseline"),
     # slower than peers that are low themselves: the shared cause is not all
