@@ -22,7 +22,7 @@ def lab() -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def console(lab: Lab) -> Console:
-    lab.playbook("baseline", {"runs": "3", "reason": "lab test"})
+    lab.playbook("baseline", {"runs": "2", "reason": "lab test"})
     return Console(lab)
 
 
