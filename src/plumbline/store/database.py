@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sqlite3
 from contextlib import closing, contextmanager
@@ -108,8 +109,9 @@ class Database:
         with self._trouble():
             (schema,) = self._connection.execute("PRAGMA user_version").fetchone()
             if schema == 0:
-                self._connection.execute("PRAGMA journal_mode = WAL")
-                self._create()
+                with _alone_in(self.path.parent):
+                    self._connection.execute("PRAGMA journal_mode = WAL")
+                    self._create()
         if schema > SCHEMA:
             raise StoreError(
                 f"history {self.path} has schema {schema}, this version of plumbline writes "
@@ -137,6 +139,17 @@ class Database:
             yield
         except (sqlite3.Error, OSError) as error:
             raise StoreError(f"history {self.path}: {_sentence(str(error), self.path)}") from error
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Let one process at a time begin a database: SQLite does not wait to change its journal."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def keep_owner(path: Path) -> None:
