@@ -88,6 +88,7 @@ def test_healed_hosts_are_ok_and_every_verdict_shows_its_evidence(
 ) -> None:
     lab.playbook("probe", {"layer": "raw", "fail": "false"})
     assert not_ok(lab.measure(console, "net")) == {}
-    verdicts = json.loads(lab.on_host("oss2", "runuser -u plumbline -- plumbline judge --json"))
+    judged = json.loads(lab.on_host("oss2", "runuser -u plumbline -- plumbline judge --json"))
+    verdicts = judged["verdicts"]
     assert verdicts
     assert [verdict for verdict in verdicts if not verdict["evidence"]] == []
