@@ -34,7 +34,7 @@ class Limits(NamedTuple):
     confirm_days: int = 3
     min_coverage: float = 0.9
     invalid_above: float = 1.05
-    retransmit_share: float = 0.001
+    retransmit_share: float = 0.005
     fill_limit: float = 0.90
     min_runs: int = 5
     max_spread: float = 0.10

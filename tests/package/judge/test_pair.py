@@ -123,10 +123,10 @@ def test_many_retransmits_with_all_partners_make_a_bad_cable() -> None:
     assert (verdict.state, verdict.rule) == (State.WARNING, 5)
     assert verdict.sentence == (
         "oss3 send 117.0 MB/s, 100 % of baseline; 2.00 % of the segments of send sent again "
-        "(limit 0.1 %), bad cable?"
+        "(limit 0.5 %), bad cable?"
     )
     label, value, *rest = verdict.figures[1]
-    assert (label, rest) == ("send_retransmits", ["%", "0.1", "", None])
+    assert (label, rest) == ("send_retransmits", ["%", "0.5", "", None])
     assert value == pytest.approx(2.0)
 
 
