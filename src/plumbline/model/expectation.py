@@ -138,19 +138,18 @@ class Expectations(NamedTuple):
             DocumentError: there is none, or it is damaged; the message names node and component.
         """
         found = self._build(layer, "component", component)
-        if not found:
-            raise DocumentError(
-                f"expectations of {self.node} have no {component or 'component'} in layer {layer}; "
-                "add it to the topology and deploy the role agent again"
-            )
-        return found
+        return self._some(found, component or "component", layer)
 
     def members(self, layer: str, group: str) -> tuple[Expectation, ...]:
         """Return the expectations of all components of ``group`` in ``layer``, as ``find`` does."""
-        found = self._build(layer, "group", group)
+        return self._some(self._build(layer, "group", group), f"group {group}", layer)
+
+    def _some(
+        self, found: tuple[Expectation, ...], what: str, layer: str
+    ) -> tuple[Expectation, ...]:
         if not found:
             raise DocumentError(
-                f"expectations of {self.node} have no group {group} in layer {layer}; "
+                f"expectations of {self.node} have no {what} in layer {layer}; "
                 "add it to the topology and deploy the role agent again"
             )
         return found
