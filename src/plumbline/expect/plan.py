@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from plumbline.baseline.document import Baselines
 from plumbline.expect.references import expectation, find_ceilings
-from plumbline.expect.services import Service, services
+from plumbline.expect.services import services
 from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.service import Service
 from plumbline.plan.assignments import assignments
 from plumbline.plan.policy import Policy, TimedLayer
 from plumbline.topology.graph import Topology

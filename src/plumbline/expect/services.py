@@ -3,35 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Iterator, NamedTuple, Sequence
+from typing import Iterator, Sequence
 
 from plumbline.errors import DocumentError
+from plumbline.model.service import Service
 from plumbline.plan.assignments import Assignment
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
-
-
-class Service(NamedTuple):
-    """One Nagios service.
-
-    ``host`` has the part that is judged, ``node`` measured it and answers; ``command`` is NRPE's;
-    one of ``component`` and ``group`` is empty; ``freshness_s`` is the age of a stale result.
-    """
-
-    host: str
-    node: str
-    description: str
-    command: str
-    check: str
-    arguments: tuple[str, ...]
-    layer: str
-    component: str
-    group: str
-    freshness_s: int
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document form."""
-        return {**self._asdict(), "arguments": list(self.arguments)}
 
 
 def services(measured: Sequence[Assignment]) -> tuple[Service, ...]:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from plumbline.errors import DocumentError
-from plumbline.expect.services import Service, services
+from plumbline.expect.services import services
+from plumbline.model.service import Service
 from plumbline.plan.assignments import assignments
 from plumbline.plan.policy import load
 from plumbline.topology.graph import build

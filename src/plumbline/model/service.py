@@ -1,0 +1,40 @@
+"""One Nagios service of the plan: what it judges, whose part that is, and who has measured it."""
+
+from __future__ import annotations
+
+from plumbline.model.kinds import numbers, texts
+from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Any, Mapping
+
+
+class Service(NamedTuple):
+    """One Nagios service.
+
+    ``host`` has the part that is judged, ``node`` measured it and answers; ``command`` is NRPE's;
+    one of ``component`` and ``group`` is empty; ``freshness_s`` is the age of a stale result.
+    """
+
+    host: str
+    node: str
+    description: str
+    command: str
+    check: str
+    arguments: tuple[str, ...]
+    layer: str
+    component: str
+    group: str
+    freshness_s: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form."""
+        return {**self._asdict(), "arguments": list(self.arguments)}
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Service:
+        """Build from the document form; raise KeyError, TypeError or AttributeError."""
+        service = cls(**{**raw, "arguments": tuple(raw["arguments"])})
+        texts("service", (*service[:5], *service[6:9]))
+        numbers(freshness_s=service.freshness_s)
+        return service
