@@ -93,7 +93,11 @@ def snapshot(*every: Series, running: Sequence[Running] = (), now: float = NOW) 
     kept: dict[str, list[Mapping[str, Any]]] = {}
     for one in every:
         name = f"{one.latest.layer}/{one.latest.component}"
-        entry = {"latest": one.latest.to_json(), "samples": list(one.samples)}
+        entry = {
+            "latest": one.latest.to_json(),
+            "samples": list(one.samples),
+            "days": list(one.days),
+        }
         kept.setdefault(name, []).append(entry)
     return Snapshot("client1", now, tuple(running), json.loads(json.dumps(kept)))
 

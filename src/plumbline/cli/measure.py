@@ -29,6 +29,7 @@ from plumbline.run.lock import Locks
 from plumbline.run.recording import Recorder
 from plumbline.run.session import Means, Session
 from plumbline.run.trial import Task, tasks_of
+from plumbline.store.days import Groups, Member
 from plumbline.store.history import KEEP_DAYS, History, Selection
 from plumbline.store.publish import Publisher
 
@@ -124,11 +125,14 @@ def print_json(result: Result) -> None:
     print(json.dumps(result.to_json(), allow_nan=False))
 
 
-def _groups(expectations: Expectations) -> dict[tuple[str, str], str]:
-    """Return the group of each component; raise DocumentError for an entry that tells none."""
+def _groups(expectations: Expectations) -> Groups:
+    """Return the group of each component; raise DocumentError where an entry tells none."""
     try:
         return {
-            (entry["layer"], entry["component"]): entry["group"] for entry in expectations.entries
+            (entry["layer"], entry["component"]): Member(
+                entry["group"], entry["limits"]["min_coverage"]
+            )
+            for entry in expectations.entries
         }
     except (KeyError, TypeError) as error:
         raise DocumentError(

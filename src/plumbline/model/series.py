@@ -31,6 +31,21 @@ class Sample(NamedTuple):
     partner: Optional[str]
 
 
+class Day(NamedTuple):
+    """What one day of runs says about a component beside its siblings.
+
+    ``day`` counts from the epoch, in UTC.  ``loss`` is the natural logarithm of siblings' rate /
+    own rate, the middle of the day's ``runs``: positive is slower.  ``error`` is its standard error
+    and ``peers`` the number of siblings that it rests on; see plumbline.store.days for both.
+    """
+
+    day: int
+    loss: float
+    error: float
+    runs: int
+    peers: int
+
+
 class Running(NamedTuple):
     """A measurement that has begun and not ended."""
 
@@ -42,11 +57,13 @@ class Running(NamedTuple):
 class Series(NamedTuple):
     """One operation of one component: the latest record and up to some samples, newest first.
 
-    ``samples[0]`` belongs to ``latest``.  A network pair has one series per partner.
+    ``samples[0]`` belongs to ``latest``.  A network pair has one series per partner.  ``days`` are
+    those on which siblings were measured in the same runs, newest first.
     """
 
     latest: Record
     samples: tuple[Sample, ...]
+    days: tuple[Day, ...] = ()
 
 
 class Snapshot(NamedTuple):
@@ -65,6 +82,7 @@ class Snapshot(NamedTuple):
                 Series(
                     latest=Record.from_json(entry["latest"]),
                     samples=tuple(_sample(sample) for sample in entry["samples"]),
+                    days=tuple(_day(day) for day in entry["days"]),
                 )
                 for entry in self.series.get(f"{layer}/{component}", ())
             )
@@ -106,6 +124,12 @@ def _sample(raw: Sequence[Any]) -> Sample:
     numbers_or_none(coverage=sample.coverage)
     rates_or_none(rate_Bps=sample.rate_Bps, peers_Bps=sample.peers_Bps)
     return sample
+
+
+def _day(raw: Sequence[Any]) -> Day:
+    day = Day(*raw)
+    numbers(day=day.day, loss=day.loss, error=day.error, runs=day.runs, peers=day.peers)
+    return day
 
 
 def _running(raw: Sequence[Any]) -> Running:

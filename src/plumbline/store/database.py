@@ -28,9 +28,12 @@ CREATE TABLE records (
     started_at REAL NOT NULL,
     rate_Bps REAL,
     coverage REAL,
+    flags TEXT NOT NULL,
     body TEXT NOT NULL
 );
-CREATE INDEX records_series ON records (layer, component, operation, scenario, partner, seq);
+CREATE INDEX records_series ON records (
+    layer, component, operation, scenario, partner, seq, run_id, started_at, rate_Bps, coverage
+);
 CREATE INDEX records_run ON records (run_id, layer, operation, scenario);
 CREATE INDEX records_started ON records (started_at);
 CREATE TABLE running (

@@ -50,6 +50,17 @@ class Point(NamedTuple):
     coverage: Optional[float]
 
 
+class Rated(NamedTuple):
+    """One rate of a run, with what decides whether it may speak for its component."""
+
+    run_id: str
+    component: str
+    started_at: float
+    rate_Bps: float
+    coverage: Optional[float]
+    flags: str
+
+
 class History:
     """The database of one node; use it in a ``with``."""
 
@@ -91,8 +102,8 @@ class History:
         """Keep one record for good; raise StoreError when it cannot be written."""
         self._database.change(
             "INSERT INTO records (id, run_id, layer, component, operation, scenario, partner, "
-            "outcome, started_at, rate_Bps, coverage, body) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "outcome, started_at, rate_Bps, coverage, flags, body) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 record.id,
                 record.run_id,
@@ -105,6 +116,7 @@ class History:
                 record.started_at,
                 record.rate_Bps,
                 record.coverage,
+                " ".join(flag.value for flag in record.flags),
                 _compact(record.to_json()),
             ),
         )
@@ -181,6 +193,16 @@ class History:
             (run_id, layer, operation.value, scenario.value),
         )
         return dict(rows)
+
+    def rated(self, layer: str, operation: str, scenario: str, since: float) -> Iterator[Rated]:
+        """Yield every rate of a layer's operation since a moment, in the order of arrival."""
+        rows: Iterator[tuple[Any, ...]] = self._database.rows(
+            "SELECT run_id, component, started_at, rate_Bps, coverage, flags FROM records "
+            "WHERE layer = ? AND operation = ? AND scenario = ? AND started_at >= ? "
+            "AND rate_Bps IS NOT NULL ORDER BY seq",
+            (layer, operation, scenario, since),
+        )
+        return map(Rated._make, rows)
 
     def prune(self, before: float) -> int:
         """Drop what started before a moment, but never the latest of a series; return the count."""

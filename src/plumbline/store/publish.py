@@ -11,21 +11,17 @@ import os
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import median
-from typing import Any, Iterator, Mapping, Optional
+from typing import Any, Iterator, Mapping
 
 from plumbline.errors import StoreError
-from plumbline.model.record import Operation, Record, Scenario
-from plumbline.model.series import Sample, Snapshot
+from plumbline.model.record import Record
+from plumbline.model.series import Series, Snapshot
 from plumbline.store.database import keep_owner
-from plumbline.store.history import History, Point, SeriesKey
-
-SAMPLES = 30
+from plumbline.store.days import Groups
+from plumbline.store.history import History
+from plumbline.store.recent import Recent
 
 _LOCK_WAIT_S = 30.0
-
-Groups = Mapping[tuple[str, str], str]
-"""The group of each expected (layer, component); members of one group are peers."""
 
 
 class Publisher:
@@ -51,63 +47,25 @@ class Publisher:
 
     def build(self, now: float) -> Snapshot:
         """Return the snapshot of what the history holds."""
-        rates = _Rates(self._history, self._groups)
+        recent = Recent(self._history, self._groups, now)
         series: dict[str, list[Mapping[str, Any]]] = {
-            f"{layer}/{component}": [
-                self._series(key, rates) for key in self._history.series(layer, component)
-            ]
+            f"{layer}/{component}": [_entry(one) for one in recent.of(layer, component)]
             for layer, component in self._groups
         }
         return Snapshot(
             host=self._host,
             written_at=now,
-            running=self._history.running(),
+            running=recent.running,
             series={name: entries for name, entries in series.items() if entries},
         )
 
-    def _series(self, key: SeriesKey, rates: _Rates) -> dict[str, Any]:
-        points = self._history.points(key, SAMPLES)
-        return {
-            "latest": _light(self._history.latest(key)).to_json(),
-            "samples": [rates.sample(key, point) for point in points],
-        }
 
-
-class _Rates:
-    """The rates of runs, asked from the history once."""
-
-    def __init__(self, history: History, groups: Groups) -> None:
-        self._history = history
-        self._groups = groups
-        self._known: dict[tuple[str, str, str, str], dict[str, float]] = {}
-
-    def sample(self, key: SeriesKey, point: Point) -> Sample:
-        """Return a point with the median of its peers in the same run."""
-        peers = self._peers(key, point.run_id)
-        return Sample(
-            started_at=point.started_at,
-            rate_Bps=point.rate_Bps,
-            coverage=point.coverage,
-            peers_Bps=median(peers) if peers else None,
-            peers=len(peers),
-            partner=key.partner or None,
-        )
-
-    def _peers(self, key: SeriesKey, run_id: str) -> list[float]:
-        group: Optional[str] = self._groups[key.layer, key.component]
-        return [
-            rate
-            for component, rate in self._of_run(key, run_id).items()
-            if component != key.component and self._groups.get((key.layer, component)) == group
-        ]
-
-    def _of_run(self, key: SeriesKey, run_id: str) -> dict[str, float]:
-        place = (run_id, key.layer, key.operation, key.scenario)
-        if place not in self._known:
-            self._known[place] = self._history.rates(
-                run_id, key.layer, Operation(key.operation), Scenario(key.scenario)
-            )
-        return self._known[place]
+def _entry(series: Series) -> dict[str, Any]:
+    return {
+        "latest": _light(series.latest).to_json(),
+        "samples": series.samples,
+        "days": series.days,
+    }
 
 
 def _light(record: Record) -> Record:

@@ -12,11 +12,14 @@ import pytest
 from plumbline.errors import StoreError
 from plumbline.model.record import Operation
 from plumbline.model.series import Running, Snapshot
+from plumbline.store.days import Member
 from plumbline.store.history import History
-from plumbline.store.publish import SAMPLES, Publisher
+from plumbline.store.publish import Publisher
+from plumbline.store.recent import SAMPLES
 from tests.package.records import failed, record
 
-GROUPS = {("ost", name): "scratch" for name in "abc"} | {("ost", "x"): "home"}
+GROUPS = {("ost", name): Member("scratch", 0.9) for name in "abc"}
+GROUPS |= {("ost", "x"): Member("home", 0.9)}
 
 
 def built(history: History) -> Snapshot:
@@ -92,6 +95,7 @@ FULL = """
 import resource, signal, sys
 from pathlib import Path
 from plumbline.errors import StoreError
+from plumbline.store.days import Member
 from plumbline.store.history import History
 from plumbline.store.publish import Publisher
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -125,11 +129,12 @@ def test_a_folder_that_is_missing_is_a_sentence(history: History, tmp_path: Path
 TWO = """
 import sys
 from pathlib import Path
+from plumbline.store.days import Member
 from plumbline.store.history import History
 from plumbline.store.publish import Publisher
 from tests.package.records import record
 layer = sys.argv[2]
-groups = {("ost", "a"): "", ("raw", "a"): ""}
+groups = {("ost", "a"): Member("", 0.9), ("raw", "a"): Member("", 0.9)}
 state = Path(sys.argv[1])
 with History(state / "history.sqlite") as history:
     for number in range(40):

@@ -1,0 +1,146 @@
+"""What a history holds of some siblings now: latest records, and samples beside their peers.
+
+The rates of a run are ordered once and serve all its members: the cost grows with the records and
+not with the square of the siblings.
+"""
+
+from __future__ import annotations
+
+from typing import Mapping, NamedTuple, Optional, Sequence
+
+from plumbline.model.record import Operation, Scenario
+from plumbline.model.series import Running, Sample, Series
+from plumbline.store.days import Days, Groups
+from plumbline.store.history import History, SeriesKey
+
+SAMPLES = 30
+
+
+class _Place(NamedTuple):
+    """What makes rates of one run peers."""
+
+    layer: str
+    group: str
+    operation: str
+    scenario: str
+
+
+class Rates:
+    """The rates of siblings in one run, one a component, in bytes per second."""
+
+    def __init__(self, of: Mapping[str, float]) -> None:
+        """Order them once; whose own rate is left out changes the median to one of three."""
+        self._of = of
+        ordered = sorted(of.values())
+        last = len(ordered) - 1
+        self._all = _median_without(ordered, len(ordered))
+        if ordered:
+            self._middle = ordered[last // 2]
+            self._without_lower = _median_without(ordered, 0)
+            self._without_middle = _median_without(ordered, last // 2)
+            self._without_higher = _median_without(ordered, last)
+
+    def beside(self, component: str) -> tuple[Optional[float], int]:
+        """Return the median rate of all others, None when there is none, and their number."""
+        own = self._of.get(component)
+        if own is None:
+            return self._all
+        if own < self._middle:
+            return self._without_lower
+        return self._without_higher if own > self._middle else self._without_middle
+
+
+def _median_without(ordered: Sequence[float], index: int) -> tuple[Optional[float], int]:
+    """Return the median of what is left without one place, and how many are left."""
+    count = len(ordered) - (index < len(ordered))
+    if not count:
+        return None, 0
+    low, high = (count - 1) // 2, count // 2
+    return (ordered[low + (low >= index)] + ordered[high + (high >= index)]) / 2, count
+
+
+class Recent:
+    """What is known of the components of one node, read when it is made.
+
+    It answers as a :class:`~plumbline.model.series.Snapshot` does.
+    """
+
+    def __init__(self, history: History, groups: Groups, now: float) -> None:
+        """Read the samples of all that ``groups`` names; raise StoreError when that fails."""
+        self._days = Days(history, groups, now)
+        self._history = history
+        self._groups = groups
+        self._points = {
+            key: history.points(key, SAMPLES)
+            for component in groups
+            for key in history.series(*component)
+        }
+        self._keys: dict[tuple[str, str], list[SeriesKey]] = {}
+        for key in self._points:
+            self._keys.setdefault((key.layer, key.component), []).append(key)
+        self._peers = {place: self._of_runs(place, keys) for place, keys in self._places().items()}
+        self._known: dict[tuple[str, str], tuple[Series, ...]] = {}
+        self.running: tuple[Running, ...] = history.running()
+
+    def of(self, layer: str, component: str) -> tuple[Series, ...]:
+        """Return every series of a component.
+
+        Raises:
+            DocumentError, StoreError: its latest record is damaged, or cannot be read.
+        """
+        place = layer, component
+        if place not in self._known:
+            self._known[place] = tuple(
+                Series(self._history.latest(key), self._samples(key), self._days.of(key))
+                for key in self._keys.get(place, ())
+            )
+        return self._known[place]
+
+    def _samples(self, key: SeriesKey) -> tuple[Sample, ...]:
+        runs, partner = self._peers[self._place(key)], key.partner or None
+        return tuple(
+            Sample(started_at, rate_Bps, coverage, *runs[run_id].beside(key.component), partner)
+            for run_id, started_at, rate_Bps, coverage in self._points[key]
+        )
+
+    def _place(self, key: SeriesKey) -> _Place:
+        group = self._groups[key.layer, key.component].group
+        return _Place(key.layer, group, key.operation, key.scenario)
+
+    def _places(self) -> dict[_Place, list[SeriesKey]]:
+        places: dict[_Place, list[SeriesKey]] = {}
+        for key in self._points:
+            places.setdefault(self._place(key), []).append(key)
+        return places
+
+    def _of_runs(self, place: _Place, keys: Sequence[SeriesKey]) -> dict[str, Rates]:
+        """Return the rates of each run by which a sample of these siblings can be judged."""
+        rates: dict[str, dict[str, float]] = {}
+        for key in keys:
+            for point in reversed(self._points[key]):
+                of_run = rates.setdefault(point.run_id, {})
+                if point.rate_Bps is not None:
+                    of_run[key.component] = point.rate_Bps
+        for run_id in rates.keys() - self._whole(keys):
+            rates[run_id] = self._asked(run_id, place)
+        return {run_id: Rates(of_run) for run_id, of_run in rates.items()}
+
+    def _whole(self, keys: Sequence[SeriesKey]) -> frozenset[str]:
+        """Return the runs of which no sibling's record can lie before its oldest sample."""
+        windows = [frozenset(point.run_id for point in self._points[key]) for key in keys]
+        cut = [runs for key, runs in zip(keys, windows) if len(self._points[key]) == SAMPLES]
+        return frozenset.intersection(*cut) if cut else frozenset().union(*windows)
+
+    def _asked(self, run_id: str, place: _Place) -> dict[str, float]:
+        found = self._history.rates(
+            run_id, place.layer, Operation(place.operation), Scenario(place.scenario)
+        )
+        return {
+            component: rate_Bps
+            for component, rate_Bps in found.items()
+            if self._group_of(place.layer, component) == place.group
+        }
+
+    def _group_of(self, layer: str, component: str) -> Optional[str]:
+        member = self._groups.get((layer, component))
+        return member and member.group
