@@ -95,6 +95,7 @@ def judge_group(members: Sequence[Expectation], snapshot: Snapshot, now: float) 
         ratio_baseline=min(percents) / 100 if percents else None,
         evidence=tuple(line for median in medians for line in _evidence(median)),
         figures=tuple(_figure(median) for median in medians),
+        group=True,
     )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from plumbline.errors import DocumentError
+from plumbline.model.kinds import numbers_or_none, texts
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.state import State
 
 if TYPE_CHECKING:
-    from typing import Any, Optional
+    from typing import Any, Mapping, Optional
 
 
 class Figure(NamedTuple):
@@ -21,7 +23,7 @@ class Figure(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The judgement of one component in one layer.
+    """The judgement of one component in one layer, or of a ``group`` of them named so.
 
     ``rule`` is the number of the rule that decided (DESIGN "The verdict"), ``sentence`` what is
     said on the first line, ``ratio_*`` are measured / reference of the deciding operation,
@@ -39,6 +41,7 @@ class Verdict(NamedTuple):
     counts: bool = True
     evidence: tuple[str, ...] = ()
     figures: tuple[Figure, ...] = ()
+    group: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form; the state by name."""
@@ -46,3 +49,26 @@ class Verdict(NamedTuple):
         raw["state"] = self.state.name
         raw["figures"] = [figure._asdict() for figure in self.figures]
         return raw
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Verdict:
+        """Build from the document form; raise DocumentError for missing or wrong values."""
+        try:
+            values = dict(raw)
+            values["state"] = State[raw["state"]]
+            values["evidence"] = tuple(raw.get("evidence", ()))
+            values["figures"] = tuple(_figure(figure) for figure in raw.get("figures", ()))
+            verdict = cls(**values)
+            texts("verdict", (verdict.layer, verdict.component, verdict.sentence))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise DocumentError(
+                f"a verdict is damaged ({error!r}); judge again with plumbline judge --json"
+            ) from error
+        return verdict
+
+
+def _figure(raw: Mapping[str, Any]) -> Figure:
+    figure = Figure(**raw)
+    texts("figure", (figure.label, figure.unit, figure.warning, figure.critical))
+    numbers_or_none(value=figure.value, maximum=figure.maximum)
+    return figure

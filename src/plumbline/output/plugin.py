@@ -47,9 +47,11 @@ def status_line(service: str, state: State, sentence: str) -> str:
 
 def clean(text: str) -> str:
     """Return text that can neither end a line nor begin performance data."""
-    return "".join(
-        " " if letter.isspace() else letter if letter.isprintable() else "?" for letter in text
-    ).replace("|", "/")
+    if not text.isprintable():
+        text = "".join(
+            " " if letter.isspace() else letter if letter.isprintable() else "?" for letter in text
+        )
+    return text.replace("|", "/")
 
 
 def performance(figure: Figure) -> str:
@@ -68,7 +70,12 @@ def _number(value: Optional[float]) -> str:
 
 
 def _cut(text: str) -> str:
-    """Return as many whole lines as fit."""
-    while len(text.encode("utf-8", "replace")) > MAX_BYTES:
-        text = text[: text.rindex("\n", 0, len(text) - 1) + 1]
-    return text
+    """Return as many whole lines as fit, of a single line as many whole words."""
+    data = text.encode("utf-8", "replace")
+    if len(data) <= MAX_BYTES:
+        return text
+    head = data[: MAX_BYTES - 1]
+    end = head.rfind(b"\n")
+    if end < 0:
+        end = head.rfind(b" ")
+    return head[:end].decode("utf-8", "ignore") + "\n"

@@ -38,19 +38,20 @@ def load_expectations(
     Raises:
         DocumentError: naming file and remedy.
     """
-    text = _read(path, "expectations", _DEPLOY)
+    text = read(path, "expectations", _DEPLOY)
     raw = entry_alone(text, *only) if only else None
-    return Expectations.from_json(_parse(text, path, _DEPLOY) if raw is None else raw)
+    return Expectations.from_json(parse(text, path, _DEPLOY) if raw is None else raw)
 
 
 def load_snapshot(path: str = SNAPSHOT, only: Optional[tuple[str, str]] = None) -> Snapshot:
     """Return what this node has measured; ``only`` and errors as of ``load_expectations``."""
-    text = _read(path, "snapshot", _PROBE)
+    text = read(path, "snapshot", _PROBE)
     raw = series_alone(text, *only) if only else None
-    return Snapshot.from_json(_parse(text, path, _PROBE) if raw is None else raw)
+    return Snapshot.from_json(parse(text, path, _PROBE) if raw is None else raw)
 
 
-def _read(path: str, what: str, remedy: str) -> str:
+def read(path: str, what: str, remedy: str) -> str:
+    """Return the text of a document; raise DocumentError when it is missing or not to be trusted."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
         with open(descriptor, "rb") as file:
@@ -96,7 +97,8 @@ def _trust(file: os.stat_result, folder: os.stat_result, path: str, what: str) -
         )
 
 
-def _parse(text: str, path: str, remedy: str) -> Any:
+def parse(text: str, path: str, remedy: str) -> Any:
+    """Return what a JSON document says; raise DocumentError when it is damaged."""
     try:
         return json.loads(text, parse_constant=refuse_constant)
     except (ValueError, RecursionError) as error:

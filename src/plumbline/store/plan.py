@@ -1,0 +1,46 @@
+"""Read the plan of a site back, for a console that judges what all its nodes have measured.
+
+It is the document that ``plumbline plan --json`` prints, so the console needs no inventory here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, NamedTuple
+
+from plumbline.errors import DocumentError
+from plumbline.model.expectation import Expectations
+from plumbline.model.service import Service
+from plumbline.store.snapshot import parse, read
+
+SCHEMA = 1
+
+_REMEDY = "write it with: plumbline plan -i INVENTORY --json"
+
+
+class SitePlan(NamedTuple):
+    """What each node measures, and the services that show the verdicts."""
+
+    path: str
+    nodes: Mapping[str, Expectations]
+    services: tuple[Service, ...]
+
+
+def load_plan(path: str) -> SitePlan:
+    """Return the plan in a file.
+
+    Raises:
+        DocumentError: naming file and remedy.
+    """
+    raw = parse(read(path, "plan", _REMEDY), path, _REMEDY)
+    try:
+        if raw["schema"] != SCHEMA:
+            raise DocumentError(
+                f"plan {path} has schema {raw['schema']!r}, this version reads {SCHEMA}; {_REMEDY}"
+            )
+        return SitePlan(path, _nodes(raw["nodes"]), tuple(map(Service.from_json, raw["services"])))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DocumentError(f"plan {path} is damaged ({error!r}); {_REMEDY}") from error
+
+
+def _nodes(raw: Mapping[str, Any]) -> dict[str, Expectations]:
+    return {name: Expectations.from_json(document) for name, document in raw.items()}
