@@ -18,7 +18,7 @@ from typing import Any, Mapping
 from plumbline.model.expectation import Expectation, Expectations, Limits, Partner
 from plumbline.model.record import Operation, Outcome, Record, Scenario
 from plumbline.model.reference import Baseline, Ceiling, Reference
-from plumbline.model.series import Sample, Series, Snapshot
+from plumbline.model.series import Day, Sample, Series, Snapshot
 from plumbline.model.spec import ProbeSpec
 
 ROOT = Path(__file__).parents[2]
@@ -87,7 +87,8 @@ def series(layer: str, number: int, operation: Operation, now: float) -> Series:
         Sample(now - 60 - day * DAY_S, RATE_BPS, 1.0, RATE_BPS, TARGETS - 1, latest.partner)
         for day in range(RUNS)
     ]
-    return Series(latest, tuple(samples))
+    days = [Day(20_000 - number, 0.001, 0.02, 1, TARGETS - 1) for number in range(14)]
+    return Series(latest, tuple(samples), tuple(days))
 
 
 def documents(folder: Path, now: float) -> tuple[Path, Path]:
@@ -98,7 +99,7 @@ def documents(folder: Path, now: float) -> tuple[Path, Path]:
     )
     kept: dict[str, list[Mapping[str, Any]]] = {
         f"{layer}/{layer}{number}": [
-            {"latest": one.latest.to_json(), "samples": one.samples}
+            {"latest": one.latest.to_json(), "samples": one.samples, "days": one.days}
             for one in (series(layer, number, operation, now) for operation in operations)
         ]
         for layer, operations, number in every

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from plumbline.errors import DocumentError
+from plumbline.judge.step import step_of
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.record import Operation, Scenario
 
 if TYPE_CHECKING:
     from typing import Optional
 
+    from plumbline.judge.step import Step
     from plumbline.model.expectation import Limits
     from plumbline.model.record import Record
     from plumbline.model.reference import Baseline, Ceiling, Reference
-    from plumbline.model.series import Sample, Series
+    from plumbline.model.series import Day, Sample, Series
 
 
 class Measured(NamedTuple):
     """One operation of one component in its latest run, which gave a rate.
 
     ``baseline`` is None unless it may be used; ``doubt`` then says why not.  ``samples`` are newest
-    first and begin with this run.
+    first and begin with this run, ``days`` likewise with the last day that had siblings.  ``step``
+    sets the newest runs against those before, None where the history is too short.
     """
 
     record: Record
@@ -29,6 +32,8 @@ class Measured(NamedTuple):
     baseline: Optional[Baseline]
     doubt: str
     limits: Limits
+    days: tuple[Day, ...] = ()
+    step: Optional[Step] = None
 
     @property
     def what(self) -> str:
@@ -69,6 +74,12 @@ class Measured(NamedTuple):
     def ratio_peers(self) -> Optional[float]:
         """Return rate / median of the peers."""
         return self.rate_Bps / self.peers_Bps if self.peers_Bps else None
+
+    @property
+    def accepted(self) -> bool:
+        """Return whether a person has accepted as the baseline what is measured now."""
+        ratio = self.ratio_baseline
+        return ratio is not None and ratio >= 1 - self.limits.peer_loss
 
     @property
     def repeats_Bps(self) -> tuple[float, ...]:
@@ -118,6 +129,8 @@ def measured(series: Series, reference: Reference, limits: Limits) -> Measured:
         baseline=None if doubt else reference.baseline,
         doubt=doubt,
         limits=limits,
+        days=series.days,
+        step=step_of(series.samples, limits),
     )
 
 

@@ -49,6 +49,8 @@ def compared(of: Measured) -> str:
         )
     if of.peers_Bps:
         return f"{of.doubt}, {of.percent:.0f} % of {peers(of)}"
+    if of.step:
+        return f"{of.doubt} and no peers, last runs {100 * of.step.ratio:.0f} % of those before"
     return of.doubt
 
 

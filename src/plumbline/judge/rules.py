@@ -7,21 +7,24 @@ from __future__ import annotations
 
 from plumbline.judge.finding import RULE_FINE, Finding
 from plumbline.judge.measured import contended as is_contended
-from plumbline.judge.phrases import figures, figures_and_ceiling, limited, peers, repeats
+from plumbline.judge.phrases import figures, figures_and_ceiling, limited, moment, peers, repeats
+from plumbline.judge.siblings import certain_loss, slower_each_day
+from plumbline.judge.step import BEFORE
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.record import Flag
 from plumbline.model.state import State
 from plumbline.units import format_rate
 
 if TYPE_CHECKING:
-    from typing import Callable, Optional
+    from typing import Callable, Optional, Sequence
 
     from plumbline.judge.measured import Measured
-    from plumbline.model.series import Sample
+    from plumbline.model.series import Day, Sample
 
     Rule = Callable[[Measured], Optional[Finding]]
 
 _DAY_S = 86400.0
+_COVERAGE_HALVED = 0.5
 
 _KNOWN_STATES = {
     Flag.DEGRADED: "degraded (rebuilding)",
@@ -94,7 +97,7 @@ def shared_loss(of: Measured) -> Optional[Finding]:
 
 def incomparable(of: Measured) -> Optional[Finding]:
     """Rule 5 without any reference: measured, but nobody knows what it means."""
-    if of.reference_Bps is not None:
+    if of.reference_Bps is not None or of.step is not None:
         return None
     text = (
         f"{of.what} measured {format_rate(of.rate_Bps)} but nothing to compare with: {of.doubt}, "
@@ -117,12 +120,51 @@ def beyond_level(of: Measured) -> Optional[Finding]:
     return Finding(State.WARNING if confirmed else State.OK, 5, text)
 
 
+def lasting_loss(of: Measured) -> Optional[Finding]:
+    """Rule 6: slower than its siblings on each of the last days, beyond doubt."""
+    recent = of.days[: of.limits.confirm_days]
+    if not fresh(of, recent) or of.accepted or not slower_each_day(recent, of.limits):
+        return None
+    loss = certain_loss(of.days, of.limits)
+    if loss is None:
+        return None
+    text = (
+        f"{figures(of)}: slower than its {recent[0].peers} siblings on each of the last "
+        f"{len(recent)} days, {loss.percent:.0f} % over {loss.days} days "
+        f"(limit {100 * of.limits.peer_loss:g} %), fail-slow"
+    )
+    return Finding(State.WARNING, 6, text)
+
+
+def fresh(of: Measured, recent: Sequence[Day]) -> bool:
+    """Return whether there are as many days with siblings as it takes, and the newest is new."""
+    today = int(of.record.started_at // _DAY_S)
+    wanted = of.limits.confirm_days
+    return len(recent) == wanted and today - recent[0].day < wanted
+
+
+def step_down(of: Measured) -> Optional[Finding]:
+    """Rule 6: the middle of the last runs is beyond a level of the runs before, and all are below.
+
+    Where coverage has halved meanwhile, others explain the loss.
+    """
+    step = of.step
+    if step is None or not of.low(100 * step.ratio) or of.accepted:
+        return None
+    if step.highest > 1 - of.limits.peer_loss or step.coverage < _COVERAGE_HALVED:
+        return None
+    text = (
+        f"{figures(of)}: stepped down on {moment(step.since)}, to {100 * step.ratio:.0f} % of the "
+        f"{BEFORE} runs before"
+    )
+    return Finding(State.WARNING, 6, text)
+
+
 def fine(of: Measured) -> Finding:
     """Rule 7: nothing to say against it."""
     return Finding(State.OK, RULE_FINE, figures(of))
 
 
-# Rule 6, slower than the peers on several days, has its place after beyond_level.
 RULES: tuple[Rule, ...] = (
     invalid,
     known_state,
@@ -131,6 +173,8 @@ RULES: tuple[Rule, ...] = (
     shared_loss,
     incomparable,
     beyond_level,
+    lasting_loss,
+    step_down,
 )
 
 

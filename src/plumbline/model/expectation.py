@@ -21,8 +21,10 @@ class Limits(NamedTuple):
 
     ``warning`` and ``critical`` are ranges in percent of the baseline; ``peer_loss`` and
     ``min_coverage`` are fractions; ``invalid_above`` is a factor of the ceiling; ``confirm_days``
-    is the number of different days a mild loss against peers must last; ``retransmit_share`` is the
-    fraction of segments sent again that warns; ``fill_limit`` is the fraction above which a target
+    is the number of different days a mild loss against peers must last, and ``certainty`` how many
+    standard errors the loss must be away from none; ``change_runs`` is the number of runs that show
+    a lasting step down from the runs before; ``retransmit_share`` is the fraction of segments sent
+    again that warns; ``fill_limit`` is the fraction above which a target
     is not written; a baseline alarms from ``min_runs`` runs and up to ``max_spread`` on.
     ``stale_after_s``: age at which the last record is too old.  ``hung_after_s``: a run that lasts
     longer hangs.
@@ -32,6 +34,8 @@ class Limits(NamedTuple):
     critical: Range = Range(50, float("inf"))
     peer_loss: float = 0.10
     confirm_days: int = 3
+    certainty: float = 2.8
+    change_runs: int = 6
     min_coverage: float = 0.9
     invalid_above: float = 1.05
     retransmit_share: float = 0.005

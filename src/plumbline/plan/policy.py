@@ -40,6 +40,8 @@ class LimitsPolicy(Strict):
     critical: Optional[Threshold] = None
     peer_loss: Optional[Percent] = None
     confirm_days: Annotated[Optional[int], Field(ge=1)] = None
+    certainty: Annotated[Optional[float], Field(gt=0)] = None
+    change_runs: Annotated[Optional[int], Field(ge=2)] = None
     min_coverage: Optional[Percent] = None
     invalid_above: Annotated[Optional[float], Field(ge=1)] = None
     retransmit_share: Optional[Percent] = None

@@ -35,6 +35,8 @@ def test_all_keys_are_read() -> None:
         "critical": "60:",
         "peer_loss": "15 %",
         "confirm_days": 2,
+        "certainty": 3,
+        "change_runs": 7,
         "min_coverage": "80 %",
         "invalid_above": 1.1,
         "retransmit_share": "0.5 %",
@@ -55,7 +57,19 @@ def test_all_keys_are_read() -> None:
     }
     policy = load(layers(ost={"limits": limits, "probe": probe}))
     assert limits_of(policy, "ost", "g", "c") == Limits(
-        Range(85, inf), Range(60, inf), 0.15, 2, 0.8, 1.1, 0.005, 0.95, 3, 0.2, hung_after_s=600
+        Range(85, inf),
+        Range(60, inf),
+        peer_loss=0.15,
+        confirm_days=2,
+        certainty=3,
+        change_runs=7,
+        min_coverage=0.8,
+        invalid_above=1.1,
+        retransmit_share=0.005,
+        fill_limit=0.95,
+        min_runs=3,
+        max_spread=0.2,
+        hung_after_s=600,
     )
     assert spec_of(policy, "ost", "g", "c") == ProbeSpec(
         "iperf3", 2 << 30, 20.0, 4 << 20, 4, 5, 500e6, direct=False

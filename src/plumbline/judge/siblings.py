@@ -1,0 +1,73 @@
+"""How much slower than its siblings a component is over some days, and how certain that is.
+
+One run says little about a loss of a tenth: noise is shared within a host and a day, so runs of one
+day do not add up as independent ones would.  What removes false alarms is confirmation on other
+days, and knowing how uncertain each day's figure is.
+"""
+
+from __future__ import annotations
+
+from math import exp, log, sqrt
+
+from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Optional, Sequence
+
+    from plumbline.model.expectation import Limits
+    from plumbline.model.series import Day
+
+_LASTING_SHARE = 0.25
+"""Share of the variance between healthy siblings that stays from day to day and that more days do
+not average out: 0.0195^2 / (0.0195^2 + 0.0332^2) over 358 disks of 30 hosts."""
+
+_LEAST_ERROR = 0.01
+_FEW = 2.5
+"""What few siblings on few days add to the uncertainty of a spread: a share of 2.5 / degrees of
+freedom, after the quantiles of Student's t."""
+
+
+class Loss(NamedTuple):
+    """How much slower than its siblings over some days: logarithms, positive is slower."""
+
+    days: int
+    loss: float
+    error: float
+
+    @property
+    def percent(self) -> float:
+        """Return by how many percent the rate is below the siblings'."""
+        return 100 * (1 - exp(-self.loss))
+
+
+def slower_each_day(days: Sequence[Day], limits: Limits) -> bool:
+    """Return whether each day's loss is above the limit."""
+    return all(day.loss > limit_of(limits) for day in days)
+
+
+def certain_loss(days: Sequence[Day], limits: Limits) -> Optional[Loss]:
+    """Return the loss over as few of the last days as show beyond doubt that there is one."""
+    for count in range(limits.confirm_days, len(days) + 1):
+        found = loss_over(days, count)
+        if found.loss > limit_of(limits) and found.loss > limits.certainty * found.error:
+            return found
+    return None
+
+
+def loss_over(days: Sequence[Day], count: int) -> Loss:
+    """Return the mean loss of the newest ``count`` of ``days``, at least one, with its error.
+
+    The spread of a day is taken over all days that are known.  Part of it, _LASTING_SHARE, is the
+    same every day and does not shrink with their number.
+    """
+    mean = sum(day.loss for day in days[:count]) / count
+    variance = sum(day.error * day.error for day in days) / len(days)
+    freedom = sum(max(0, day.peers - 1) for day in days)
+    shrink = _LASTING_SHARE + (1 - _LASTING_SHARE) / count
+    error = max(_LEAST_ERROR, sqrt(variance * shrink))
+    return Loss(count, mean, error * (1 + _FEW / freedom) if freedom else float("inf"))
+
+
+def limit_of(limits: Limits) -> float:
+    """Return the peer limit as a logarithm, as losses are."""
+    return -log(1 - limits.peer_loss)
