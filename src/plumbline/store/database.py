@@ -11,10 +11,15 @@ from typing import Iterator, Sequence
 
 from plumbline.errors import StoreError
 
-SCHEMA = 1
+SCHEMA = 2
 
 _BUSY_WAIT_S = 30.0
-_TABLES = """
+# With all that a sample takes, so that none needs the row itself, which is twenty times as long.
+_SERIES = """CREATE INDEX records_series ON records (
+    layer, component, operation, scenario, partner, seq,
+    run_id, started_at, rate_Bps, coverage, flags
+)"""
+_TABLES = f"""
 CREATE TABLE records (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
@@ -31,9 +36,7 @@ CREATE TABLE records (
     flags TEXT NOT NULL,
     body TEXT NOT NULL
 );
-CREATE INDEX records_series ON records (
-    layer, component, operation, scenario, partner, seq, run_id, started_at, rate_Bps, coverage
-);
+{_SERIES};
 CREATE INDEX records_run ON records (run_id, layer, operation, scenario);
 CREATE INDEX records_started ON records (started_at);
 CREATE TABLE running (
@@ -54,7 +57,11 @@ CREATE TABLE verdicts (
 );
 CREATE INDEX verdicts_component ON verdicts (layer, component, seq);
 """
-
+_FROM_1 = f"""
+ALTER TABLE records ADD COLUMN flags TEXT NOT NULL DEFAULT '';
+DROP INDEX records_series;
+{_SERIES};
+"""
 
 _DAMAGED = (
     "it is damaged; move it aside (mv {path} {path}.damaged), run the probe again, and recover "
@@ -111,7 +118,7 @@ class Database:
     def _prepare(self, is_new: bool) -> None:
         with self._trouble():
             (schema,) = self._connection.execute("PRAGMA user_version").fetchone()
-            if schema == 0:
+            if schema < SCHEMA:
                 with _alone_in(self.path.parent):
                     self._connection.execute("PRAGMA journal_mode = WAL")
                     self._create()
@@ -126,11 +133,11 @@ class Database:
                 keep_owner(self.path)
 
     def _create(self) -> None:
-        """Make the tables, once, also when two runs meet a new database at the same moment."""
+        """Make or mend the tables, once, also when two runs meet a database at the same moment."""
         self._connection.execute("BEGIN IMMEDIATE")
         (schema,) = self._connection.execute("PRAGMA user_version").fetchone()
-        if schema == 0:
-            for statement in _TABLES.split(";\n"):
+        if schema < SCHEMA:
+            for statement in (_FROM_1 if schema else _TABLES).split(";\n"):
                 self._connection.execute(statement)
             self._connection.execute(f"PRAGMA user_version = {SCHEMA}")
         self._connection.execute("COMMIT")

@@ -14,7 +14,7 @@ from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from plumbline.model.record import Flag
 from plumbline.model.series import Day
-from plumbline.store.history import History, Rated, SeriesKey
+from plumbline.store.history import Point, SeriesKey
 
 KEPT = 14
 """Days that are kept of each component."""
@@ -43,49 +43,65 @@ class Member(NamedTuple):
 Groups = Mapping[tuple[str, str], Member]
 """The expected components by (layer, component); members of one group are peers."""
 
+Points = Mapping[SeriesKey, Sequence[Point]]
+"""The records of each series in short, newest first."""
+
 Rates = Mapping[str, float]
 """The rate of each member of a group that gave one in a run, in bytes per second."""
 
 
 class Days:
-    """The days of all components of a node, read from its history group by group."""
+    """The days of all components of a node, found group by group when one of it is asked for."""
 
-    def __init__(self, history: History, groups: Groups, now: float) -> None:
-        """Take the days up to ``now``, in epoch seconds."""
-        self._history = history
+    def __init__(self, points: Points, groups: Groups, now: float) -> None:
+        """Take the days up to ``now``, in epoch seconds, out of series that reach as far back."""
+        self._points = points
         self._groups = groups
-        self._since = now - KEPT * _DAY_S
+        self._since = kept_since(now)
+        self._siblings: dict[tuple[str, ...], list[SeriesKey]] = {}
+        for key in points:
+            self._siblings.setdefault(self._place(key), []).append(key)
         self._known: dict[tuple[str, ...], dict[str, tuple[Day, ...]]] = {}
 
     def of(self, key: SeriesKey) -> tuple[Day, ...]:
-        """Return the days of a series, newest first; raise StoreError when they cannot be read.
+        """Return the days of a series, newest first.
 
         A network pair has none: its ends have no siblings in the same test.
         """
         if key.partner:
             return ()
-        place = (key.layer, key.operation, key.scenario)
+        place = self._place(key)
+        if place not in self._known:
+            self._known[place] = compare_days(self._runs(self._siblings[place]))
+        return self._known[place].get(key.component, ())
+
+    def _place(self, key: SeriesKey) -> tuple[str, ...]:
         group = self._groups[key.layer, key.component].group
-        if (*place, group) not in self._known:
-            self._read(*place)
-        return self._known.get((*place, group), {}).get(key.component, ())
+        return (key.layer, group, key.operation, key.scenario, key.partner)
 
-    def _read(self, layer: str, operation: str, scenario: str) -> None:
-        runs: dict[str, dict[str, tuple[float, dict[str, float]]]] = {}
-        for rated in self._history.rated(layer, operation, scenario, self._since):
-            member = self._groups.get((layer, rated.component))
-            if member and _speaks(rated, member):
-                of_group = runs.setdefault(member.group, {})
-                _, rates = of_group.setdefault(rated.run_id, (rated.started_at, {}))
-                rates[rated.component] = rated.rate_Bps
-        for group, found in runs.items():
-            self._known[layer, operation, scenario, group] = compare_days(found.values())
+    def _runs(self, keys: Sequence[SeriesKey]) -> Iterable[tuple[float, Rates]]:
+        runs: dict[str, tuple[float, dict[str, float]]] = {}
+        for key in keys:
+            member = self._groups[key.layer, key.component]
+            # of two in one run the later counts
+            for point in reversed(self._points[key]):
+                rate_Bps = point.rate_Bps
+                recent = point.started_at >= self._since
+                if rate_Bps is not None and recent and _speaks(point, member):
+                    of_run = runs.setdefault(point.run_id, (point.started_at, {}))
+                    of_run[1][key.component] = rate_Bps
+        return runs.values()
 
 
-def _speaks(rated: Rated, member: Member) -> bool:
+def kept_since(now: float) -> float:
+    """Return how far back the days reach that are kept; both in epoch seconds."""
+    return now - KEPT * _DAY_S
+
+
+def _speaks(point: Point, member: Member) -> bool:
     """Return whether a rate is the component's own: neither contended nor in a known state."""
-    quiet = rated.coverage is None or rated.coverage >= member.min_coverage
-    return quiet and not _NOT_ITS_OWN.intersection(rated.flags.split())
+    quiet = point.coverage is None or point.coverage >= member.min_coverage
+    return quiet and not (point.flags and _NOT_ITS_OWN.intersection(point.flags.split()))
 
 
 def compare_days(runs: Iterable[tuple[float, Rates]]) -> dict[str, tuple[Day, ...]]:

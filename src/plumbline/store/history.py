@@ -42,21 +42,14 @@ class SeriesKey(NamedTuple):
 
 
 class Point(NamedTuple):
-    """One record of a series in short; units as in :class:`~plumbline.model.record.Record`."""
+    """One record of a series in short; units as in :class:`~plumbline.model.record.Record`.
+
+    ``flags`` are words with blanks between them.
+    """
 
     run_id: str
     started_at: float
     rate_Bps: Optional[float]
-    coverage: Optional[float]
-
-
-class Rated(NamedTuple):
-    """One rate of a run, with what decides whether it may speak for its component."""
-
-    run_id: str
-    component: str
-    started_at: float
-    rate_Bps: float
     coverage: Optional[float]
     flags: str
 
@@ -166,12 +159,12 @@ class History:
     def points(self, key: SeriesKey, count: int) -> tuple[Point, ...]:
         """Return the latest ``count`` records of a series in short, newest first."""
         rows: Iterator[tuple[Any, ...]] = self._database.rows(
-            "SELECT run_id, started_at, rate_Bps, coverage FROM records WHERE layer = ? "
+            "SELECT run_id, started_at, rate_Bps, coverage, flags FROM records WHERE layer = ? "
             "AND component = ? AND operation = ? AND scenario = ? AND partner = ? "
             "ORDER BY seq DESC LIMIT ?",
             (*key, count),
         )
-        return tuple(Point(*row) for row in rows)
+        return tuple(map(Point._make, rows))
 
     def latest(self, key: SeriesKey) -> Record:
         """Return the latest record of a series, whole; raise StoreError when there is none."""
@@ -193,16 +186,6 @@ class History:
             (run_id, layer, operation.value, scenario.value),
         )
         return dict(rows)
-
-    def rated(self, layer: str, operation: str, scenario: str, since: float) -> Iterator[Rated]:
-        """Yield every rate of a layer's operation since a moment, in the order of arrival."""
-        rows: Iterator[tuple[Any, ...]] = self._database.rows(
-            "SELECT run_id, component, started_at, rate_Bps, coverage, flags FROM records "
-            "WHERE layer = ? AND operation = ? AND scenario = ? AND started_at >= ? "
-            "AND rate_Bps IS NOT NULL ORDER BY seq",
-            (layer, operation, scenario, since),
-        )
-        return map(Rated._make, rows)
 
     def prune(self, before: float) -> int:
         """Drop what started before a moment, but never the latest of a series; return the count."""

@@ -10,10 +10,12 @@ from typing import Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.series import Running, Sample, Series
-from plumbline.store.days import Days, Groups
-from plumbline.store.history import History, SeriesKey
+from plumbline.store.days import Days, Groups, kept_since
+from plumbline.store.history import History, Point, SeriesKey
 
 SAMPLES = 30
+
+_FURTHER = 4
 
 
 class _Place(NamedTuple):
@@ -67,14 +69,14 @@ class Recent:
 
     def __init__(self, history: History, groups: Groups, now: float) -> None:
         """Read the samples of all that ``groups`` names; raise StoreError when that fails."""
-        self._days = Days(history, groups, now)
         self._history = history
         self._groups = groups
         self._points = {
-            key: history.points(key, SAMPLES)
+            key: _reaching(history, key, kept_since(now))
             for component in groups
             for key in history.series(*component)
         }
+        self._days = Days(self._points, groups, now)
         self._keys: dict[tuple[str, str], list[SeriesKey]] = {}
         for key in self._points:
             self._keys.setdefault((key.layer, key.component), []).append(key)
@@ -100,7 +102,7 @@ class Recent:
         runs, partner = self._peers[self._place(key)], key.partner or None
         return tuple(
             Sample(started_at, rate_Bps, coverage, *runs[run_id].beside(key.component), partner)
-            for run_id, started_at, rate_Bps, coverage in self._points[key]
+            for run_id, started_at, rate_Bps, coverage, _ in self._points[key][:SAMPLES]
         )
 
     def _place(self, key: SeriesKey) -> _Place:
@@ -128,7 +130,7 @@ class Recent:
     def _whole(self, keys: Sequence[SeriesKey]) -> frozenset[str]:
         """Return the runs of which no sibling's record can lie before its oldest sample."""
         windows = [frozenset(point.run_id for point in self._points[key]) for key in keys]
-        cut = [runs for key, runs in zip(keys, windows) if len(self._points[key]) == SAMPLES]
+        cut = [runs for key, runs in zip(keys, windows) if len(self._points[key]) >= SAMPLES]
         return frozenset.intersection(*cut) if cut else frozenset().union(*windows)
 
     def _asked(self, run_id: str, place: _Place) -> dict[str, float]:
@@ -144,3 +146,13 @@ class Recent:
     def _group_of(self, layer: str, component: str) -> Optional[str]:
         member = self._groups.get((layer, component))
         return member and member.group
+
+
+def _reaching(history: History, key: SeriesKey, since: float) -> tuple[Point, ...]:
+    """Return the latest of a series, newest first: all samples, and more where they are younger."""
+    count = SAMPLES
+    points = history.points(key, count)
+    while len(points) == count and points[-1].started_at >= since:
+        count *= _FURTHER
+        points = history.points(key, count)
+    return points

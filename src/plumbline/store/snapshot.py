@@ -51,7 +51,7 @@ def load_snapshot(path: str = SNAPSHOT, only: Optional[tuple[str, str]] = None) 
 
 
 def read(path: str, what: str, remedy: str) -> str:
-    """Return the text of a document; raise DocumentError when it is missing or not to be trusted."""
+    """Return the text of a document; raise DocumentError when there is none that can be trusted."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
         with open(descriptor, "rb") as file:

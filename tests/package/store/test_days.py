@@ -112,6 +112,10 @@ def test_a_rate_that_is_not_the_component_s_own_does_not_speak(
                 )
             )
     groups = {("ost", name): Member("scratch", 0.9) for name in "abc"}
-    found = Days(history, groups, now).of(SeriesKey("ost", "a", "read", "single", ""))
+    key = SeriesKey("ost", "a", "read", "single", "")
+    points = {
+        key._replace(component=c): history.points(key._replace(component=c), 9) for c in "abc"
+    }
+    found = Days(points, groups, now).of(key)
     assert [day.day for day in found] == [29]
     assert found[0].loss == pytest.approx(log(2), abs=1e-5)

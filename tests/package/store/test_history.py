@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.errors import StoreError
-from plumbline.model.record import Operation, Scenario
+from plumbline.model.record import Flag, Operation, Scenario
 from plumbline.model.series import Running
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
@@ -104,13 +104,29 @@ def test_a_clock_that_jumps_ahead_does_not_cost_the_history(history: History) ->
     assert history.prune(before=1e12) == 0
 
 
+def test_a_history_of_the_first_schema_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "history.sqlite"
+    with History(path) as history:
+        history.save(record(id="old"))
+    with sqlite3.connect(path) as database:
+        database.execute("DROP INDEX records_series")
+        database.execute("ALTER TABLE records DROP COLUMN flags")
+        database.execute("CREATE INDEX records_series ON records (layer, component, seq)")
+        database.execute("PRAGMA user_version = 1")
+    database.close()
+    for number in (1, 2):
+        with History(path) as history:
+            history.save(record(id=f"new{number}", flags=(Flag.SHORT,)))
+            assert [point.flags for point in history.points(KEY, 9)] == ["short"] * number + [""]
+
+
 def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "history.sqlite"
     database = sqlite3.connect(path)
     database.execute("PRAGMA user_version = 7")
     database.close()
     with pytest.raises(
-        StoreError, match="has schema 7, this version of plumbline writes 1; update"
+        StoreError, match="has schema 7, this version of plumbline writes 2; update"
     ):
         History(path)
 

@@ -1,0 +1,69 @@
+"""Samples stand beside the median of their peers, whoever was measured how often."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import Optional
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plumbline.model.record import Operation
+from plumbline.store.days import Member
+from plumbline.store.history import History
+from plumbline.store.recent import SAMPLES, Rates, Recent
+from tests.package.records import failed, record
+
+DAY_S = 86400.0
+NOW = 100 * DAY_S
+MEMBERS = {("ost", name): Member("scratch", 0.9) for name in "abc"}
+
+# few values, so that equal ones are frequent
+RATES = st.dictionaries(st.sampled_from("abcdefg"), st.sampled_from([1.0, 2.0, 3.0, 5.0, 9.0]))
+
+
+@given(RATES, st.sampled_from("abcdefgh"))
+def test_the_peers_of_a_component_are_all_others(rates: dict[str, float], name: str) -> None:
+    others = [rate for other, rate in rates.items() if other != name]
+    expected: tuple[Optional[float], int] = (median(others) if others else None, len(others))
+    assert Rates(rates).beside(name) == expected
+
+
+def test_a_peer_that_was_measured_more_often_since_still_counts(history: History) -> None:
+    for name, rate_Bps in (("a", 100e6), ("b", 300e6), ("c", 200e6)):
+        history.save(record(component=name, rate_Bps=rate_Bps, run_id="night"))
+    for number in range(SAMPLES):
+        history.save(record(component="b", rate_Bps=1e6, run_id=f"again{number}"))
+    (series,) = Recent(history, MEMBERS, NOW).of("ost", "a")
+    assert (series.samples[0].peers_Bps, series.samples[0].peers) == (250e6, 2)
+
+
+def test_a_component_without_a_rate_has_all_others_as_peers(history: History) -> None:
+    history.save(failed(component="a"))
+    for name, rate_Bps in (("b", 300e6), ("c", 200e6)):
+        history.save(record(component=name, rate_Bps=rate_Bps))
+    (series,) = Recent(history, MEMBERS, NOW).of("ost", "a")
+    assert (series.samples[0].peers_Bps, series.samples[0].peers) == (250e6, 2)
+
+
+def test_operations_are_not_mixed(history: History) -> None:
+    for name in "ab":
+        history.save(record(component=name, rate_Bps=100e6))
+        history.save(record(component=name, rate_Bps=300e6, operation=Operation.WRITE))
+    read, write = Recent(history, MEMBERS, NOW).of("ost", "a")
+    assert (read.samples[0].peers_Bps, write.samples[0].peers_Bps) == (100e6, 300e6)
+
+
+@pytest.mark.parametrize("runs_a_day", [1, 20])
+def test_days_reach_further_back_than_samples_where_runs_are_many(
+    history: History, runs_a_day: int
+) -> None:
+    for run in range(10 * runs_a_day):
+        for name in "abc":
+            started_at = NOW - 10 * DAY_S + run * DAY_S / runs_a_day
+            history.save(record(component=name, run_id=f"{run}", started_at=started_at))
+    (series,) = Recent(history, MEMBERS, NOW).of("ost", "a")
+    assert [day.day for day in series.days] == list(range(99, 89, -1))
+    assert {day.runs for day in series.days} == {runs_a_day}
+    assert len(series.samples) == min(SAMPLES, 10 * runs_a_day)
