@@ -1,0 +1,115 @@
+"""What each day says about the members of a group, each beside its siblings in the same runs.
+
+Siblings of one host share their noise, so each is set against the others of its own run.  One run
+is still uncertain, and so is one day: how far a day's figure can be trusted shows in how far apart
+the siblings lie on that day, and in how far apart the component's own runs of that day lie.  The
+larger of the two is the standard error.
+"""
+
+from __future__ import annotations
+
+from math import log, sqrt
+from statistics import median
+from typing import Iterable, Mapping, Sequence
+
+from plumbline.model.series import Day
+
+KEPT = 14
+"""Days that are kept of each component."""
+
+DAY_S = 86400.0
+
+_MAD_TO_SIGMA = 1.4826
+"""Median absolute deviation to standard deviation of a normal distribution (Hampel, 1974)."""
+
+_MEDIAN_ERROR = 1.2533
+"""Standard error of a median times sqrt(n) / sigma, sqrt(pi / 2); the midmean's is smaller."""
+
+_RUNS_TO_SPREAD = 4
+"""Of fewer runs the spread says nothing."""
+
+Rates = Mapping[str, float]
+"""The rate of each member of a group that gave one in a run, in bytes per second."""
+
+
+def compare_days(runs: Iterable[tuple[float, Rates]]) -> dict[str, tuple[Day, ...]]:
+    """Return the days of each member, newest first, from runs as (start in epoch seconds, rates).
+
+    Only rates above zero count.  A run with a single member says nothing.
+    """
+    every: dict[int, list[Rates]] = {}
+    for started_at, rates in runs:
+        every.setdefault(int(started_at // DAY_S), []).append(rates)
+    days: dict[str, list[Day]] = {}
+    for day in sorted(every, reverse=True)[:KEPT]:
+        for name, found in one_day(day, every[day]).items():
+            days.setdefault(name, []).append(found)
+    return {name: tuple(found) for name, found in days.items()}
+
+
+def one_day(day: int, runs: Iterable[Rates]) -> dict[str, Day]:
+    """Return what the runs of one day say about each member; nothing where no two ran together."""
+    losses: dict[str, list[float]] = {}
+    for rates in runs:
+        for name, loss in _losses(rates).items():
+            losses.setdefault(name, []).append(loss)
+    if not losses:
+        return {}
+    middles = {name: midmean(found) for name, found in losses.items()}
+    spread = _spread(list(middles.values()))
+    return {
+        name: Day(
+            day,
+            round(middle, 5),
+            round(max(spread, _own_error(losses[name])), 5),
+            len(losses[name]),
+            len(losses) - 1,
+        )
+        for name, middle in middles.items()
+    }
+
+
+def _losses(rates: Rates) -> dict[str, float]:
+    """Return log(median of the others / own) of each member of a run."""
+    ordered = sorted((log(rate), name) for name, rate in rates.items() if rate > 0)
+    values = [value for value, _ in ordered]
+    if len(values) < 2:
+        return {}
+    return {
+        name: median_without(values, place) - value for place, (value, name) in enumerate(ordered)
+    }
+
+
+def median_without(ordered: Sequence[float], place: int) -> float:
+    """Return the median of ascending values, at least two, less the one at ``place``."""
+    left = len(ordered) - 1
+    upper = left // 2
+    value = ordered[upper + (upper >= place)]
+    if left % 2:
+        return value
+    lower = upper - 1
+    return (ordered[lower + (lower >= place)] + value) / 2
+
+
+def midmean(values: Sequence[float]) -> float:
+    """Return the mean of the middle half: nearly as steady as a mean, as hard to upset as a median.
+
+    Of fewer than four values it is their mean, but for three the median.
+    """
+    ordered = sorted(values)
+    cut = (len(ordered) + 1) // 4
+    middle = ordered[cut : len(ordered) - cut]
+    return sum(middle) / len(middle)
+
+
+def _own_error(losses: Sequence[float]) -> float:
+    """Return the standard error of the middle of a component's own runs; 0 of too few."""
+    if len(losses) < _RUNS_TO_SPREAD:
+        return 0.0
+    return _MEDIAN_ERROR * _spread(losses) / sqrt(len(losses))
+
+
+def _spread(values: Sequence[float]) -> float:
+    """Return the standard deviation of values, found so that a few odd ones do not matter."""
+    centre = median(values)
+    return _MAD_TO_SIGMA * median(abs(value - centre) for value in values)
