@@ -1,19 +1,22 @@
-"""``plumbline judge``: the verdict on each component and group that this node measures."""
+"""``plumbline judge``: the verdict on each component and group that this node measures.
+
+On the console, with a plan and the history of all nodes, those of a whole site.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
 import time
-from typing import TYPE_CHECKING, Any, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Optional, Sequence
 
-from plumbline.errors import DocumentError
-from plumbline.model.state import State, worst
+from plumbline.errors import DocumentError, UsageError
+from plumbline.model.state import worst
 from plumbline.store.snapshot import EXPECTATIONS, SNAPSHOT
 
 if TYPE_CHECKING:
     from plumbline.model.expectation import Expectation, Expectations
-    from plumbline.model.series import Snapshot
     from plumbline.model.verdict import Verdict
 
 LAYERS = ("ost", "raw", "net")
@@ -29,29 +32,63 @@ def add(subparsers: Any) -> None:
     parser.add_argument("--component", metavar="NAME", help="this component alone, without groups")
     parser.add_argument("--expectations", metavar="FILE", default=EXPECTATIONS)
     parser.add_argument("--snapshot", metavar="FILE", default=SNAPSHOT)
-    parser.add_argument("--json", action="store_true", help="print the verdicts as one document")
+    parser.add_argument(
+        "--plan", metavar="FILE", help="judge a whole site: what plumbline plan --json printed"
+    )
+    parser.add_argument(
+        "--history", metavar="FILE", help="with --plan: the history of all its nodes"
+    )
+    parser.add_argument("--json", action="store_true", help="print one document for each node")
     parser.add_argument("-v", "--verbose", action="store_true", help="show the evidence")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the verdicts and return the exit code of the worst."""
+    if bool(arguments.plan) is not bool(arguments.history):
+        raise UsageError("--plan and --history belong together: give both, or neither")
+    now = time.time()
+    nodes = _site(arguments, now) if arguments.plan else _node(arguments, now)
+    verdicts = [verdict for found in nodes.values() for verdict in found]
+    if arguments.json:
+        for node, found in nodes.items():
+            _print_json(node, now, found, None if arguments.plan else 1)
+    else:
+        _print(verdicts, arguments.verbose)
+    return worst(verdict.state for verdict in verdicts)
+
+
+def _node(arguments: argparse.Namespace, now: float) -> dict[str, list[Verdict]]:
+    from plumbline.cli.verdicts import on_components, on_groups
     from plumbline.store.snapshot import load_expectations, load_snapshot
 
     expectations = load_expectations(arguments.expectations)
     chosen = _chosen(expectations, arguments)
     snapshot = load_snapshot(arguments.snapshot)
-    verdicts = list(_verdicts(chosen, snapshot, time.time(), groups=not arguments.component))
-    if arguments.json:
-        document = {
-            "schema": SCHEMA,
-            "node": expectations.node,
-            "verdicts": [verdict.to_json() for verdict in verdicts],
-        }
-        print(json.dumps(document, indent=1, allow_nan=False))
-    else:
-        _print(verdicts, arguments.verbose)
-    return worst(verdict.state for verdict in verdicts)
+    verdicts = list(on_components(chosen, snapshot, now))
+    if not arguments.component:
+        verdicts += on_groups(chosen, snapshot, now)
+    return {expectations.node: verdicts}
+
+
+def _site(arguments: argparse.Namespace, now: float) -> dict[str, list[Verdict]]:
+    """Return the verdicts asked for, by node."""
+    from plumbline.cli.site import judge_site
+    from plumbline.store.plan import load_plan
+
+    plan = load_plan(arguments.plan)
+    found: dict[str, list[Verdict]] = {}
+    for one in judge_site(plan, Path(arguments.history), now, evidence=True):
+        verdict = one.verdict
+        named = arguments.component in (None, verdict.component)
+        if named and arguments.layer in (None, verdict.layer):
+            found.setdefault(one.node, []).append(verdict)
+    if not found:
+        raise DocumentError(
+            f"plan {plan.path} has no {arguments.component or 'component'} in layer "
+            f"{arguments.layer or ', '.join(LAYERS)}; add it to the topology and plan again"
+        )
+    return found
 
 
 def _chosen(expectations: Expectations, arguments: argparse.Namespace) -> list[Expectation]:
@@ -70,44 +107,18 @@ def _chosen(expectations: Expectations, arguments: argparse.Namespace) -> list[E
     return found
 
 
-def _verdicts(
-    chosen: list[Expectation], snapshot: Snapshot, now: float, *, groups: bool
-) -> Iterator[Verdict]:
-    from plumbline.judge.component import judge
-    from plumbline.judge.pair import judge_pair_host
-
-    for each in chosen:
-        judging = judge_pair_host if each.layer == "net" else judge
-        try:
-            series = snapshot.of(each.layer, each.component)
-            yield judging(each, series, snapshot.running, now)
-        except DocumentError as error:
-            yield _damaged(each.layer, each.component, error)
-    if groups:
-        yield from _groups(chosen, snapshot, now)
+def _print_json(node: str, now: float, verdicts: Sequence[Verdict], indent: Optional[int]) -> None:
+    """Print the document of a node, on one line where there may be thousands."""
+    document = {
+        "schema": SCHEMA,
+        "node": node,
+        "judged_at": now,
+        "verdicts": [verdict.to_json() for verdict in verdicts],
+    }
+    print(json.dumps(document, indent=indent, allow_nan=False))
 
 
-def _groups(chosen: list[Expectation], snapshot: Snapshot, now: float) -> Iterator[Verdict]:
-    """Yield the verdict on each group of siblings; a node has one component of the layer net."""
-    from plumbline.judge.group import judge_group
-
-    for layer, group in dict.fromkeys((each.layer, each.group) for each in chosen):
-        members = [each for each in chosen if (each.layer, each.group) == (layer, group)]
-        if layer != "net" and len(members) > 1:
-            try:
-                yield judge_group(members, snapshot, now)
-            except DocumentError as error:
-                yield _damaged(layer, group, error)
-
-
-def _damaged(layer: str, name: str, error: DocumentError) -> Verdict:
-    """Return the verdict where a document is damaged for one component; the others go on."""
-    from plumbline.model.verdict import Verdict
-
-    return Verdict(layer, name, State.UNKNOWN, 1, f"{name} cannot be judged: {error}")
-
-
-def _print(verdicts: list[Verdict], verbose: bool) -> None:
+def _print(verdicts: Sequence[Verdict], verbose: bool) -> None:
     from plumbline.output.table import render
 
     rows = [(each.state.name, each.layer, each.sentence) for each in verdicts]

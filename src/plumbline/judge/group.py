@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from plumbline.judge.finding import Ruling
     from plumbline.model.expectation import Expectation, Limits
     from plumbline.model.record import Operation, Scenario
-    from plumbline.model.series import Series, Snapshot
+    from plumbline.model.series import Memory, Series
 
 _RULE_LEVEL = 5
 _RULE_MEASURED_FROM = 3
@@ -65,7 +65,7 @@ class _Median(NamedTuple):
         return text
 
 
-def judge_group(members: Sequence[Expectation], snapshot: Snapshot, now: float) -> Verdict:
+def judge_group(members: Sequence[Expectation], memory: Memory, now: float) -> Verdict:
     """Return the verdict on a group: at least one member, all of one layer and group.
 
     The limits are those of the first member.  Members count whether or not something excuses them:
@@ -78,7 +78,7 @@ def judge_group(members: Sequence[Expectation], snapshot: Snapshot, now: float) 
     rulings = [
         (member.component, ruling)
         for member in members
-        for ruling in _rulings(member, snapshot.of(layer, member.component), now)
+        for ruling in _rulings(member, memory.of(layer, member.component), now)
     ]
     places = dict.fromkeys((ruling.operation, ruling.scenario) for _, ruling in rulings)
     medians = [_median(label(*place), _of(rulings, place), limits) for place in places]

@@ -11,7 +11,19 @@ from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.record import Record
 
 if TYPE_CHECKING:
-    from typing import Any, Mapping, Optional, Sequence
+    from typing import Any, Mapping, Optional, Protocol, Sequence
+
+    class Memory(Protocol):
+        """Where judging finds what was measured: a node's snapshot, or a history itself."""
+
+        @property
+        def running(self) -> tuple[Running, ...]:
+            """Return what has begun and not ended."""
+            ...
+
+        def of(self, layer: str, component: str) -> tuple[Series, ...]:
+            """Return every series of a component; raise DocumentError when one is damaged."""
+            ...
 
 SCHEMA = 1
 

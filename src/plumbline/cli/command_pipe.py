@@ -1,0 +1,178 @@
+"""Hand a batch of commands to a running Nagios through its command pipe.
+
+One line goes through the pipe, ``PROCESS_FILE;FILE;1``: Nagios carries out the commands in the file
+and deletes it, which is how one sees that it has taken them.  Nothing here can hang: a pipe that
+nobody reads is refused, and every wait has its end.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Callable, Iterable, NoReturn, TypeVar
+
+from plumbline.errors import StoreError, ToolError, UsageError
+
+PIPE = "/var/lib/nagios4/rw/nagios.cmd"
+
+_PREFIX = "plumbline-batch-"
+_ABANDONED_S = 3600.0
+_POLL_S = 0.02
+_UNUSABLE = set(";\n\r")
+
+_T = TypeVar("_T")
+
+
+def hand_over(lines: Iterable[str], pipe: Path, spool: Path, wait_s: float) -> None:
+    """Have Nagios carry out ``lines``, each a command; come back when it has.
+
+    The file lies in ``spool``, where the daemon's user must be allowed to read and delete it.
+
+    Raises:
+        UsageError: a path that Nagios would not understand.
+        ToolError: no daemon reads the pipe, or takes the file, within ``wait_s`` seconds.
+        StoreError: the pipe or the file cannot be written.
+    """
+    if _UNUSABLE.intersection(str(spool)):
+        raise UsageError(f"--spool {str(spool)!r}: Nagios takes no such name; use another folder")
+    descriptor = _open(pipe, wait_s)
+    try:
+        file = write_batch(lines, spool.absolute(), os.fstat(descriptor).st_uid)
+        try:
+            _say(descriptor, f"[{time.time():.0f}] PROCESS_FILE;{file};1\n", pipe, wait_s)
+            _await_deletion(file, pipe, wait_s)
+        finally:
+            file.unlink(missing_ok=True)
+    finally:
+        os.close(descriptor)
+
+
+def write_batch(lines: Iterable[str], spool: Path, reader: int) -> Path:
+    """Write a batch for the user ``reader`` into a folder and return its path.
+
+    It appears under its name when it is whole.  Where the reader is neither this user nor can be
+    made its owner, anybody may read it: it says what the page of Nagios says.
+    """
+    _sweep(spool)
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{_PREFIX}", dir=spool)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.writelines(line.encode("utf-8", "replace") + b"\n" for line in lines)
+                file.flush()
+                if os.geteuid() == 0:
+                    os.fchown(file.fileno(), reader, -1)
+                owner = os.fstat(file.fileno()).st_uid
+                os.fchmod(file.fileno(), 0o640 if owner == reader else 0o644)
+            path = spool / Path(name).name[1:]
+            os.rename(name, path)
+        except BaseException:
+            os.unlink(name)
+            raise
+    except OSError as error:
+        raise StoreError(
+            f"no batch can be written to {spool}: {error.strerror}; name with --spool a folder "
+            "that you may write and in which the user of Nagios may read and delete"
+        ) from error
+    return path
+
+
+def _sweep(spool: Path) -> None:
+    """Remove what a killed call has left."""
+    for name in (f"{_PREFIX}*", f".{_PREFIX}*"):
+        for path in spool.glob(name):
+            # somebody else's, or gone meanwhile
+            with suppress(OSError):
+                if time.time() - path.lstat().st_mtime > _ABANDONED_S:
+                    path.unlink()
+
+
+def _open(pipe: Path, wait_s: float) -> int:
+    """Open the pipe for writing, and wait for a reader no longer than it may take to restart."""
+
+    def attempt() -> int:
+        try:
+            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except OSError as error:
+            if error.errno == errno.ENXIO:
+                raise BlockingIOError from error
+            _refuse(error, pipe)
+
+    _refuse_no_pipe(pipe)
+    descriptor = _within(
+        wait_s,
+        attempt,
+        f"no daemon reads {pipe}; start it (systemctl start nagios4), and see that nagios.cfg "
+        "has check_external_commands=1",
+    )
+    if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        _refuse_file(pipe)
+    return descriptor
+
+
+def _refuse_no_pipe(pipe: Path) -> None:
+    try:
+        if not stat.S_ISFIFO(pipe.lstat().st_mode):
+            _refuse_file(pipe)
+    except OSError as error:
+        _refuse(error, pipe)
+
+
+def _refuse_file(pipe: Path) -> NoReturn:
+    raise ToolError(
+        f"{pipe} is no pipe, nothing was written to it; name with --pipe the command_file of "
+        "nagios.cfg, and remove a plain file that stands in its place"
+    )
+
+
+def _refuse(error: OSError, pipe: Path) -> NoReturn:
+    if error.errno == errno.ENOENT:
+        raise ToolError(
+            f"there is no command pipe {pipe}: Nagios makes it when it starts with "
+            "check_external_commands=1; start it, or name with --pipe its command_file"
+        ) from error
+    raise StoreError(
+        f"command pipe {pipe}: {error.strerror} for user id {os.geteuid()}; run as the user of "
+        "Nagios, as a member of the pipe's group, or as root"
+    ) from error
+
+
+def _say(descriptor: int, line: str, pipe: Path, wait_s: float) -> None:
+    data = os.fsencode(line)
+    remedy = f"Nagios does not read {pipe}, which is full; see whether it hangs, and its log"
+    try:
+        # at most PIPE_BUF bytes: they go in as a whole or not at all
+        _within(wait_s, lambda: os.write(descriptor, data), remedy)
+    except BrokenPipeError as error:
+        raise ToolError(f"Nagios closed {pipe}; see its log and run again") from error
+
+
+def _await_deletion(file: Path, pipe: Path, wait_s: float) -> None:
+    def gone() -> None:
+        if os.path.lexists(file):
+            raise BlockingIOError
+
+    _within(
+        wait_s,
+        gone,
+        f"Nagios has not taken {file} within {wait_s:g} s of the word through {pipe}; see its log, "
+        "and that its user may read and delete there (--spool)",
+    )
+
+
+def _within(wait_s: float, attempt: Callable[[], _T], trouble: str) -> _T:
+    """Repeat what would block until it does not; raise ToolError at the end of the time."""
+    end = time.monotonic() + wait_s
+    while True:
+        try:
+            return attempt()
+        except BlockingIOError as error:
+            if time.monotonic() > end:
+                raise ToolError(trouble) from error
+        time.sleep(_POLL_S)
