@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from plumbline.topology.document import Zone
 from plumbline.topology.graph import Topology, build
 
 DATA = Path(__file__).parents[1] / "data"
@@ -74,7 +75,7 @@ def parts(*entries: dict[str, Any], **document: Any) -> dict[str, Any]:
     return {"schema": 1, "site": "lab", "parts": list(entries), **document}
 
 
-def paper(name: str) -> Topology:
+def paper(name: str, zone: Zone = Zone.FASTEST) -> Topology:
     """Return one of the machines of the papers: redstorm, edison or bgl."""
-    text = (DATA / "topology" / f"{name}.yml").read_text(encoding="utf-8")
-    return build(yaml.safe_load(text)["plumbline_topology"])
+    text = (INVENTORIES / name / "group_vars" / "all" / "topology.yml").read_text(encoding="utf-8")
+    return build(yaml.safe_load(text)["plumbline_topology"], zone)

@@ -1,149 +1,203 @@
-"""Ceilings: the arithmetic of shared components, and the figures that the papers give."""
+"""Ceilings: the arithmetic of shared components, and what would limit next."""
 
 from __future__ import annotations
 
-from typing import Sequence
+from math import fsum, inf
+from typing import Mapping, Optional, Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.ceiling import alone, together
+from plumbline.ceiling import Limit, alone, in_sum, together
 from plumbline.model.reference import Ceiling
-from plumbline.topology.graph import Topology
-from tests.package.sites import paper
-
-MB = 1e6
-GB = 1e9
 
 
 def test_one_flow_gets_the_minimum_and_every_part_that_sets_it() -> None:
     capacities = {"nic": 100.0, "switch": None, "peer": 100.0, "disk": 200.0}
     path = ("nic", "switch", "peer", "disk", "target")
-    assert alone(capacities, path) == Ceiling(100.0, ("nic", "peer"))
+    assert alone(capacities, path) == Limit(
+        Ceiling(100.0, ("nic", "peer")), Ceiling(200.0, ("disk",))
+    )
 
 
 def test_a_path_without_rates_has_no_ceiling() -> None:
     assert alone({"switch": None}, ("switch", "target")) is None
 
 
+def test_nothing_limits_next_where_no_other_part_has_a_rate() -> None:
+    assert alone({"disk": 5.0, "switch": None}, ("switch", "disk")) == Limit(
+        Ceiling(5.0, ("disk",)), None
+    )
+    assert together({"disk": 5.0}, {"a": ["disk"]})["a"] == Limit(Ceiling(5.0, ("disk",)), None)
+
+
 def test_what_one_flow_cannot_use_the_others_share() -> None:
     capacities = {"link": 100.0, "slow": 20.0, "fast": 90.0}
     paths = {"a": ("link", "slow"), "b": ("link", "fast"), "c": ("link", "fast")}
-    assert together(capacities, paths) == {
+    found = together(capacities, paths)
+    assert {flow: limit and limit.ceiling for flow, limit in found.items()} == {
         "a": Ceiling(20.0, ("slow",)),
         "b": Ceiling(40.0, ("link",)),
         "c": Ceiling(40.0, ("link",)),
     }
 
 
+def test_flows_with_the_same_limit_grow_on_together_when_it_is_lifted() -> None:
+    capacities = {"link": 100.0, "slow": 20.0, "fast": 90.0}
+    paths = {"a": ("link", "slow"), "b": ("link", "fast"), "c": ("link", "fast")}
+    found = together(capacities, paths)
+    assert {flow: limit and limit.next for flow, limit in found.items()} == {
+        # b and c keep what they have, so the link has nothing left for a
+        "a": Ceiling(20.0, ("link",)),
+        "b": Ceiling(45.0, ("fast",)),
+        "c": Ceiling(45.0, ("fast",)),
+    }
+
+
+def test_the_rest_of_a_group_grows_on_when_one_of_it_meets_its_next_limit() -> None:
+    capacities = {"port": 10.0, "slow": 6.0, "link": 20.0}
+    paths = {"a": ("link", "port", "slow"), "b": ("link", "port")}
+    found = together(capacities, paths)
+    assert found["a"] == Limit(Ceiling(5.0, ("port",)), Ceiling(6.0, ("slow",)))
+    assert found["b"] == Limit(Ceiling(5.0, ("port",)), Ceiling(14.0, ("link",)))
+
+
 def test_a_flow_that_nothing_limits_does_not_disturb_the_others() -> None:
     found = together({"link": 10.0}, {"free": ("air",), "bound": ("link",)})
-    assert found == {"free": None, "bound": Ceiling(10.0, ("link",))}
+    assert found == {"free": None, "bound": Limit(Ceiling(10.0, ("link",)), None)}
+
+
+def test_a_sum_names_every_limit_and_what_it_would_be_without_them() -> None:
+    capacities = {"link": 100.0, "slow": 20.0, "a": 70.0, "b": 50.0}
+    found = in_sum(capacities, {"a": ("link", "slow", "a"), "b": ("link", "b")})
+    assert found is not None
+    assert found.limit == Limit(Ceiling(70.0, ("slow", "b")), Ceiling(100.0, ("link",)))
+    assert (found.lowest_Bps, found.highest_Bps) == (20.0, 50.0)
+
+
+def test_a_sum_with_a_flow_that_nothing_limits_has_no_limit() -> None:
+    assert in_sum({"link": 10.0}, {"free": ("air",), "bound": ("link",)}) is None
+    assert in_sum({"link": 10.0}, {}) is None
 
 
 _NAMES = st.sampled_from("abcdefgh")
+# small whole numbers tie often, as the parts of a machine do
+_RATES = st.one_of(st.floats(1, 1e9), st.integers(1, 12).map(float))
+_CAPACITIES = st.dictionaries(_NAMES, _RATES, min_size=1)
+_ROUTES = st.lists(st.lists(_NAMES, min_size=1, unique=True), min_size=1, max_size=12)
+ROUNDING = 1e-6
 
 
-@given(
-    st.dictionaries(_NAMES, st.floats(1, 1e9), min_size=1),
-    st.lists(st.lists(_NAMES, min_size=1, unique=True), min_size=1, max_size=12),
-)
+def numbered(routes: Sequence[Sequence[str]]) -> dict[str, Sequence[str]]:
+    return {str(index): route for index, route in enumerate(routes)}
+
+
+def rates(found: Mapping[str, Optional[Limit]]) -> dict[str, float]:
+    return {flow: limit.ceiling.rate_Bps for flow, limit in found.items() if limit}
+
+
+@given(_CAPACITIES, _ROUTES)
 def test_shares_are_feasible_and_max_min_fair(
     capacities: dict[str, float], routes: list[list[str]]
 ) -> None:
-    paths = {str(index): route for index, route in enumerate(routes)}
+    paths = numbered(routes)
     found = together(capacities, paths)
-    used = dict.fromkeys(capacities, 0.0)
-    for flow, ceiling in found.items():
-        crossed = [name for name in paths[flow] if name in capacities]
-        assert (ceiling is None) is (not crossed)
-        for name in crossed:
-            used[name] += ceiling.rate_Bps if ceiling else 0.0
-    assert all(used[name] <= capacities[name] * (1 + 1e-6) for name in capacities)
-    for flow, ceiling in found.items():
-        if ceiling is None:
+    settled = rates(found)
+    used = {
+        name: fsum(rate for flow, rate in settled.items() if name in paths[flow])
+        for name in capacities
+    }
+    assert all(used[name] <= capacities[name] * (1 + ROUNDING) for name in capacities)
+    for flow, limit in found.items():
+        assert (limit is None) is not any(name in capacities for name in paths[flow])
+        if limit is None:
             continue
-        assert ceiling.limited_by
-        for name in ceiling.limited_by:
+        assert limit.ceiling.limited_by
+        for name in limit.ceiling.limited_by:
             # full, and nobody there has more: the definition of a bottleneck
-            assert used[name] == pytest.approx(capacities[name], rel=1e-6)
-            others = [found[other] for other, path in paths.items() if name in path]
-            assert all(
-                other.rate_Bps <= ceiling.rate_Bps * (1 + 1e-6) for other in others if other
-            ), flow
+            assert used[name] == pytest.approx(capacities[name], rel=ROUNDING)
+            sharing = [rate for other, rate in settled.items() if name in paths[other]]
+            assert max(sharing) <= limit.ceiling.rate_Bps * (1 + ROUNDING), flow
 
 
-def reads(topology: Topology) -> dict[str, float]:
-    return {name: part.read_Bps or 0.0 for name, part in topology.components.items()}
+@given(_CAPACITIES, st.lists(_NAMES, min_size=1, unique=True))
+def test_lifting_the_limits_of_one_flow_gives_exactly_the_next(
+    capacities: dict[str, float], path: list[str]
+) -> None:
+    limit = alone(capacities, path)
+    if limit is None:
+        return
+    lifted = {name: rate for name, rate in capacities.items() if name not in limit[0].limited_by}
+    again = alone(lifted, path)
+    assert limit.next == (again and again.ceiling)
+    assert together(capacities, {"": path})[""] == limit
+    summed = in_sum(capacities, {"": path})
+    assert summed is not None
+    assert summed.limit == limit
 
 
-def writes(topology: Topology) -> dict[str, float]:
-    return {name: part.write_Bps or 0.0 for name, part in topology.components.items()}
+def grow(
+    capacities: Mapping[str, float],
+    paths: Mapping[str, Sequence[str]],
+    group: set[str],
+    held: Mapping[str, float],
+) -> dict[str, float]:
+    """Fill step by step, in the plainest way: ``group`` grows, the others keep their rates."""
+    settled = {flow: rate for flow, rate in held.items() if flow not in group}
+    growing = set(group)
+    while growing:
+        levels = {}
+        for name, capacity in capacities.items():
+            crossing = [flow for flow in growing if name in paths[flow]]
+            if crossing:
+                taken = fsum(rate for flow, rate in settled.items() if name in paths[flow])
+                levels[name] = (capacity - taken) / len(crossing)
+        if not levels:
+            return {**settled, **dict.fromkeys(growing, inf)}
+        name = min(levels, key=levels.__getitem__)
+        stopping = {flow for flow in growing if name in paths[flow]}
+        settled.update(dict.fromkeys(stopping, levels[name]))
+        growing -= stopping
+    return settled
 
 
-def storage_side(topology: Topology, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the ways of targets to the network, as if clients abounded."""
-    ways = {name: topology.routes[topology.targets[name].on] for name in names}
-    return {name: tuple(reversed(way)) for name, (way,) in ways.items()}
+@given(_CAPACITIES, _ROUTES)
+def test_flows_together_have_next_what_growing_on_gives_their_group(
+    capacities: dict[str, float], routes: list[list[str]]
+) -> None:
+    paths = numbered(routes)
+    found = together(capacities, paths)
+    limits = {flow: limit for flow, limit in found.items() if limit}
+    for flow, limit in limits.items():
+        lifted = set(limit.ceiling.limited_by)
+        group = {other for other, its in limits.items() if set(its.ceiling.limited_by) == lifted}
+        rest = {name: rate for name, rate in capacities.items() if name not in lifted}
+        expected = grow(rest, paths, group, rates(found))[flow]
+        assert (limit.next is None) is (expected == inf)
+        if limit.next:
+            assert limit.next.rate_Bps == pytest.approx(expected, rel=ROUNDING, abs=ROUNDING)
+            assert limit.next.rate_Bps >= limit.ceiling.rate_Bps
+            assert limit.next.limited_by
+            assert not lifted & set(limit.next.limited_by)
 
 
-def total(ceilings: dict[str, Ceiling | None]) -> float:
-    return sum(ceiling.rate_Bps for ceiling in ceilings.values() if ceiling)
-
-
-def test_red_storm_gives_200_MB_a_port_alone_and_with_all_four() -> None:
-    topology = paper("redstorm")
-    names = [f"scratch-OST000{index}" for index in range(4)]
-    paths = storage_side(topology, names)
-    single = alone(reads(topology), paths[names[0]])
-    assert single == Ceiling(200 * MB, ("oss001-hba1", "ddn01-port1"))
-    shared = together(reads(topology), paths)[names[0]]
-    assert shared == Ceiling(200 * MB, ("oss001-hba1", "ddn01-port1", "ddn01-channels"))
-
-
-def test_red_storm_shares_one_data_channel_at_25_MB_a_port() -> None:
-    topology = paper("redstorm")
-    capacities = {**reads(topology), "ddn01-channels": 100 * MB}
-    paths = storage_side(topology, [f"scratch-OST000{index}" for index in range(4)])
-    assert together(capacities, paths)["scratch-OST0002"] == Ceiling(25 * MB, ("ddn01-channels",))
-
-
-def test_red_storm_gives_64_GB_from_320_ports() -> None:
-    topology = paper("redstorm")
-    capacities = {**reads(topology), "mesh": 0.0}
-    found = together(capacities, storage_side(topology, list(topology.targets)))
-    assert len(found) == 320
-    assert total(found) == pytest.approx(64 * GB)
-
-
-def test_edison_gives_4_GB_a_unit_and_48_GB_from_twelve() -> None:
-    topology = paper("edison")
-    names = list(topology.targets)
-    assert total(together(writes(topology), storage_side(topology, names[:8]))) == 4 * GB
-    assert total(together(writes(topology), storage_side(topology, names))) == pytest.approx(
-        48 * GB
-    )
-
-
-def test_blue_gene_writes_33_6_GB_behind_28_arrays() -> None:
-    topology = paper("bgl")
-    paths = storage_side(topology, list(topology.targets))
-    written = together(writes(topology), paths)
-    assert total(written) == pytest.approx(33.6 * GB)
-    assert written["ti1-OST0000"] == Ceiling(75 * MB, ("ddn01",))
-    assert total(together(reads(topology), paths)) == pytest.approx(22.4 * GB)
-
-
-def test_blue_gene_has_2_5_GB_a_line_card_7_5_GB_a_switch_and_45_GB_of_network() -> None:
-    topology = paper("bgl")
-    ways = {f"io{index:04d}": topology.routes[f"io{index:04d}"][0] for index in range(1, 1025)}
-    capacities = writes(topology)
-    card = together(capacities, {name: ways[name] for name in list(ways)[:24]})
-    assert total(card) == pytest.approx(2.5 * GB)
-    assert card["io0001"] == alone({"card01": 2.5 * GB / 24}, ("card01",))
-    switch = together(capacities, {name: ways[name] for name in list(ways)[:192]})
-    assert total(switch) == pytest.approx(7.5 * GB)
-    assert sum(capacities[f"switch{index}"] for index in range(1, 7)) == 45 * GB
-    # of the sixth switch's 64 ports 16 are left for its third card: 2 GB/s instead of 2.5
-    assert total(together(capacities, ways)) == pytest.approx(44.5 * GB)
+@given(_CAPACITIES, _ROUTES)
+def test_a_sum_is_that_of_its_flows_now_and_with_all_limits_lifted(
+    capacities: dict[str, float], routes: list[list[str]]
+) -> None:
+    paths = numbered(routes)
+    summed = in_sum(capacities, paths)
+    found = rates(together(capacities, paths))
+    assert (summed is None) is (len(found) < len(paths))
+    if summed is None:
+        return
+    assert summed.limit.ceiling.rate_Bps == pytest.approx(fsum(found.values()))
+    assert (summed.lowest_Bps, summed.highest_Bps) == (min(found.values()), max(found.values()))
+    limited_by = summed.limit.ceiling.limited_by
+    lifted = {name: rate for name, rate in capacities.items() if name not in limited_by}
+    again = grow(lifted, paths, set(paths), {})
+    if summed.limit.next is None:
+        assert inf in again.values()
+    else:
+        assert summed.limit.next.rate_Bps == pytest.approx(fsum(again.values()), rel=ROUNDING)

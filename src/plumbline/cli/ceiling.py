@@ -1,37 +1,31 @@
-"""``plumbline ceiling``: the theoretical rate of every measurement, and the part that sets it."""
+"""``plumbline ceiling``: the theoretical rate of every measurement, and the parts that set it."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from typing import TYPE_CHECKING, Any, Iterator, NamedTuple, Optional
-
-from plumbline.units import format_rate
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Optional
 
 if TYPE_CHECKING:
-    from plumbline.expect.plan import Plan
-    from plumbline.model.reference import Ceiling
+    from plumbline.expect.scenarios import Line
+    from plumbline.plan.policy import Policy
+    from plumbline.topology.graph import Topology
 
-
-class _Line(NamedTuple):
-    """One ceiling; ``rate_Bps`` is None where nothing on the path has a rate."""
-
-    layer: str
-    component: str
-    partner: Optional[str]
-    operation: str
-    scenario: str
-    rate_Bps: Optional[float]
-    limited_by: tuple[str, ...]
-    path: tuple[str, ...]
+_LAYERS = ("ost", "raw", "net")
+_ZONES = ("fastest", "average", "slowest")
 
 
 def add(subparsers: Any) -> None:
     """Declare the arguments."""
     parser = subparsers.add_parser("ceiling", help="show what the hardware should give")
     parser.add_argument("-i", "--inventory", required=True, help="folder of the inventory")
+    parser.add_argument("--layer", choices=_LAYERS, help="one layer; net with its pairs")
     parser.add_argument(
-        "--layer", choices=("ost", "raw", "net"), help="one layer; net with its pairs"
+        "--zone",
+        choices=_ZONES,
+        default=_ZONES[0],
+        help="place on the disks; counts where the topology gives their average and slowest",
     )
     parser.add_argument("--json", action="store_true", help="print the numbers for programs")
     parser.set_defaults(run=run)
@@ -39,57 +33,31 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the ceilings and return 0."""
-    from plumbline.cli.inventory import plan_of, read_inventory
+    from plumbline.cli.inventory import read_inventory, topology_of
+    from plumbline.plan.policy import load
 
-    plan = plan_of(read_inventory(arguments.inventory))
-    lines = [line for line in _lines(plan) if arguments.layer in (None, line.layer)]
+    inventory = read_inventory(arguments.inventory)
+    topology = topology_of(inventory, arguments.zone)
+    lines = _lines(topology, load(inventory.policy), arguments.layer)
     if arguments.json:
-        print(json.dumps([line._asdict() for line in lines], indent=1, allow_nan=False))
+        # a line each: quick to write for many, and still to be searched
+        print(
+            "[" + ",\n ".join(json.dumps(line.to_json(), allow_nan=False) for line in lines) + "]"
+        )
         return 0
-    if arguments.layer is None:
-        lines = [line for line in lines if line.partner is None]
+    from plumbline.output.ceilings import tables
     from plumbline.output.table import render
 
-    headers = ("layer", "component", "operation", "ceiling", "limited by")
-    print(render(headers, [_row(line) for line in lines]))
+    shown = [render(table.headers, table.rows) for table in tables(topology, lines)]
+    print("\n\n".join(shown))
     return 0
 
 
-def _lines(plan: Plan) -> Iterator[_Line]:
-    """Yield the ceilings layer by layer; a pair of hosts once, under the first of them."""
-    entries = [entry for found in plan.expectations.values() for entry in found]
-    for entry in sorted(entries, key=lambda entry: ("ost", "raw", "net").index(entry.layer)):
-        for step, reference in entry.references.items():
-            operation, scenario = step.split("/")
-            rate_Bps, parts = _limit(reference.ceiling)
-            yield _Line(
-                entry.layer, entry.component, None, operation, scenario, rate_Bps, parts, entry.path
-            )
-        for partner in entry.partners:
-            if entry.component < partner.name:
-                rate_Bps, parts = _limit(partner.ceiling)
-                yield _Line(
-                    "net",
-                    entry.component,
-                    partner.name,
-                    "send or receive",
-                    "single",
-                    rate_Bps,
-                    parts,
-                    partner.path,
-                )
+def _lines(topology: Topology, policy: Policy, layer: Optional[str]) -> list[Line]:
+    from plumbline.expect.scenarios import at_once, measurements, pairs
+    from plumbline.plan.assignments import assignments
 
-
-def _limit(ceiling: Optional[Ceiling]) -> tuple[Optional[float], tuple[str, ...]]:
-    return (ceiling.rate_Bps, ceiling.limited_by) if ceiling else (None, ())
-
-
-def _row(line: _Line) -> tuple[str, ...]:
-    together = " together" if line.scenario == "together" else ""
-    return (
-        line.layer,
-        f"{line.component} - {line.partner}" if line.partner else line.component,
-        line.operation + together,
-        "unknown" if line.rate_Bps is None else format_rate(line.rate_Bps),
-        ", ".join(line.limited_by) or "no part on the path has a rate",
-    )
+    measured = assignments(topology, policy)
+    every = chain(measurements(topology, measured), at_once(topology))
+    found = [line for line in every if layer in (None, line.layer)]
+    return found + (list(pairs(topology, measured)) if layer == "net" else [])

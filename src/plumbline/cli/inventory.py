@@ -59,12 +59,17 @@ def read_inventory(path: str) -> Inventory:
     )
 
 
-def topology_of(inventory: Inventory) -> Topology:
-    """Return the components of the site; raise DocumentError when they do not fit together."""
+def topology_of(inventory: Inventory, zone: str = "fastest") -> Topology:
+    """Return the components of the site with what disks give in ``zone`` (of topology.document).
+
+    Raises:
+        DocumentError: the parts do not fit together.
+    """
     _need_console_libraries()
+    from plumbline.topology.document import Zone
     from plumbline.topology.graph import build
 
-    return build(inventory.topology)
+    return build(inventory.topology, Zone(zone))
 
 
 def plan_of(inventory: Inventory) -> Plan:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Mapping, Optional, Sequence
+from typing import Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.baseline.document import Baselines, Key
-from plumbline.ceiling import Capacities, alone, together
+from plumbline.ceiling import Capacities, Limit, alone, together
 from plumbline.errors import DocumentError
 from plumbline.model.expectation import Expectation, Partner
 from plumbline.model.record import Operation, Scenario
@@ -14,6 +14,10 @@ from plumbline.plan.assignments import Assignment, Step, by_server
 from plumbline.plan.rounds import partners
 from plumbline.topology.graph import Topology
 from plumbline.topology.paths import between
+from plumbline.topology.routes import Route
+
+Limits = Mapping[tuple[str, str, Step], Optional[Limit]]
+"""By layer, component and step; None where nothing on the path has a rate."""
 
 Ceilings = Mapping[tuple[str, str, Step], Optional[Ceiling]]
 """By layer, component and step; None where nothing on the path has a rate."""
@@ -21,49 +25,63 @@ Ceilings = Mapping[tuple[str, str, Step], Optional[Ceiling]]
 _AWAY = (Operation.WRITE, Operation.SEND)
 
 
-def find_ceilings(topology: Topology, measured: Sequence[Assignment]) -> Ceilings:
-    """Return the ceiling of every step; siblings that run together share what they cross."""
+class Speeds(NamedTuple):
+    """The capacities of all parts of a site, in each direction."""
+
+    reads: Capacities
+    writes: Capacities
+
+    def of(self, operation: Operation, kind: str = "") -> Capacities:
+        """Return what the parts can carry in the direction of ``operation``.
+
+        A part's write is the way towards storage, its read the way back: a client that sends uses
+        what writes use, a server (``kind`` of the host that sends or receives) what reads use.
+        """
+        return self.writes if (operation in _AWAY) is not (kind == "server") else self.reads
+
+
+def speeds(topology: Topology) -> Speeds:
+    """Return the capacities of a site, the same mapping twice where both directions are alike."""
+    parts = topology.components.items()
+    reads = {name: part.read_Bps for name, part in parts}
+    writes = {name: part.write_Bps for name, part in parts}
+    return Speeds(reads, reads if reads == writes else writes)
+
+
+def find_limits(topology: Topology, measured: Sequence[Assignment]) -> Limits:
+    """Return the limits of every step; siblings that run together share what they cross."""
+    capacities = speeds(topology)
     found = {
-        (one.layer, one.component, step): _with_kinds(
-            topology, alone(_capacities(topology, one, step[0]), one.path)
+        (one.layer, one.component, step): alone(
+            capacities.of(step[0], _kind_of_host(topology, one)), one.path
         )
         for one in measured
         for step in one.steps
         if step[1] is Scenario.SINGLE
     }
     step = (Operation.READ, Scenario.TOGETHER)
-    capacities = {name: part.read_Bps for name, part in topology.components.items()}
     for members in by_server(measured):
-        shares = together(capacities, {one.component: one.path for one in members})
-        found.update(
-            {("raw", name, step): _with_kinds(topology, share) for name, share in shares.items()}
-        )
+        shares = together(capacities.reads, {one.component: one.path for one in members})
+        found.update({("raw", name, step): share for name, share in shares.items()})
     return found
 
 
-def _with_kinds(topology: Topology, ceiling: Optional[Ceiling]) -> Optional[Ceiling]:
-    if ceiling is None:
-        return None
-    return ceiling._replace(
-        kinds=tuple(topology.components[name].kind for name in ceiling.limited_by)
-    )
-
-
-def _capacities(topology: Topology, one: Assignment, operation: Operation) -> Capacities:
-    """Return what the parts on a path can carry in the direction of ``operation``.
-
-    A part's write is the way towards storage, its read the way back: a client that sends uses
-    what writes use, a server that sends what reads use.
-    """
-    writes = operation in _AWAY
-    if one.layer == "net" and topology.components[one.component].kind == "server":
-        writes = not writes
-    parts = ((name, topology.components.get(name)) for name in one.path)
+def find_ceilings(topology: Topology, measured: Sequence[Assignment]) -> Ceilings:
+    """Return the ceiling of every step, with the kinds of the parts that set it."""
     return {
-        name: part.write_Bps if writes else part.read_Bps
-        for name, part in parts
-        if part is not None
+        key: _with_kinds(topology, limit) for key, limit in find_limits(topology, measured).items()
     }
+
+
+def _kind_of_host(topology: Topology, one: Assignment) -> str:
+    return topology.components[one.component].kind if one.layer == "net" else ""
+
+
+def _with_kinds(topology: Topology, limit: Optional[Limit]) -> Optional[Ceiling]:
+    if limit is None:
+        return None
+    kinds = tuple(topology.components[name].kind for name in limit.ceiling.limited_by)
+    return limit.ceiling._replace(kinds=kinds)
 
 
 def expectation(
@@ -105,17 +123,23 @@ def _partners(topology: Topology, one: Assignment) -> tuple[Partner, ...]:
 
 
 def _partner(topology: Topology, own: str, name: str) -> Partner:
-    """Return a pair's other host; the ceiling holds for both directions."""
-    host, other = topology.components[own], topology.components[name]
-    path = between(topology, host, other)
-    capacities = {
-        part: min(topology.components[part].read_Bps or 0, topology.components[part].write_Bps or 0)
-        for part in path
-    }
-    ceiling = _with_kinds(topology, alone(capacities, path))
+    path, limit = find_pair(topology, own, name)
+    ceiling = _with_kinds(topology, limit)
     if ceiling is None:
         raise DocumentError(
             f"plumbline_topology: nothing between {own} and {name} has a rate; "
             "give the network ports of one of them link and encoding, or take its address away"
         )
-    return Partner(name, other.address, path, ceiling)
+    return Partner(name, topology.components[name].address, path, ceiling)
+
+
+def find_pair(topology: Topology, own: str, name: str) -> tuple[Route, Optional[Limit]]:
+    """Return the path of a pair of hosts and its limit, which holds for both directions."""
+    path = between(topology, topology.components[own], topology.components[name])
+    parts = [topology.components[part] for part in path]
+    capacities = {
+        part.name: min(part.read_Bps, part.write_Bps)
+        for part in parts
+        if part.read_Bps is not None and part.write_Bps is not None
+    }
+    return path, alone(capacities, path)

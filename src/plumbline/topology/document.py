@@ -5,6 +5,7 @@ The form is explained with examples in docs/topology.md.
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Annotated, Literal, Optional, Union
 
 from pydantic import Field, field_validator, model_validator
@@ -33,6 +34,15 @@ Kind = Literal[
     "disk",
 ]
 
+
+class Zone(str, Enum):
+    """A place on a disk: its rate falls from the outer tracks to the inner ones."""
+
+    FASTEST = "fastest"
+    AVERAGE = "average"
+    SLOWEST = "slowest"
+
+
 _FRAMING = {"ethernet": (40, 38), "shaped": (52, 14)}
 """Bytes of headers within and of frame around a packet.
 
@@ -50,6 +60,8 @@ class Part(Strict):
     through: Names = []
     count: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     rate: Optional[Rate] = None
+    average: Optional[Rate] = None
+    slowest: Optional[Rate] = None
     read: Optional[Rate] = None
     write: Optional[Rate] = None
     link: Optional[Rate] = None
@@ -86,6 +98,15 @@ class Part(Strict):
         return self
 
     @model_validator(mode="after")
+    def _rate_is_the_fastest(self) -> Part:
+        rates = [rate for rate in (self.slowest, self.average, self.rate) if rate is not None]
+        if self.rate is None and rates:
+            raise ValueError("average and slowest go with rate, which is the fastest; give it too")
+        if rates != sorted(rates):
+            raise ValueError("slowest is at most average, and both at most rate; correct them")
+        return self
+
+    @model_validator(mode="after")
     def _only_where_it_means_something(self) -> Part:
         if self.address is not None and self.kind not in HOSTS:
             raise ValueError(f"a {self.kind} has no address; give it to its server or client")
@@ -93,14 +114,19 @@ class Part(Strict):
             raise ValueError(f"a {self.kind} is no device; give it to its disks")
         return self
 
-    def capacity(self) -> tuple[Optional[float], Optional[float]]:
-        """Return bytes per second of reading and writing; None where the part never limits."""
+    def capacity(self, zone: Zone = Zone.FASTEST) -> tuple[Optional[float], Optional[float]]:
+        """Return bytes per second of reading and writing; None where the part never limits.
+
+        ``zone`` counts where the part gives rates for it.
+        """
         if self.link is not None and self.encoding is not None:
             goodput = 1.0 if self.mtu is None else tcp_goodput(self.mtu, *_FRAMING[self.framing])
             one = self.link * LINE_ENCODINGS[self.encoding] * goodput
             return one * self.count, one * self.count
-        read = self.rate if self.read is None else self.read
-        write = self.rate if self.write is None else self.write
+        elsewhere = {Zone.AVERAGE: self.average, Zone.SLOWEST: self.slowest}.get(zone)
+        rate = elsewhere or self.rate
+        read = rate if self.read is None else self.read
+        write = rate if self.write is None else self.write
         return read and read * self.count, write and write * self.count
 
 

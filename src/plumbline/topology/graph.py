@@ -14,6 +14,7 @@ from plumbline.topology.document import (
     Lustre,
     Part,
     Targets,
+    Zone,
     load,
     numbered,
 )
@@ -27,6 +28,7 @@ class Component(NamedTuple):
     ``read_Bps`` and ``write_Bps`` are its capacities in bytes per second, None where it never
     limits.  ``feeds`` are its neighbours nearer to the network, ``through`` the parts that its way
     to the network must cross.  ``address`` and ``device`` are empty where there is none.
+    ``among`` is the name or range that the document has for it and its like.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Component(NamedTuple):
     through: tuple[str, ...]
     address: str
     device: str
+    among: str
 
     @property
     def is_host(self) -> bool:
@@ -48,6 +51,7 @@ class Target(NamedTuple):
     """One storage target: the component it lies on, the client that probes it, how it is reached.
 
     ``reach`` has ``kind`` and that kind's own keys, as in an expectation's ``target``.
+    ``among`` is the name or range that the document has for it and its like.
     """
 
     name: str
@@ -57,6 +61,7 @@ class Target(NamedTuple):
     client: str
     reach: Mapping[str, str]
     retired: bool
+    among: str
 
 
 class Topology(NamedTuple):
@@ -77,8 +82,8 @@ class Topology(NamedTuple):
         return tuple(part for part in self.components.values() if part.device)
 
 
-def build(raw: object) -> Topology:
-    """Return the site that a topology document describes.
+def build(raw: object, zone: Zone = Zone.FASTEST) -> Topology:
+    """Return the site that a topology document describes, with what its disks give in ``zone``.
 
     Raises:
         DocumentError: the document is not understood, or its parts do not fit together; the
@@ -87,7 +92,7 @@ def build(raw: object) -> Topology:
     document = load(raw)
     components: dict[str, Component] = {}
     for part in document.parts:
-        for component in _components(part):
+        for component in _components(part, zone):
             if component.name in components:
                 raise DocumentError(
                     f"plumbline_topology: the name {component.name!r} is given twice; "
@@ -115,7 +120,7 @@ def _refuse_unsafe(names: Iterable[str]) -> None:
             )
 
 
-def _components(part: Part) -> Iterator[Component]:
+def _components(part: Part, zone: Zone) -> Iterator[Component]:
     try:
         names = expand(part.name)
         _refuse_unsafe(names)
@@ -129,7 +134,7 @@ def _components(part: Part) -> Iterator[Component]:
         raise DocumentError(
             f"plumbline_topology: parts {part.name!r}: {len(names)} hosts need as many addresses"
         )
-    read, write = part.capacity()
+    read, write = part.capacity(zone)
     for index, name in enumerate(names):
         yield Component(
             name,
@@ -140,6 +145,7 @@ def _components(part: Part) -> Iterator[Component]:
             through[index],
             addresses[index],
             devices[index],
+            part.name,
         )
 
 
@@ -222,6 +228,7 @@ def _of_file_system(file_system: AnyFileSystem) -> Iterator[Target]:
                 clients[name][0],
                 reach[index],
                 name in retired,
+                targets.name,
             )
 
 

@@ -19,6 +19,16 @@ def to_target(topology: Topology, target: Target) -> Route:
     return (*join(topology.routes[target.client], far), target.name)
 
 
+def storage_side(topology: Topology, target: Target) -> Route:
+    """Return the path of a target without its client's own parts: what clients in plenty share.
+
+    It begins where it leaves the client's way to the network; raises as ``to_target`` does.
+    """
+    path = to_target(topology, target)
+    own = {name for way in topology.routes[target.client] for name in way}
+    return path[max(index for index, name in enumerate(path) if name in own) :]
+
+
 def to_device(topology: Topology, device: Component) -> Route:
     """Return the path of a raw device, its server first.
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from plumbline.errors import DocumentError
-from plumbline.topology.document import Part, load, numbered
+from plumbline.topology.document import Part, Zone, load, numbered
 from plumbline.topology.strict import parse
 from tests.package.sites import part, site
 
@@ -42,6 +42,16 @@ def test_a_part_has_the_capacity_of_its_speed(
     assert capacity(**said) == pytest.approx((read_MBps * 1e6, write_MBps * 1e6), rel=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("zone", "rate_MBps"), [(Zone.FASTEST, 624), (Zone.AVERAGE, 528), (Zone.SLOWEST, 344)]
+)
+def test_a_disk_is_slower_on_its_inner_tracks(zone: Zone, rate_MBps: float) -> None:
+    drives = {"name": "x", "kind": "disk", "count": 8, "rate": "78 MB/s"}
+    both = parse(Part, {**drives, "average": "66 MB/s", "slowest": "43 MB/s"}, "parts")
+    assert both.capacity(zone) == (rate_MBps * 1e6, rate_MBps * 1e6)
+    assert parse(Part, drives, "parts").capacity(zone) == (624e6, 624e6)
+
+
 def test_a_part_without_a_speed_never_limits() -> None:
     assert capacity() == (None, None)
 
@@ -51,6 +61,19 @@ def test_a_part_without_a_speed_never_limits() -> None:
     [
         ({"rate": "1 GB/s", "link": "8 Gbit/s", "encoding": "none"}, "give the speed once"),
         ({"rate": "1 GB/s", "read": "1 GB/s", "write": "1 GB/s"}, "give the speed once"),
+        ({"slowest": "43 MB/s"}, "average and slowest go with rate, which is the fastest"),
+        (
+            {"read": "1 GB/s", "write": "1 GB/s", "average": "1 GB/s"},
+            "average and slowest go with rate",
+        ),
+        (
+            {"rate": "78 MB/s", "average": "80 MB/s"},
+            "slowest is at most average, and both at most rate",
+        ),
+        (
+            {"rate": "78 MB/s", "average": "43 MB/s", "slowest": "66 MB/s"},
+            "slowest is at most average",
+        ),
         ({"read": "1 GB/s"}, "read and write belong together"),
         ({"link": "8 Gbit/s"}, "link and encoding belong together; encoding is one of none"),
         ({"rate": "8 GB/s", "encoding": "8b/10b"}, "link and encoding belong together"),

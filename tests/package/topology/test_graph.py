@@ -15,8 +15,9 @@ Change = Callable[[dict[str, Any]], None]
 
 def test_each_part_of_a_range_is_linked_with_its_own_neighbour() -> None:
     topology = build(site())
+    device, among = "/dev/disk/by-id/oss2-disk1", "oss[1-2]-disk[1-2]"
     assert topology.components["oss2-disk1"] == Component(
-        "oss2-disk1", "disk", 80e6, 80e6, ("oss2",), (), "", "/dev/disk/by-id/oss2-disk1"
+        "oss2-disk1", "disk", 80e6, 80e6, ("oss2",), (), "", device, among
     )
     assert [host.name for host in topology.hosts()] == ["oss1", "oss2", "client1"]
     assert topology.components["oss2"].address == "10.0.0.2"
@@ -26,6 +27,7 @@ def test_each_part_of_a_range_is_linked_with_its_own_neighbour() -> None:
 def test_each_target_knows_part_client_and_how_it_is_reached() -> None:
     target = build(site()).targets["scratch-OST2"]
     assert (target.on, target.client, target.retired) == ("oss2-disk1", "client1", False)
+    assert target.among == "scratch-OST[0-3]"
     assert target.reach == {
         "kind": "glusterfs",
         "mount": "/mnt/scratch",
@@ -35,7 +37,7 @@ def test_each_target_knows_part_client_and_how_it_is_reached() -> None:
 
 def test_a_lustre_target_is_reached_by_its_own_name() -> None:
     target = paper("redstorm").targets["scratch-OST013f"]
-    assert target.on == "ddn80-lun4"
+    assert target.on == "ddn40b-lun4"
     assert target.reach == {"kind": "lustre", "mount": "/scratch", "ost": "scratch-OST013f"}
 
 

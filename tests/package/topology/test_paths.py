@@ -8,7 +8,14 @@ import pytest
 
 from plumbline.errors import DocumentError
 from plumbline.topology.graph import Topology, build
-from plumbline.topology.paths import between, host_of, to_device, to_network, to_target
+from plumbline.topology.paths import (
+    between,
+    host_of,
+    storage_side,
+    to_device,
+    to_network,
+    to_target,
+)
 from tests.package.sites import paper, part, site
 
 
@@ -21,14 +28,31 @@ def test_a_target_is_reached_client_first_and_comes_last() -> None:
     assert path == ("client1", "switch1", "oss2-nic", "oss2", "oss2-disk2", "scratch-OST3")
 
 
+def test_the_storage_side_leaves_out_what_is_the_clients_own() -> None:
+    topology = build(site())
+    path = storage_side(topology, topology.targets["scratch-OST3"])
+    assert path == ("switch1", "oss2-nic", "oss2", "oss2-disk2", "scratch-OST3")
+
+
+def test_the_storage_side_of_a_local_target_begins_at_its_host() -> None:
+    document = site()
+    document["file_systems"][0]["client"] = "oss1"
+    targets = {"name": "local[0-1]", "part": "oss1-disk[1-2]", "subvolume": "s[0-1]"}
+    document["file_systems"][0]["targets"] = [targets]
+    topology = build(document)
+    path = storage_side(topology, topology.targets["local1"])
+    assert path == ("oss1", "oss1-disk2", "local1")
+
+
 def test_a_raw_device_is_reached_from_its_server() -> None:
     topology = paper("redstorm")
-    assert to_device(topology, topology.components["ddn80-lun4"]) == (
+    assert to_device(topology, topology.components["ddn40b-lun4"]) == (
         "oss160",
-        "oss160-hba2",
-        "ddn80-port4",
-        "ddn80-channels",
-        "ddn80-lun4",
+        "oss160-hba",
+        "oss160-fc2",
+        "ddn40b-fc4",
+        "ddn40b-data",
+        "ddn40b-lun4",
     )
 
 
