@@ -1,0 +1,180 @@
+"""``plumbline submit``: hand verdicts to Nagios, all in one file, through its command pipe."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Iterator
+
+from plumbline.cli.command_pipe import PIPE, hand_over
+from plumbline.errors import DocumentError, StoreError, UsageError
+from plumbline.store.excerpt import refuse_constant
+
+if TYPE_CHECKING:
+    from plumbline.output.batch import Batch, Judged
+    from plumbline.store.plan import SitePlan
+
+_JUDGE_SCHEMA = 1
+_WAIT_S = 10.0
+_REMEDY = "write it again with: plumbline judge --json"
+
+
+def add(subparsers: Any) -> None:
+    """Declare the arguments."""
+    parser = subparsers.add_parser(
+        "submit",
+        help="hand verdicts to Nagios through its command pipe",
+        description="Judge a site by its plan and the history of its nodes, or take documents of "
+        "plumbline judge --json, and hand all verdicts to Nagios as passive results in one file.",
+    )
+    parser.add_argument(
+        "documents", nargs="*", metavar="FILE", help="printed by plumbline judge --json; - is stdin"
+    )
+    parser.add_argument(
+        "--plan", metavar="FILE", required=True, help="what plumbline plan --json printed"
+    )
+    parser.add_argument("--history", metavar="FILE", help="the history of all nodes of the plan")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--pipe", metavar="PIPE", default=PIPE, help="command_file of Nagios, default %(default)s"
+    )
+    where.add_argument(
+        "--batch", metavar="FILE", help="write the batch there, - is stdout, and hand over nothing"
+    )
+    parser.add_argument(
+        "--spool",
+        metavar="DIR",
+        help="where the batch lies until Nagios has taken it, default: where the pipe is",
+    )
+    parser.add_argument(
+        "--wait", metavar="SECONDS", type=float, default=_WAIT_S, help="default %(default)g"
+    )
+    parser.add_argument("--json", action="store_true", help="print the counts for programs")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Hand the verdicts over; return 0, or 65 when some of them have no service."""
+    from plumbline.cli.site import without_collector
+    from plumbline.output.batch import batch
+    from plumbline.store.plan import load_plan
+
+    if bool(arguments.documents) is bool(arguments.history):
+        raise UsageError("name either documents of plumbline judge --json, or --history")
+    if arguments.json and arguments.batch == "-":
+        raise UsageError("--json and --batch - would both write to standard output; choose one")
+    if not 0 < arguments.wait < 86400:
+        raise UsageError(f"--wait {arguments.wait:g} is no time to wait; write for example 10")
+    with without_collector():
+        plan = load_plan(arguments.plan)
+        made = batch(_judged(plan, arguments), plan.services)
+    _deliver(made, arguments)
+    _report(made, plan, arguments)
+    return DocumentError.exit_code if made.homeless else 0
+
+
+def _judged(plan: SitePlan, arguments: argparse.Namespace) -> list[Judged]:
+    from plumbline.cli.site import judge_site
+
+    if arguments.history:
+        return judge_site(plan, Path(arguments.history), time.time())
+    return [one for name in arguments.documents for one in _read(name)]
+
+
+def _read(name: str) -> Iterator[Judged]:
+    """Yield the verdicts of one file, which may hold several documents."""
+    from plumbline.model.kinds import texts, times
+    from plumbline.model.verdict import Verdict
+    from plumbline.output.batch import Judged
+
+    try:
+        for document in _documents(name):
+            if document["schema"] != _JUDGE_SCHEMA:
+                raise DocumentError(
+                    f"{name}: verdicts of schema {document['schema']!r}, this version reads "
+                    f"{_JUDGE_SCHEMA}; {_REMEDY}"
+                )
+            # without the moment it is that of handing over, as for a check that runs now
+            judged_at = document.get("judged_at", time.time())
+            times(judged_at=judged_at)
+            texts("node", (document["node"],))
+            for raw in document["verdicts"]:
+                yield Judged(document["node"], judged_at, Verdict.from_json(raw))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DocumentError(
+            f"{name} holds no verdicts of plumbline ({error!r}); {_REMEDY}"
+        ) from error
+
+
+def _documents(name: str) -> Iterator[Any]:
+    """Yield the JSON documents of a file, one after the other."""
+    decoder = json.JSONDecoder(parse_constant=refuse_constant)
+    text = _text(name).rstrip()
+    if not text:
+        raise DocumentError(f"{name} is empty; {_REMEDY}")
+    at = 0
+    try:
+        while at < len(text):
+            while text[at].isspace():
+                at += 1
+            document, at = decoder.raw_decode(text, at)
+            yield document
+    except (ValueError, RecursionError) as error:
+        raise DocumentError(f"{name} is damaged ({error}); {_REMEDY}") from error
+
+
+def _text(name: str) -> str:
+    try:
+        return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+    except OSError as error:
+        raise DocumentError(f"{name} cannot be read: {error.strerror}; {_REMEDY}") from error
+    except UnicodeDecodeError as error:
+        raise DocumentError(f"{name} is no UTF-8 text (byte {error.start}); {_REMEDY}") from error
+
+
+def _deliver(made: Batch, arguments: argparse.Namespace) -> None:
+    if arguments.batch == "-":
+        sys.stdout.writelines(f"{line}\n" for line in made.lines)
+    elif arguments.batch:
+        _write(Path(arguments.batch), made)
+    elif made.lines:
+        pipe = Path(arguments.pipe)
+        hand_over(made.lines, pipe, Path(arguments.spool or pipe.parent), arguments.wait)
+
+
+def _write(path: Path, made: Batch) -> None:
+    if path.exists() and not path.is_file():
+        raise UsageError(f"--batch {path} is no file; a pipe is named with --pipe")
+    try:
+        path.write_text("".join(f"{line}\n" for line in made.lines), "utf-8", "replace")
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror}; name another") from error
+
+
+def _report(made: Batch, plan: SitePlan, arguments: argparse.Namespace) -> None:
+    """Say what was handed over on standard output, what was not on standard error."""
+    from plumbline.judge.phrases import several
+
+    homeless = [
+        f"{one.verdict.layer} {one.verdict.component} of {one.node}" for one in made.homeless
+    ]
+    silent = [f"{one.description} of {one.host}" for one in made.silent]
+    goal = arguments.batch or arguments.pipe
+    if arguments.json:
+        counts = {state.name: count for state, count in made.states.items()}
+        document = {"to": goal, "results": len(made.lines), "states": counts}
+        print(json.dumps({**document, "without_service": homeless, "without_verdict": silent}))
+    elif goal != "-":
+        counts_text = ", ".join(f"{count} {state.name}" for state, count in made.states.items())
+        print(f"{len(made.lines)} of {len(plan.services)} services to {goal}: {counts_text}")
+    if homeless:
+        print(
+            f"plumbline: {len(homeless)} verdicts have no service in {plan.path} and were not "
+            f"handed over: {several(homeless)}; write the plan again and deploy the role nagios",
+            file=sys.stderr,
+        )
+    if silent and not arguments.json:
+        print(f"without a verdict: {several(silent)}")

@@ -1,0 +1,167 @@
+"""A Nagios daemon of the test's own: its configuration, pipe and status lie in one folder."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Callable, Iterator, Optional, Sequence
+
+from plumbline.model.service import Service
+
+PROGRAM = shutil.which("nagios4", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
+
+_WAIT_S = 30.0
+_MAIN = """
+cfg_file={folder}/objects.cfg
+check_external_commands=1
+check_for_updates=0
+check_result_path={folder}/spool
+command_file={folder}/nagios.cmd
+event_broker_options=0
+execute_host_checks=0
+execute_service_checks=0
+illegal_macro_output_chars=`~$&|'"<>
+lock_file={folder}/nagios.pid
+log_external_commands=0
+log_file={folder}/nagios.log
+log_passive_checks=0
+nagios_user={user}
+object_cache_file={folder}/objects.cache
+query_socket={folder}/nagios.qh
+retain_state_information=0
+status_file={folder}/status.dat
+status_update_interval=1
+temp_file={folder}/nagios.tmp
+temp_path={folder}
+use_syslog=0
+"""
+_COMMON = """
+define command {
+    command_name none
+    command_line /bin/true
+}
+define timeperiod {
+    timeperiod_name always
+    alias           always
+    monday          00:00-24:00
+}
+define contact {
+    contact_name                  nobody
+    host_notifications_enabled    0
+    service_notifications_enabled 0
+    host_notification_commands    none
+    service_notification_commands none
+    host_notification_period      always
+    service_notification_period   always
+}
+define host {
+    name                   any
+    register               0
+    check_command          none
+    max_check_attempts     1
+    check_period           always
+    notification_period    always
+    contacts               nobody
+}
+define service {
+    name                   any
+    register               0
+    check_command          none
+    max_check_attempts     1
+    active_checks_enabled  0
+    passive_checks_enabled 1
+    flap_detection_enabled 0
+    check_period           always
+    notification_period    always
+    contacts               nobody
+}
+"""
+
+
+class Daemon:
+    """A running daemon; ``folder`` holds its pipe ``nagios.cmd``."""
+
+    def __init__(self, folder: Path, process: subprocess.Popen[bytes]) -> None:
+        self.folder = folder
+        self.pipe = folder / "nagios.cmd"
+        self._process = process
+
+    @property
+    def log(self) -> str:
+        """Return what it has said."""
+        return (self.folder / "nagios.log").read_text(encoding="utf-8", errors="replace")
+
+    def checked(self) -> dict[tuple[str, str], dict[str, str]]:
+        """Return what its status file says of each service that has a result."""
+        try:
+            text = (self.folder / "status.dat").read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return {}
+        blocks = (block.partition("}")[0] for block in text.split("servicestatus {")[1:])
+        found = (
+            dict(line.strip().split("=", 1) for line in block.strip().splitlines())
+            for block in blocks
+        )
+        return {
+            (one["host_name"], one["service_description"]): one
+            for one in found
+            if one["has_been_checked"] == "1"
+        }
+
+    def until(self, done: Callable[[], bool], what: str) -> None:
+        """Wait until something is so; fail with the log when it does not come to be."""
+        end = time.monotonic() + _WAIT_S
+        while not done():
+            assert self._process.poll() is None, f"the daemon ended: {self.log}"
+            assert time.monotonic() < end, f"{what} in {_WAIT_S} s: {self.log}"
+            time.sleep(0.1)
+
+
+@contextmanager
+def nagios(services: Sequence[Service]) -> Iterator[Daemon]:
+    """Run a daemon that knows these services, and end it whatever happens."""
+    assert PROGRAM is not None
+    # sockets have short names only, and the daemon's user must come in
+    folder = Path(tempfile.mkdtemp(prefix="plumbline-nagios-"))
+    process: Optional[subprocess.Popen[bytes]] = None
+    try:
+        _configure(folder, services)
+        with (folder / "out.txt").open("wb") as out:
+            process = subprocess.Popen(
+                [PROGRAM, str(folder / "nagios.cfg")], stdout=out, stderr=subprocess.STDOUT
+            )
+        daemon = Daemon(folder, process)
+        daemon.until(lambda: "command file worker" in daemon.log, "no command pipe")
+        yield daemon
+    finally:
+        if process is not None:
+            process.terminate()
+            try:
+                process.wait(_WAIT_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _configure(folder: Path, services: Sequence[Service]) -> None:
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    (folder / "spool").mkdir()
+    (folder / "nagios.log").touch()
+    (folder / "nagios.cfg").write_text(_MAIN.format(folder=folder, user=user), encoding="utf-8")
+    hosts = "".join(
+        f"define host {{\nuse any\nhost_name {name}\naddress 127.0.0.1\n}}\n"
+        for name in dict.fromkeys(service.host for service in services)
+    )
+    every = "".join(
+        f"define service {{\nuse any\nhost_name {service.host}\n"
+        f"service_description {service.description}\n}}\n"
+        for service in services
+    )
+    (folder / "objects.cfg").write_text(_COMMON + hosts + every, encoding="utf-8")

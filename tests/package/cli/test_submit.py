@@ -1,0 +1,421 @@
+"""``plumbline submit`` brings every verdict to its service, or says which it did not bring."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Any, Iterator, Sequence
+
+import pytest
+
+from plumbline.errors import DocumentError, PlumblineError, StoreError, ToolError, UsageError
+from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.service import Service
+from plumbline.model.state import State
+from plumbline.model.verdict import Figure, Verdict
+from plumbline.store.history import History
+from tests.package.cli.driver import call
+from tests.package.cli.nagios import PROGRAM, nagios
+from tests.package.judgements import REFERENCE, expectation
+from tests.package.records import record
+
+READ = {"read/single": REFERENCE}
+NODES = 200
+MEMBERS = 50
+
+
+def service(host: str, component: str, node: str = "client1", **changes: Any) -> Service:
+    name = f"OST {component} read"
+    values = (host, node, name, "c", "check_ost", (), "ost", component, "", 129600)
+    return Service(*values)._replace(**changes)
+
+
+def write_plan(
+    folder: Path, services: Sequence[Service], expected: Sequence[Expectation] = ()
+) -> str:
+    node = Expectations("client1", "lab", tuple(one.to_json() for one in expected))
+    path = folder / "plan.json"
+    document = {
+        "schema": 1,
+        "site": "lab",
+        "nodes": {"client1": node.to_json()} if expected else {},
+        "services": [one.to_json() for one in services],
+    }
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return str(path)
+
+
+def document(*verdicts: Verdict, node: str = "client1", **changes: Any) -> str:
+    said = {"schema": 1, "node": node, "verdicts": [one.to_json() for one in verdicts]}
+    return json.dumps({**said, **changes})
+
+
+def verdict(component: str = "OST0", sentence: str = "fine", **changes: Any) -> Verdict:
+    return Verdict("ost", component, State.OK, 7, sentence)._replace(**changes)
+
+
+def lines(folder: Path, *verdicts: Verdict, **changes: Any) -> list[str]:
+    """Return the batch of verdicts on OST0 and OST1 and their group."""
+    group = service("client1", "", description="OST group scratch", group="scratch")
+    plan = write_plan(folder, [service("oss1", "OST0"), service("oss2", "OST1"), group])
+    (folder / "verdicts.json").write_text(document(*verdicts, **changes))
+    batch = folder / "batch"
+    call("submit", str(folder / "verdicts.json"), "--plan", plan, "--batch", str(batch))
+    return batch.read_text().splitlines()
+
+
+def test_each_verdict_lands_on_the_host_and_service_of_the_plan(tmp_path: Path) -> None:
+    figures = (Figure("read_Bps", 2e8, "", "160000000:", "100000000:", 2.5e8),)
+    found = lines(
+        tmp_path,
+        verdict("OST1", "OST1 read 200.0 MB/s", figures=figures),
+        verdict("OST0", "OST0 hangs", state=State.CRITICAL),
+        verdict("scratch", "group scratch fine", group=True),
+        judged_at=1795241041.4,
+    )
+    start = "[1795241041] PROCESS_SERVICE_CHECK_RESULT;"
+    data = "'read_Bps'=200000000;160000000:;100000000:;0;250000000"
+    assert found == [
+        f"{start}oss2;OST OST1 read;0;OST OK - OST1 read 200.0 MB/s | {data}",
+        f"{start}oss1;OST OST0 read;2;OST CRITICAL - OST0 hangs",
+        f"{start}client1;OST group scratch;0;OST OK - group scratch fine",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "output"),
+    [
+        ("two\nlines\r\nand a half", "two lines  and a half"),
+        ("a | bar", "a / bar"),
+        (r"C:\new\table", "C:/new/table"),
+        ("bell\a and \x00", "bell? and ?"),
+        ("x" * 20_000, "x" * 596 + " ..."),
+    ],
+)
+def test_a_sentence_stays_one_line_of_text(tmp_path: Path, sentence: str, output: str) -> None:
+    (line,) = lines(tmp_path, verdict(sentence=sentence))
+    assert line.split(";", 4)[4] == f"OST OK - {output}"
+
+
+def test_a_line_is_no_longer_than_nagios_keeps(tmp_path: Path) -> None:
+    figures = tuple(Figure(f"figure{number}", 1.0) for number in range(2000))
+    (line,) = lines(tmp_path, verdict(figures=figures))
+    output = line.split(";", 4)[4]
+    assert 8000 < len(output) <= 8192
+    assert output.endswith(";;;0")
+
+
+def test_the_node_tells_components_of_one_name_apart(tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, [service("a", "sda", node="a"), service("b", "sda", node="b")])
+    path = tmp_path / "verdicts.json"
+    path.write_text(
+        document(verdict("sda", "one"), node="a") + "\n" + document(verdict("sda", "two"), node="b")
+    )
+    assert call("submit", str(path), "--plan", plan, "--batch", str(tmp_path / "batch")) == 0
+    found = [line.split(";") for line in (tmp_path / "batch").read_text().splitlines()]
+    assert [(part[1], part[4]) for part in found] == [("a", "OST OK - one"), ("b", "OST OK - two")]
+
+
+def test_a_verdict_without_a_service_is_said_and_the_others_go(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = write_plan(tmp_path, [service("oss1", "OST0"), service("oss2", "OST1")])
+    path = tmp_path / "verdicts.json"
+    path.write_text(document(verdict("OST0"), verdict("OST7")))
+    assert call("submit", str(path), "--plan", plan, "--batch", str(tmp_path / "batch")) == 65
+    said = capsys.readouterr()
+    assert said.err.startswith("plumbline: 1 verdicts have no service in ")
+    assert "ost OST7 of client1; write the plan again" in said.err
+    assert said.out.splitlines() == [
+        f"1 of 2 services to {tmp_path / 'batch'}: 1 OK, 0 WARNING, 0 CRITICAL, 0 UNKNOWN",
+        "without a verdict: OST OST1 read of oss2",
+    ]
+    assert len((tmp_path / "batch").read_text().splitlines()) == 1
+
+
+def test_programs_get_the_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = write_plan(tmp_path, [service("oss1", "OST0")])
+    path = tmp_path / "verdicts.json"
+    path.write_text(document(verdict("OST0", state=State.WARNING), verdict("OST7")))
+    call("submit", str(path), "--plan", plan, "--batch", str(tmp_path / "batch"), "--json")
+    assert json.loads(capsys.readouterr().out) == {
+        "to": str(tmp_path / "batch"),
+        "results": 1,
+        "states": {"OK": 0, "WARNING": 1, "CRITICAL": 0, "UNKNOWN": 0},
+        "without_service": ["ost OST7 of client1"],
+        "without_verdict": [],
+    }
+
+
+def test_documents_come_from_standard_input_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = write_plan(tmp_path, [service("oss1", "OST0")])
+    monkeypatch.setattr("sys.stdin", io.StringIO(document(verdict("OST0"))))
+    assert call("submit", "-", "--plan", plan, "--batch", "-") == 0
+    assert capsys.readouterr().out.splitlines()[0].endswith("oss1;OST OST0 read;0;OST OK - fine")
+
+
+def test_a_site_is_judged_from_its_plan_and_history(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = time.time()
+    expected = [expectation(component=f"OST{n}", references=READ) for n in range(4)]
+    group = service("client1", "", description="OST group scratch", group="scratch")
+    plan = write_plan(tmp_path, [*(service("oss1", f"OST{n}") for n in range(4)), group], expected)
+    with History(tmp_path / "all.sqlite") as history:
+        for name, rate_Bps in (("OST0", 200e6), ("OST1", 201e6), ("OST2", 80e6)):
+            history.save(
+                record(
+                    component=name,
+                    rate_Bps=rate_Bps,
+                    repeats_Bps=(rate_Bps,) * 3,
+                    spec_hash="abc",
+                    started_at=now - 70,
+                    finished_at=now - 60,
+                )
+            )
+    arguments = ["--plan", plan, "--history", str(tmp_path / "all.sqlite")]
+    assert call("submit", *arguments, "--batch", "-") == 0
+    results = {tuple(line.split(";", 4)[2:]) for line in capsys.readouterr().out.splitlines()}
+    told = {(name, state, text.partition(" | ")[0]) for name, state, text in results}
+    assert ("OST OST0 read", "0", "OST OK - OST0 read 200.0 MB/s, 99 % of baseline") in told
+    assert {(name, state) for name, state, _ in told} == {
+        ("OST OST0 read", "0"),
+        ("OST OST1 read", "0"),
+        ("OST OST2 read", "2"),
+        ("OST OST3 read", "3"),
+        ("OST group scratch", "0"),
+    }
+    assert call("judge", *arguments, "--json") == 2
+    (tmp_path / "judged.json").write_text(capsys.readouterr().out)
+    call("submit", str(tmp_path / "judged.json"), "--plan", plan, "--batch", "-")
+    again = {tuple(line.split(";", 4)[2:]) for line in capsys.readouterr().out.splitlines()}
+    assert again == results
+
+
+@pytest.fixture
+def pipe(tmp_path: Path) -> Path:
+    path = tmp_path / "nagios.cmd"
+    os.mkfifo(path)
+    return path
+
+
+def submit(folder: Path, pipe: Path, *arguments: str) -> int:
+    """Hand one verdict over and wait half a second at most."""
+    plan = write_plan(folder, [service("oss1", "OST0")])
+    path = folder / "verdicts.json"
+    path.write_text(document(verdict("OST0")))
+    to = ("--pipe", str(pipe), "--wait", "0.5")
+    return call("submit", str(path), "--plan", plan, *to, *arguments)
+
+
+def test_a_pipe_that_nobody_reads_is_a_sentence_soon(pipe: Path, tmp_path: Path) -> None:
+    start = time.monotonic()
+    with pytest.raises(ToolError, match=r"no daemon reads .*nagios.cmd; start it \(systemctl"):
+        submit(tmp_path, pipe)
+    assert time.monotonic() - start < 5
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "nagios.cmd",
+        "plan.json",
+        "verdicts.json",
+    ]
+
+
+def test_a_plain_file_in_the_place_of_the_pipe_is_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "nagios.cmd"
+    path.write_text("left behind")
+    with pytest.raises(ToolError, match=r"nagios.cmd is no pipe, nothing was written to it"):
+        submit(tmp_path, path)
+    assert path.read_text() == "left behind"
+
+
+def test_a_pipe_that_is_missing_is_not_made(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match=r"no command pipe .*nagios.cmd: Nagios makes it when"):
+        submit(tmp_path, tmp_path / "nagios.cmd")
+    assert not (tmp_path / "nagios.cmd").exists()
+
+
+def test_a_link_is_not_followed(pipe: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(pipe)
+    with pytest.raises(ToolError, match="is no pipe"):
+        submit(tmp_path, link)
+
+
+class Reader:
+    """Reads a pipe as the daemon does, and carries the file out when it is told to."""
+
+    def __init__(self, pipe: Path, *, takes: bool) -> None:
+        self._pipe = pipe
+        self._takes = takes
+        self.said = ""
+        self.batch = ""
+        self.mode = 0
+        self._thread = threading.Thread(target=self._read)
+        self._thread.start()
+
+    def _read(self) -> None:
+        with self._pipe.open() as stream:
+            self.said = stream.readline()
+        file = Path(self.said.split(";")[1])
+        if self._takes:
+            self.batch, self.mode = file.read_text(), file.stat().st_mode & 0o777
+            file.unlink()
+
+    def join(self) -> None:
+        self._thread.join(10)
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> Path:
+    path = tmp_path / "spool"
+    path.mkdir()
+    return path
+
+
+def test_one_line_through_the_pipe_names_a_file_of_all_results(
+    pipe: Path, tmp_path: Path, spool: Path
+) -> None:
+    reader = Reader(pipe, takes=True)
+    assert submit(tmp_path, pipe, "--spool", str(spool), "--wait", "10") == 0
+    reader.join()
+    words, path, delete = reader.said.split(";")
+    assert (words.partition(" ")[2], delete) == ("PROCESS_FILE", "1\n")
+    assert Path(path).parent == spool
+    assert reader.batch.endswith(";oss1;OST OST0 read;0;OST OK - fine\n")
+    assert reader.mode == 0o640
+    assert list(spool.iterdir()) == []
+
+
+def test_a_daemon_that_does_not_take_the_file_is_said_and_the_file_removed(
+    pipe: Path, tmp_path: Path, spool: Path
+) -> None:
+    reader = Reader(pipe, takes=False)
+    with pytest.raises(ToolError, match=r"Nagios has not taken .*spool/plumbline-batch-.* 0.5 s"):
+        submit(tmp_path, pipe, "--spool", str(spool))
+    reader.join()
+    assert list(spool.iterdir()) == []
+
+
+def test_what_a_killed_call_left_is_removed(pipe: Path, tmp_path: Path, spool: Path) -> None:
+    names = ("plumbline-batch-old", ".plumbline-batch-old", "plumbline-batch-new", "other")
+    for name in names:
+        (spool / name).touch()
+        if not name.endswith("new"):
+            os.utime(spool / name, (0, 0))
+    reader = Reader(pipe, takes=True)
+    submit(tmp_path, pipe, "--spool", str(spool), "--wait", "10")
+    reader.join()
+    assert sorted(path.name for path in spool.iterdir()) == ["other", "plumbline-batch-new"]
+
+
+def test_a_spool_that_is_missing_is_a_sentence(pipe: Path, tmp_path: Path) -> None:
+    descriptor = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with pytest.raises(StoreError, match=r"no batch can be written to .*nowhere: No such file"):
+        submit(tmp_path, pipe, "--spool", str(tmp_path / "nowhere"))
+    os.close(descriptor)
+
+
+@pytest.mark.parametrize(
+    ("text", "trouble"),
+    [
+        ("", "is empty"),
+        ("{", "is damaged"),
+        ("[1]", "holds no verdicts"),
+        ('{"schema": 9}', "verdicts of schema 9, this version reads 1"),
+        (document(verdict(), judged_at=-1), "is no time"),
+        (document(verdict()) + "{", "is damaged"),
+        ('{"schema": 1, "node": "a", "verdicts": [{}]}', "a verdict is damaged"),
+        ('{"schema": 1, "node": "a", "verdicts": [{"state": "GOOD"}]}', "a verdict is damaged"),
+    ],
+)
+def test_damaged_documents_are_a_sentence(tmp_path: Path, text: str, trouble: str) -> None:
+    path = tmp_path / "verdicts.json"
+    path.write_text(text)
+    plan = write_plan(tmp_path, [])
+    with pytest.raises(DocumentError, match=trouble):
+        call("submit", str(path), "--plan", plan, "--batch", "-")
+
+
+@pytest.mark.parametrize(
+    ("raw", "trouble"),
+    [
+        ("{}", "plan .* is damaged"),
+        ('{"schema": 2}', "has schema 2, this version reads 1; write it with: plumbline plan"),
+        ('{"schema": 1, "nodes": {}, "services": [{"host": 1}]}', "is damaged"),
+        ('{"schema": 1, "nodes": [], "services": []}', "is damaged"),
+    ],
+)
+def test_a_damaged_plan_is_a_sentence(tmp_path: Path, raw: str, trouble: str) -> None:
+    (tmp_path / "plan.json").write_text(raw)
+    with pytest.raises(DocumentError, match=trouble):
+        call("submit", "-", "--plan", str(tmp_path / "plan.json"), "--batch", "-")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "trouble"),
+    [
+        ([], "name either documents"),
+        (["a.json", "--history", "b"], "name either documents"),
+        (["a.json", "--wait", "0"], "no time to wait"),
+        (["a.json", "--batch", "-", "--json"], "choose one"),
+        (["--history", "nowhere.sqlite"], "there is no history nowhere.sqlite"),
+    ],
+)
+def test_a_call_that_cannot_be_understood(
+    tmp_path: Path, arguments: list[str], trouble: str
+) -> None:
+    plan = write_plan(tmp_path, [])
+    kind: type[PlumblineError] = StoreError if "nowhere" in trouble else UsageError
+    with pytest.raises(kind, match=trouble):
+        call("submit", *arguments, "--plan", plan)
+
+
+def numbered(number: int) -> tuple[str, str, str]:
+    """Return node, host and component of one of ten thousand."""
+    return f"client{number % NODES}", f"oss{number % NODES}", f"scratch-OST{number:04x}"
+
+
+def judged(node: int) -> Iterator[Verdict]:
+    """Yield the verdicts of a node, one of each state among them."""
+    for number in range(node, NODES * MEMBERS, NODES):
+        name = numbered(number)[2]
+        sentence = f"{name} read 80.3 MB/s; 40 % of | baseline\nby C:\\new, disk é{number}"
+        figures = (Figure("read_Bps", number * 1e4, "", "160000000:", "100000000:", 2.5e8),)
+        yield Verdict("ost", name, State(number % 4), 5, sentence, figures=figures)
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="there is no nagios4; apt install nagios4-core")
+def test_a_real_nagios_shows_ten_thousand_results(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    every = [numbered(number) for number in range(NODES * MEMBERS)]
+    services = [service(host, name, node=node) for node, host, name in every]
+    plan, judged_at = write_plan(tmp_path, services), int(time.time()) - 300
+    paths = [tmp_path / f"client{node}.json" for node in range(NODES)]
+    for node, path in enumerate(paths):
+        path.write_text(document(*judged(node), node=f"client{node}", judged_at=judged_at))
+    with nagios(services) as daemon:
+        start = time.monotonic()
+        names = [str(path) for path in paths]
+        assert call("submit", *names, "--plan", plan, "--pipe", str(daemon.pipe)) == 0
+        assert time.monotonic() - start < 20
+        daemon.until(lambda: len(daemon.checked()) == len(services), "not all results")
+        shown = daemon.checked()
+        assert not [path for path in daemon.folder.iterdir() if "batch" in path.name]
+    counts = "2500 OK, 2500 WARNING, 2500 CRITICAL, 2500 UNKNOWN"
+    assert f"10000 of 10000 services to {daemon.pipe}: {counts}" in capsys.readouterr().out
+    for number, (_, host, name) in enumerate(every):
+        one = shown[host, f"OST {name} read"]
+        # Nagios itself writes a semicolon in the text as a colon
+        text = f"{name} read 80.3 MB/s: 40 % of / baseline by C:/new, disk é{number}"
+        assert one["current_state"] == str(number % 4)
+        assert one["plugin_output"] == f"OST {State(number % 4).name} - {text}"
+        data = f"'read_Bps'={number * 10000 or 0};160000000:;100000000:;0;250000000"
+        assert one["performance_data"] == data
+        assert (one["long_plugin_output"], one["last_check"]) == ("", str(judged_at))
