@@ -1,0 +1,418 @@
+"""Every theoretical figure of the papers follows from the inventories of their machines.
+
+docs/papers.md has a row for each case here: the place in the paper, and what stands there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache, partial
+from typing import Any, Callable, NamedTuple
+
+import pytest
+
+from plumbline.ceiling import Capacities, together
+from plumbline.expect.references import speeds
+from plumbline.expect.scenarios import Line, at_once, measurements
+from plumbline.plan.assignments import assignments
+from plumbline.plan.policy import load as load_policy
+from plumbline.topology.document import Zone, load
+from plumbline.topology.graph import Topology, build
+from plumbline.topology.paths import storage_side
+from plumbline.topology.ranges import expand
+from tests.project.repository import ROOT, document
+
+MB = 1e6
+GB = 1e9
+FASTEST = Zone.FASTEST
+
+
+def said(machine: str) -> Any:
+    path = ROOT / "inventories" / machine / "group_vars" / "all" / "topology.yml"
+    return document(path)["plumbline_topology"]
+
+
+@cache
+def site(machine: str, zone: Zone = FASTEST) -> Topology:
+    return build(said(machine), zone)
+
+
+@cache
+def lines(machine: str, zone: Zone = FASTEST) -> tuple[Line, ...]:
+    """Return what ``plumbline ceiling`` shows of a machine."""
+    topology = site(machine, zone)
+    measured = assignments(topology, load_policy({}))
+    return (*measurements(topology, measured), *at_once(topology))
+
+
+def line(machine: str, component: str, operation: str, zone: Zone = FASTEST) -> Line:
+    (found,) = (
+        one
+        for one in lines(machine, zone)
+        if (one.component, one.operation) == (component, operation) and one.layer != "raw"
+    )
+    return found
+
+
+def rate(machine: str, component: str, operation: str) -> float:
+    """Return what a line's flows come to."""
+    limit = line(machine, component, operation).limit
+    assert limit is not None
+    return limit.ceiling.rate_Bps
+
+
+def each(machine: str, component: str, operation: str) -> float:
+    """Return the rate of each flow of a line."""
+    found = line(machine, component, operation).each_Bps
+    assert found is not None
+    assert found[0] == pytest.approx(found[1])
+    return found[0]
+
+
+def following(machine: str, component: str, zone: Zone) -> float:
+    """Return the next limit of a single path."""
+    limit = line(machine, component, "write", zone).limit
+    assert limit is not None
+    assert limit.next is not None
+    return limit.next.rate_Bps
+
+
+def part(machine: str, name: str, zone: Zone = FASTEST) -> float:
+    """Return what a part carries towards storage."""
+    written = site(machine, zone).components[name].write_Bps
+    assert written is not None
+    return written
+
+
+def one_of(machine: str, name: str) -> float:
+    """Return what one of the alike things carries that a part counts."""
+    (found,) = (entry for entry in load(said(machine)).parts if name in expand(entry.name))
+    written = found.capacity()[1]
+    assert written is not None
+    return written / found.count
+
+
+def shared(capacity_Bps: float, flows: int) -> float:
+    """Return the share of one of ``flows`` flows that have one part alone."""
+    found = together({"part": capacity_Bps}, {str(flow): ["part"] for flow in range(flows)})["0"]
+    assert found is not None
+    return found.ceiling.rate_Bps
+
+
+def total(capacities: Capacities, paths: dict[str, tuple[str, ...]]) -> float:
+    found = together(capacities, paths).values()
+    return sum(limit.ceiling.rate_Bps for limit in found if limit)
+
+
+def red_storm_ports(rate_Bps: float, number: int = 320) -> float:
+    """Return what targets come to when each controller port gives ``rate_Bps`` of its 200 MB/s."""
+    topology = site("redstorm")
+    ports = {name: rate_Bps for name, one in topology.components.items() if one.kind == "port"}
+    paths = {
+        one.name: storage_side(topology, one) for one in list(topology.targets.values())[:number]
+    }
+    return total({**speeds(topology).writes, **ports}, paths)
+
+
+def red_storm_couplet(rate_Bps: float) -> float:
+    """Return the share of a port when a couplet of two controllers has a limit of its own."""
+    topology = site("redstorm")
+    paths = {
+        one.name: ("couplet", *storage_side(topology, one))
+        for one in topology.targets.values()
+        if one.on.startswith(("ddn01a", "ddn01b"))
+    }
+    assert len(paths) == 8
+    return total({**speeds(topology).writes, "couplet": rate_Bps}, paths) / 8
+
+
+def edison_in_august(file_system: str, targets: int) -> float:
+    """Return what the units came to that a file system had when the machine was accepted."""
+    topology = site("edison")
+    ours = [one for one in topology.targets.values() if one.file_system == file_system]
+    paths = {one.name: storage_side(topology, one) for one in ours[:targets]}
+    return total(speeds(topology).writes, paths)
+
+
+def blue_gene_nodes(per_card: int, cards: int) -> float:
+    """Return what the first nodes of the first line cards send together."""
+    topology = site("bgl")
+    numbers = [24 * card + node + 1 for card in range(cards) for node in range(per_card)]
+    paths = {f"io{number:04d}": topology.routes[f"io{number:04d}"][0] for number in numbers}
+    return total(speeds(topology).writes, paths)
+
+
+class Case(NamedTuple):
+    """One figure: where it stands, what stands there, and how the inventory gives it in B/s."""
+
+    place: str
+    figure: str
+    expected_Bps: float
+    found: Callable[[], float]
+
+
+RED_STORM = [
+    Case("II", "the link of a node: 2.1 GB/s", 2.1 * GB, partial(part, "redstorm", "oss001-link")),
+    Case("II", "bisection of the mesh: 3.6 TB/s", 3600 * GB, partial(part, "redstorm", "mesh")),
+    Case(
+        "III-A.1",
+        "one port of a host adapter: 200 MB/s",
+        200 * MB,
+        partial(part, "redstorm", "oss001-fc2"),
+    ),
+    Case(
+        "III-A.1",
+        "one port of a controller: 200 MB/s",
+        200 * MB,
+        partial(part, "redstorm", "ddn40b-fc4"),
+    ),
+    Case(
+        "III-A.1",
+        "one data channel: 100 MB/s",
+        100 * MB,
+        partial(one_of, "redstorm", "ddn01a-data"),
+    ),
+    Case(
+        "III-A.1",
+        "eight data channels: 800 MB/s",
+        800 * MB,
+        partial(part, "redstorm", "ddn01a-data"),
+    ),
+    *(
+        Case(
+            "III-A.1",
+            f"eight disks at their {zone.value}: {expected} MB/s",
+            expected * MB,
+            partial(following, "redstorm", "scratch-OST0000", zone),
+        )
+        for zone, expected in ((Zone.SLOWEST, 344), (Zone.AVERAGE, 528), (Zone.FASTEST, 624))
+    ),
+    Case(
+        "III-A.1",
+        "a single path: 200 MB/s",
+        200 * MB,
+        partial(rate, "redstorm", "scratch-OST0000", "write"),
+    ),
+    Case(
+        "III-A.1",
+        "each of both ports of a host adapter: 200 MB/s",
+        200 * MB,
+        partial(each, "redstorm", "oss001-hba", "write"),
+    ),
+    Case(
+        "III-A.2",
+        "eight data channels over four ports: 200 MB/s a port",
+        200 * MB,
+        lambda: shared(part("redstorm", "ddn01a-data"), 4),
+    ),
+    Case(
+        "III-A.2",
+        "one data channel over four ports: 25 MB/s a port",
+        25 * MB,
+        lambda: shared(one_of("redstorm", "ddn01a-data"), 4),
+    ),
+    Case(
+        "III-A.2",
+        "each of four ports of a controller: 200 MB/s",
+        200 * MB,
+        partial(each, "redstorm", "ddn01a-data", "read"),
+    ),
+    Case(
+        "III-B.2",
+        "four ports of a controller: 800 MB/s",
+        800 * MB,
+        partial(rate, "redstorm", "ddn01a-data", "read"),
+    ),
+    Case(
+        "III-B",
+        "a port of a couplet of 1.4 GB/s: 175 MB/s",
+        175 * MB,
+        partial(red_storm_couplet, 1.4 * GB),
+    ),
+    Case(
+        "III-B",
+        "a port of a couplet of 1.5 GB/s: 187.5 MB/s",
+        187.5 * MB,
+        partial(red_storm_couplet, 1.5 * GB),
+    ),
+    Case(
+        "IV-A",
+        "seven targets of 128 MB/s: more than 850 MB/s",
+        896 * MB,
+        partial(red_storm_ports, 128 * MB, 7),
+    ),
+    Case("V", "320 ports: 64 GB/s", 64 * GB, partial(rate, "redstorm", "scratch", "write")),
+    Case("V", "320 ports of 195 MB/s: 62400 MB/s", 62400 * MB, partial(red_storm_ports, 195 * MB)),
+    Case(
+        "V",
+        "320 targets of 154.15 MB/s: 49280 MB/s",
+        49328 * MB,
+        partial(red_storm_ports, 154.15 * MB),
+    ),
+    Case(
+        "V",
+        "320 targets of 176.31 MB/s: 56419.2 MB/s",
+        56419.2 * MB,
+        partial(red_storm_ports, 176.31 * MB),
+    ),
+]
+
+EDISON = [
+    Case("I", "336 targets: 168 GB/s", 168 * GB, partial(rate, "edison", "edison", "write")),
+    *(
+        Case(
+            "II",
+            f"FS{number}, {units} units: {expected} GB/s",
+            expected * GB,
+            partial(rate, "edison", f"fs{number}", operation),
+        )
+        for number, units, expected in ((1, 12, 48), (2, 12, 48), (3, 18, 72))
+        for operation in ("write", "read")
+    ),
+    Case("II", "one unit: 4 GB/s", 4 * GB, partial(rate, "edison", "ssu42", "read")),
+    Case(
+        "IV",
+        "FS2 with 72 targets, before it was expanded: 36 GB/s",
+        36 * GB,
+        partial(edison_in_august, "fs2", 72),
+    ),
+    Case(
+        "IV",
+        "FS3 with 144 targets: 72 GB/s",
+        72 * GB,
+        partial(edison_in_august, "fs3", 144),
+    ),
+]
+
+BLUE_GENE = [
+    Case("1", "the network: 45 GB/s", 45 * GB, partial(rate, "bgl", "clients", "send")),
+    Case(
+        "1",
+        "the Fibre Channel link of a server: 200 MB/s",
+        200 * MB,
+        partial(part, "bgl", "oss224-fc"),
+    ),
+    Case("1", "an array writes 1.2 GB/s", 1.2 * GB, partial(rate, "bgl", "ddn28", "write")),
+    Case("1", "an array reads 800 MB/s", 800 * MB, partial(rate, "bgl", "ddn28", "read")),
+    Case("1", "28 arrays write 35 GB/s", 33.6 * GB, partial(rate, "bgl", "lustre", "write")),
+    Case("1", "28 arrays read 24 GB/s", 22.4 * GB, partial(rate, "bgl", "lustre", "read")),
+    *(
+        Case("2", "a switch: 7.5 GB/s", 7.5 * GB, partial(rate, "bgl", f"switch{number}", "send"))
+        for number in range(1, 7)
+    ),
+    Case(
+        "2",
+        "the switches of the servers: 45 GB/s",
+        45 * GB,
+        partial(rate, "bgl", "servers", "receive"),
+    ),
+    *(
+        Case(
+            "2",
+            "20 of the 24 ports of a line card fill it: 2.5 GB/s",
+            expected,
+            partial(blue_gene_nodes, ports, 1),
+        )
+        for ports, expected in ((19, 2.375 * GB), (20, 2.5 * GB), (24, 2.5 * GB))
+    ),
+    Case("2", "a line card: 2.5 GB/s", 2.5 * GB, partial(rate, "bgl", "card01", "send")),
+    *(
+        Case(
+            "2",
+            "fewer than 10 ports of each of eight line cards fill a switch: 7.5 GB/s",
+            expected,
+            partial(blue_gene_nodes, ports, 8),
+        )
+        for ports, expected in ((7, 7.0 * GB), (8, 7.5 * GB), (10, 7.5 * GB))
+    ),
+]
+
+CASES = [
+    *(("Red Storm", case) for case in RED_STORM),
+    *(("Edison", case) for case in EDISON),
+    *(("BlueGene/L", case) for case in BLUE_GENE),
+]
+
+
+@pytest.mark.parametrize(
+    ("machine", "case"), CASES, ids=[f"{name} {case.place} {case.figure}" for name, case in CASES]
+)
+def test_a_figure_of_a_paper_follows_from_the_inventory(machine: str, case: Case) -> None:
+    assert case.found() == pytest.approx(case.expected_Bps)
+
+
+def test_the_documentation_has_each_figure() -> None:
+    page = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+    sections = {part.splitlines()[0]: part for part in page.split("\n## ")[1:]}
+    missing = [
+        f"{machine}: {case.place}, {case.figure}"
+        for machine, case in CASES
+        if f"| {case.place} | {case.figure} |" not in sections[machine]
+    ]
+    assert missing == []
+
+
+def limited_by(machine: str, component: str, operation: str) -> tuple[str, ...]:
+    limit = line(machine, component, operation).limit
+    assert limit is not None
+    return limit.ceiling.limited_by
+
+
+def test_red_storm_is_limited_by_its_ports_and_with_all_four_by_the_data_channels_too() -> None:
+    # III-A.1 "the controller port (or the HBA on the IO node) is still the throttling factor"
+    ports = ("oss002-fc1", "ddn01a-fc2")
+    assert limited_by("redstorm", "scratch-OST0001", "write") == ports
+    # III-A.2 "the controller port, the HBA [...], or the aggregate data channel [...] (all now equal)"
+    kinds = {name[-4:] for name in limited_by("redstorm", "ddn01a-data", "write")}
+    assert kinds == {"-fc1", "-fc2", "-fc3", "-fc4", "data"}
+
+
+def test_blue_gene_is_limited_by_its_arrays() -> None:
+    # section 1: "The DDNs are the primary constraint on the over-all expected performance."
+    arrays = {f"ddn{number:02d}" for number in range(1, 29)}
+    for operation in ("write", "read"):
+        assert set(limited_by("bgl", "lustre", operation)) == arrays
+
+
+def test_the_headers_of_tcp_take_five_percent_of_blue_genes_network() -> None:
+    raw = said("bgl")
+    for entry in raw["parts"]:
+        if entry.get("encoding") == "none":
+            entry["mtu"] = 1500
+    rates = {
+        one.component: one.limit.ceiling.rate_Bps / GB
+        for one in at_once(build(raw))
+        if one.limit and one.component in ("clients", "switch1", "card01")
+    }
+    assert rates == pytest.approx({"clients": 42.7, "switch1": 7.12, "card01": 2.37}, rel=2e-3)
+    page = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+    for figure in ("42.7 GB/s", "7.12 GB/s", "2.37 GB/s"):
+        assert figure in page
+
+
+def test_fibre_channel_is_faster_than_its_name_and_spends_some_of_it_on_frames() -> None:
+    raw = said("redstorm")
+    for entry in raw["parts"]:
+        if entry.get("link") == "2 Gb/s":
+            entry["link"] = "2.125 Gb/s"
+    line_rate = speeds(build(raw)).writes["oss001-fc1"]
+    assert line_rate == 212.5 * MB
+    # FC-FS: 2112 bytes of data in a frame of 2148, six words of 4 bytes between frames
+    framed = line_rate * 2112 / (2148 + 24)
+    assert framed == pytest.approx(206.6 * MB, rel=1e-3)
+    page = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+    assert "212.5 MB/s" in page
+    assert "206.6 MB/s" in page
+
+
+@pytest.mark.parametrize(
+    ("machine", "servers", "targets"),
+    [("redstorm", 160, [320]), ("edison", 84, [96, 96, 144]), ("bgl", 224, [448])],
+)
+def test_the_machines_have_the_sizes_of_the_papers(
+    machine: str, servers: int, targets: list[int]
+) -> None:
+    topology = site(machine)
+    systems = Counter(one.file_system for one in topology.targets.values())
+    assert list(systems.values()) == targets
+    assert sum(host.kind == "server" for host in topology.hosts()) == servers
