@@ -7,7 +7,7 @@ import os
 import sqlite3
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Iterator, Sequence
+from typing import Any, Iterator, Sequence
 
 from plumbline.errors import StoreError
 
@@ -115,6 +115,13 @@ class Database:
         with self._trouble(), closing(self._connection.execute(query, values)) as cursor:
             yield from cursor
 
+    def table(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a query that has few, at once."""
+        try:
+            return self._connection.execute(query, values).fetchall()
+        except sqlite3.Error as error:
+            raise self._sentence(error) from error
+
     def _prepare(self, is_new: bool) -> None:
         with self._trouble():
             (schema,) = self._connection.execute("PRAGMA user_version").fetchone()
@@ -148,7 +155,10 @@ class Database:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            raise StoreError(f"history {self.path}: {_sentence(str(error), self.path)}") from error
+            raise self._sentence(error) from error
+
+    def _sentence(self, error: Exception) -> StoreError:
+        return StoreError(f"history {self.path}: {_remedy(str(error), self.path)}")
 
 
 @contextmanager
@@ -169,7 +179,7 @@ def keep_owner(path: Path) -> None:
         os.chown(path, directory.st_uid, directory.st_gid)
 
 
-def _sentence(message: str, path: Path) -> str:
+def _remedy(message: str, path: Path) -> str:
     for part, remedy in _REMEDIES.items():
         if part in message:
             return remedy.format(path=path, folder=path.parent)

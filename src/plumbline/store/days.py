@@ -60,13 +60,13 @@ class Days:
         runs: dict[str, tuple[float, dict[str, float]]] = {}
         for key in keys:
             member = self._groups[key.layer, key.component]
-            # of two in one run the later counts
-            for point in reversed(self._points[key]):
-                rate_Bps = point.rate_Bps
-                recent = point.started_at >= self._since
-                if rate_Bps is not None and recent and _speaks(point, member):
-                    of_run = runs.setdefault(point.run_id, (point.started_at, {}))
-                    of_run[1][key.component] = rate_Bps
+            for point in self._points[key]:
+                run_id, started_at, rate_Bps, _, _ = point
+                if rate_Bps is not None and started_at >= self._since and _speaks(point, member):
+                    if run_id not in runs:
+                        runs[run_id] = (started_at, {})
+                    # newest first: of two in one run the later counts
+                    runs[run_id][1].setdefault(key.component, rate_Bps)
         return runs.values()
 
 
@@ -77,5 +77,6 @@ def kept_since(now: float) -> float:
 
 def _speaks(point: Point, member: Member) -> bool:
     """Return whether a rate is the component's own: neither contended nor in a known state."""
-    quiet = point.coverage is None or point.coverage >= member.min_coverage
-    return quiet and not (point.flags and _NOT_ITS_OWN.intersection(point.flags.split()))
+    _, _, _, coverage, flags = point
+    quiet = coverage is None or coverage >= member.min_coverage
+    return quiet and not (flags and _NOT_ITS_OWN.intersection(flags.split()))

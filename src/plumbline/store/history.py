@@ -149,16 +149,16 @@ class History:
 
     def series(self, layer: str, component: str) -> tuple[SeriesKey, ...]:
         """Return the keys of all series of a component."""
-        rows = self._database.rows(
+        rows = self._database.table(
             "SELECT DISTINCT layer, component, operation, scenario, partner FROM records "
             "WHERE layer = ? AND component = ? ORDER BY operation, scenario, partner",
             (layer, component),
         )
-        return tuple(SeriesKey(*map(str, row)) for row in rows)
+        return tuple(map(SeriesKey._make, rows))
 
     def points(self, key: SeriesKey, count: int) -> tuple[Point, ...]:
         """Return the latest ``count`` records of a series in short, newest first."""
-        rows: Iterator[tuple[Any, ...]] = self._database.rows(
+        rows = self._database.table(
             "SELECT run_id, started_at, rate_Bps, coverage, flags FROM records WHERE layer = ? "
             "AND component = ? AND operation = ? AND scenario = ? AND partner = ? "
             "ORDER BY seq DESC LIMIT ?",
@@ -172,7 +172,7 @@ class History:
             "SELECT body FROM records WHERE layer = ? AND component = ? AND operation = ? "
             "AND scenario = ? AND partner = ? ORDER BY seq DESC LIMIT 1"
         )
-        for (body,) in self._database.rows(query, key):
+        for (body,) in self._database.table(query, key):
             return self._record(body)
         raise StoreError(f"history {self.path} has no record of {' '.join(key).strip()}")
 

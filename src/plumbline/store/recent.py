@@ -6,6 +6,7 @@ not with the square of the siblings.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.record import Operation, Scenario
@@ -32,7 +33,7 @@ class Rates:
 
     def __init__(self, of: Mapping[str, float]) -> None:
         """Order them once; whose own rate is left out changes the median to one of three."""
-        self._of = of
+        self._own = of.get
         ordered = sorted(of.values())
         last = len(ordered) - 1
         self._all = _median_without(ordered, len(ordered))
@@ -44,7 +45,7 @@ class Rates:
 
     def beside(self, component: str) -> tuple[Optional[float], int]:
         """Return the median rate of all others, None when there is none, and their number."""
-        own = self._of.get(component)
+        own = self._own(component)
         if own is None:
             return self._all
         if own < self._middle:
@@ -101,7 +102,9 @@ class Recent:
     def _samples(self, key: SeriesKey) -> tuple[Sample, ...]:
         runs, partner = self._peers[self._place(key)], key.partner or None
         return tuple(
-            Sample(started_at, rate_Bps, coverage, *runs[run_id].beside(key.component), partner)
+            Sample._make(
+                (started_at, rate_Bps, coverage, *runs[run_id].beside(key.component), partner)
+            )
             for run_id, started_at, rate_Bps, coverage, _ in self._points[key][:SAMPLES]
         )
 
@@ -117,12 +120,13 @@ class Recent:
 
     def _of_runs(self, place: _Place, keys: Sequence[SeriesKey]) -> dict[str, Rates]:
         """Return the rates of each run by which a sample of these siblings can be judged."""
-        rates: dict[str, dict[str, float]] = {}
+        rates: defaultdict[str, dict[str, float]] = defaultdict(dict)
         for key in keys:
-            for point in reversed(self._points[key]):
-                of_run = rates.setdefault(point.run_id, {})
-                if point.rate_Bps is not None:
-                    of_run[key.component] = point.rate_Bps
+            # oldest first: of two in one run the later counts
+            for run_id, _, rate_Bps, _, _ in reversed(self._points[key]):
+                of_run = rates[run_id]
+                if rate_Bps is not None:
+                    of_run[key.component] = rate_Bps
         for run_id in rates.keys() - self._whole(keys):
             rates[run_id] = self._asked(run_id, place)
         return {run_id: Rates(of_run) for run_id, of_run in rates.items()}
