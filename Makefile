@@ -42,6 +42,7 @@ demo-down: root venv  ## remove every trace of the demo (root)
 
 bench: venv  ## how long a check takes, as a multiple of Python's own start
 	@$(VENV)/bin/python tests/bench/checks.py
+	@$(VENV)/bin/python tests/bench/ceilings.py
 
 clean:  ## delete all that make built, except the lab's cache
 	@rm -rf .ansible dist

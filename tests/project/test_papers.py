@@ -362,7 +362,8 @@ def test_red_storm_is_limited_by_its_ports_and_with_all_four_by_the_data_channel
     # III-A.1 "the controller port (or the HBA on the IO node) is still the throttling factor"
     ports = ("oss002-fc1", "ddn01a-fc2")
     assert limited_by("redstorm", "scratch-OST0001", "write") == ports
-    # III-A.2 "the controller port, the HBA [...], or the aggregate data channel [...] (all now equal)"
+    # III-A.2 "the controller port, the HBA [...] or the aggregate data channel [...] (all now
+    # equal) is the limiting factor"
     kinds = {name[-4:] for name in limited_by("redstorm", "ddn01a-data", "write")}
     assert kinds == {"-fc1", "-fc2", "-fc3", "-fc4", "data"}
 

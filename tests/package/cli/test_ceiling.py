@@ -93,3 +93,12 @@ def test_the_table_fits_120_columns_and_a_screen(
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 120
     assert len(lines) <= 40
+
+
+def test_the_documentation_shows_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (INVENTORIES.parent / "docs" / "topology.md").read_text(encoding="utf-8")
+    command = "$ plumbline ceiling -i inventories/redstorm --layer ost\n"
+    block = page.partition(command)[2].partition("...\n")[0]
+    assert call("ceiling", "-i", str(INVENTORIES / "redstorm"), "--layer", "ost") == 0
+    assert block.count("\n") > 10
+    assert capsys.readouterr().out.startswith(block)
