@@ -40,8 +40,9 @@ demo: root venv  ## bring up the lab, break it, watch Nagios find it, leave it u
 demo-down: root venv  ## remove every trace of the demo (root)
 	@$(VENV)/bin/ansible-playbook -i inventories/lab playbooks/lab_down.yml
 
-bench: venv  ## how long a check takes, as a multiple of Python's own start
+bench: venv  ## how long a check takes, as a multiple of Python's own start, and a site of 10,000
 	@$(VENV)/bin/python tests/bench/checks.py
+	@$(VENV)/bin/python tests/bench/judging.py
 	@$(VENV)/bin/python tests/bench/ceilings.py
 
 clean:  ## delete all that make built, except the lab's cache

@@ -1,0 +1,116 @@
+"""A site is judged node by node, by one process or several, with the same verdicts."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from plumbline.cli.site import _shares, judge_site
+from plumbline.errors import StoreError
+from plumbline.model.expectation import Expectations
+from plumbline.model.series import Running
+from plumbline.model.state import State
+from plumbline.store.history import History
+from plumbline.store.plan import SitePlan
+from tests.package.judgements import REFERENCE, expectation, host_expectation
+from tests.package.records import record
+
+READ = {"read/single": REFERENCE}
+
+
+def site(nodes: int, members: int) -> SitePlan:
+    """Return a plan in which each node measures as many targets of one file system."""
+    documents = {}
+    for node in range(nodes):
+        entries = [
+            expectation(component=f"OST{node}-{number}", references=READ).to_json()
+            for number in range(members)
+        ]
+        documents[f"client{node}"] = Expectations(f"client{node}", "lab", tuple(entries))
+    return SitePlan("plan.json", documents, ())
+
+
+def fill(path: Path, plan: SitePlan, now: float) -> None:
+    """Save one run of each node; the first target of each but the first node is slow."""
+    with History(path) as history:
+        for node, document in plan.nodes.items():
+            for number, entry in enumerate(document.entries[:5]):
+                slow = number == 0 and node != "client0"
+                rate_Bps = 80e6 if slow else 200e6
+                history.save(
+                    record(
+                        run_id=f"{node}-night",
+                        component=entry["component"],
+                        rate_Bps=rate_Bps,
+                        repeats_Bps=(rate_Bps,) * 3,
+                        spec_hash="abc",
+                        started_at=now - 70,
+                        finished_at=now - 60,
+                    )
+                )
+
+
+@pytest.mark.parametrize(("nodes", "members"), [(3, 5), (12, 100)])
+def test_every_component_and_group_of_every_node_is_judged(
+    tmp_path: Path, nodes: int, members: int
+) -> None:
+    now, plan = time.time(), site(nodes, members)
+    fill(tmp_path / "all.sqlite", plan, now)
+    found = judge_site(plan, tmp_path / "all.sqlite", now)
+    assert len(found) == nodes * (members + 1)
+    assert list(dict.fromkeys(one.node for one in found)) == list(plan.nodes)
+    slow = [one.verdict.component for one in found if one.verdict.state is State.CRITICAL]
+    assert slow == [f"OST{node}-0" for node in range(1, nodes)]
+    groups = [one.verdict for one in found if one.verdict.group]
+    assert {group.component for group in groups} == {"scratch"}
+    assert len(groups) == nodes
+
+
+def test_a_verdict_rests_on_the_runs_of_its_own_node(tmp_path: Path) -> None:
+    now, plan = time.time(), site(2, 5)
+    fill(tmp_path / "all.sqlite", plan, now)
+    found = judge_site(plan, tmp_path / "all.sqlite", now, evidence=True)
+    lines = [
+        line.strip() for one in found if not one.verdict.group for line in one.verdict.evidence
+    ]
+    beside = {line.partition(" of ")[2] for line in lines if line.endswith("in the same run")}
+    assert beside == {"its 4 peers' median 200.0 MB/s in the same run"}
+    assert all(one.verdict.evidence == () for one in judge_site(plan, tmp_path / "all.sqlite", now))
+
+
+def test_a_run_that_hangs_is_seen_in_the_history(tmp_path: Path) -> None:
+    now, plan = time.time(), site(1, 2)
+    fill(tmp_path / "all.sqlite", plan, now)
+    with History(tmp_path / "all.sqlite") as history:
+        history.begin("r", Running("ost", "OST0-1", now - 9000))
+    states = [one.verdict.state for one in judge_site(plan, tmp_path / "all.sqlite", now)]
+    assert states == [State.OK, State.CRITICAL, State.OK]
+
+
+def test_hosts_of_the_network_have_no_group(tmp_path: Path) -> None:
+    plan = SitePlan(
+        "p", {"oss3": Expectations("oss3", "lab", (host_expectation("a").to_json(),))}, ()
+    )
+    with History(tmp_path / "all.sqlite"):
+        pass
+    (only,) = judge_site(plan, tmp_path / "all.sqlite", time.time())
+    assert (only.verdict.layer, only.verdict.state) == ("net", State.UNKNOWN)
+
+
+def test_a_history_that_is_missing_is_not_begun(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"there is no history .*all.sqlite; name with --history"):
+        judge_site(site(1, 1), tmp_path / "all.sqlite", 0.0)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one processor alone")
+def test_large_sites_are_dealt_out_evenly() -> None:
+    nodes = list(site(3, 400).nodes.values())
+    shares = _shares(nodes)
+    assert sorted(len(share) for share in shares) == [1, 2]
+    assert {node.node for share in shares for node in share} == {"client0", "client1", "client2"}
+    assert len(_shares(nodes[:1])) == 1
+    assert _shares([]) == [()]
