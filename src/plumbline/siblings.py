@@ -2,8 +2,7 @@
 
 Siblings of one host share their noise, so each is set against the others of its own run.  One run
 is still uncertain, and so is one day: how far a day's figure can be trusted shows in how far apart
-the siblings lie on that day, and in how far apart the component's own runs of that day lie.  The
-larger of the two is the standard error.
+the siblings lie on that day, and in how far apart the component's own runs of that day lie.
 """
 
 from __future__ import annotations
@@ -61,7 +60,8 @@ def one_day(day: int, runs: Iterable[Rates]) -> dict[str, Day]:
         name: Day(
             day,
             round(middle, 5),
-            round(max(spread, _own_error(losses[name])), 5),
+            round(_own_error(losses[name]), 5),
+            round(spread, 5),
             len(losses[name]),
             len(losses) - 1,
         )

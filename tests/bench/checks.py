@@ -87,7 +87,7 @@ def series(layer: str, number: int, operation: Operation, now: float) -> Series:
         Sample(now - 60 - day * DAY_S, RATE_BPS, 1.0, RATE_BPS, TARGETS - 1, latest.partner)
         for day in range(RUNS)
     ]
-    days = [Day(20_000 - number, 0.001, 0.02, 1, TARGETS - 1) for number in range(14)]
+    days = [Day(20_000 - number, 0.001, 0.0, 0.02, 1, TARGETS - 1) for number in range(14)]
     return Series(latest, tuple(samples), tuple(days))
 
 

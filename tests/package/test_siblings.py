@@ -31,19 +31,21 @@ def test_a_loss_is_the_logarithm_of_siblings_over_own() -> None:
     day = compare_days([(0.0, {"a": 100e6, "b": 200e6, "c": 200e6, "d": 210e6})])
     assert day["a"][0].loss == pytest.approx(log(2), abs=1e-5)
     assert day["b"][0].loss == pytest.approx(0, abs=1e-5)
-    assert day["a"][0][3:] == (1, 3)
+    assert day["a"][0][4:] == (1, 3)
 
 
 def test_noise_that_all_siblings_share_is_no_loss() -> None:
     shared = [(number * 60.0, dict.fromkeys("abcd", 100e6 / (1 + number))) for number in range(5)]
     for days in compare_days(shared).values():
-        assert (days[0].loss, days[0].error) == (0, 0)
+        assert days[0][1:4] == (0, 0, 0)
 
 
 def test_more_runs_in_a_day_make_its_figure_more_certain() -> None:
     few, many = (compare_days(runs(count, noise=0.3, slow=1.19))["a"][0] for count in (2, 20))
-    assert many.error < few.error / 2
-    assert abs(many.loss - log(1.19)) < 2 * many.error
+    assert few.noise == 0
+    assert 0.04 < many.noise < 0.12
+    assert many.spread < few.spread
+    assert abs(many.loss - log(1.19)) < 2 * many.noise
 
 
 def test_a_component_that_is_noisy_by_itself_is_less_certain_than_its_siblings() -> None:
@@ -51,13 +53,13 @@ def test_a_component_that_is_noisy_by_itself_is_less_certain_than_its_siblings()
     random = Random(3)
     noisy = [(at, {**rates, "a": rates["a"] * exp(random.gauss(0, 0.5))}) for at, rates in quiet]
     found = compare_days(noisy)
-    assert found["a"][0].error > 5 * found["b"][0].error
+    assert found["a"][0].noise > 5 * found["b"][0].noise
 
 
 def test_siblings_that_differ_for_a_reason_of_their_own_make_nobody_certain() -> None:
     rates = {name: 200e6 * exp(0.05 * place) for place, name in enumerate(NAMES)}
     found = compare_days([(60.0 * number, rates) for number in range(20)])
-    assert found["a"][0].error > 0.1
+    assert found["a"][0].spread > 0.1
 
 
 def test_a_run_of_one_component_says_nothing() -> None:

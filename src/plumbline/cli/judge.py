@@ -38,6 +38,19 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--history", metavar="FILE", help="with --plan: the history of all its nodes"
     )
+    parser.add_argument(
+        "--replay",
+        metavar="FILE.csv",
+        help="judge samples recorded elsewhere instead, a verdict for each component and day; "
+        "columns host, day, ts, component, and latency (microseconds) or rate, if known coverage "
+        "and baseline; components of one host at the same ts are siblings",
+    )
+    parser.add_argument(
+        "--explain",
+        metavar="NAME",
+        help="of this component alone, show each rule with its numbers and what would have "
+        "changed the outcome",
+    )
     parser.add_argument("--json", action="store_true", help="print one document for each node")
     parser.add_argument("-v", "--verbose", action="store_true", help="show the evidence")
     parser.set_defaults(run=run)
@@ -47,7 +60,13 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the verdicts and return the exit code of the worst."""
     if bool(arguments.plan) is not bool(arguments.history):
         raise UsageError("--plan and --history belong together: give both, or neither")
+    if arguments.replay:
+        from plumbline.cli.replay import judge_file
+
+        return judge_file(Path(arguments.replay), as_json=arguments.json)
     now = time.time()
+    if arguments.explain:
+        return _explain(arguments, now)
     nodes = _site(arguments, now) if arguments.plan else _node(arguments, now)
     verdicts = [verdict for found in nodes.values() for verdict in found]
     if arguments.json:
@@ -69,6 +88,23 @@ def _node(arguments: argparse.Namespace, now: float) -> dict[str, list[Verdict]]
     if not arguments.component:
         verdicts += on_groups(chosen, snapshot, now)
     return {expectations.node: verdicts}
+
+
+def _explain(arguments: argparse.Namespace, now: float) -> int:
+    from plumbline.cli.verdicts import on_components
+    from plumbline.judge.explain import explain
+    from plumbline.store.snapshot import load_expectations, load_snapshot
+
+    arguments.component = arguments.explain
+    chosen = _chosen(load_expectations(arguments.expectations), arguments)
+    snapshot = load_snapshot(arguments.snapshot)
+    verdicts = list(on_components(chosen, snapshot, now))
+    for expectation, verdict in zip(chosen, verdicts):
+        print(f"{verdict.state.name} {verdict.layer} {verdict.sentence}")
+        series = snapshot.of(expectation.layer, expectation.component)
+        for line in explain(expectation, series, now):
+            print(f"  {line}")
+    return worst(verdict.state for verdict in verdicts)
 
 
 def _site(arguments: argparse.Namespace, now: float) -> dict[str, list[Verdict]]:

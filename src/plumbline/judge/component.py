@@ -110,6 +110,7 @@ def verdict(expectation: Expectation, decided: Ruling, text: str) -> Verdict:
         ratio_ceiling=of and of.ratio_ceiling,
         ratio_baseline=of and of.ratio_baseline,
         ratio_peers=of and of.ratio_peers,
+        ratio_before=of.step.ratio if of and of.step else None,
         counts=decided.finding.counts,
     )
 

@@ -91,15 +91,21 @@ def _rule(
     series: Sequence[Series],
     now: float,
 ) -> Ruling:
-    """Return the ruling on one pair: the host's baseline, the pair's own ceiling."""
-    operation, scenario = place
-    reference = Reference(partner.ceiling, expectation.reference(operation, scenario).baseline)
-    own = expectation._replace(references={f"{operation.value}/{scenario.value}": reference})
+    own = with_partner(expectation, partner, place)
     for one in series:
         latest = one.latest
         if (latest.operation, latest.scenario, latest.partner) == (*place, partner.name):
             return rule(own, place, one, now)
     return rule(own, place, None, now)
+
+
+def with_partner(
+    expectation: Expectation, partner: Partner, place: tuple[Operation, Scenario]
+) -> Expectation:
+    """Return what is expected of one pair: the host's baseline, the pair's own ceiling."""
+    operation, scenario = place
+    reference = Reference(partner.ceiling, expectation.reference(operation, scenario).baseline)
+    return expectation._replace(references={f"{operation.value}/{scenario.value}": reference})
 
 
 def _decide(expectation: Expectation, pairs: Sequence[_Pairs]) -> Verdict:

@@ -5,10 +5,12 @@ Each rule takes a :class:`~plumbline.judge.measured.Measured` and gives a findin
 
 from __future__ import annotations
 
+from math import log
+
 from plumbline.judge.finding import RULE_FINE, Finding
 from plumbline.judge.measured import contended as is_contended
 from plumbline.judge.phrases import figures, figures_and_ceiling, limited, moment, peers, repeats
-from plumbline.judge.siblings import certain_loss, slower_each_day
+from plumbline.judge.siblings import certain_loss, run_error, slower_each_day
 from plumbline.judge.step import BEFORE
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.record import Flag
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 _DAY_S = 86400.0
 _COVERAGE_HALVED = 0.5
+_PEERS_TO_SPREAD = 2
 
 _KNOWN_STATES = {
     Flag.DEGRADED: "degraded (rebuilding)",
@@ -109,7 +112,7 @@ def incomparable(of: Measured) -> Optional[Finding]:
 def beyond_level(of: Measured) -> Optional[Finding]:
     """Rule 5: beyond a level in percent of the reference; CRITICAL when the repeats confirm it."""
     percent, reference_Bps = of.percent, of.reference_Bps
-    if percent is None or reference_Bps is None or not of.alerts(percent):
+    if percent is None or reference_Bps is None or not of.alerts(percent) or within_noise(of):
         return None
     text = figures_and_ceiling(of)
     confirmed = all(of.alerts(100 * rate / reference_Bps) for rate in of.repeats_Bps)
@@ -118,6 +121,23 @@ def beyond_level(of: Measured) -> Optional[Finding]:
     if of.limits.critical.alerts(percent):
         return Finding(State.CRITICAL if confirmed else State.WARNING, 5, text)
     return Finding(State.WARNING if confirmed else State.OK, 5, text)
+
+
+def within_noise(of: Measured) -> bool:
+    """Return whether siblings, the only reference, differ so much that one run tells nothing."""
+    if of.baseline or not of.days or of.peers < _PEERS_TO_SPREAD or not of.low(of.percent):
+        return False
+    assert of.percent is not None
+    # nothing confirms a single run: it must be twice as far from chance as what lasts for days
+    return log(100 / of.percent) < 2 * of.limits.certainty * run_error(of.days)
+
+
+def uncertain(of: Measured) -> Optional[Finding]:
+    """Rule 5, where only the next days can tell."""
+    if not within_noise(of):
+        return None
+    text = f"{figures(of)}, within what its siblings differ by among themselves"
+    return Finding(State.OK, 5, text)
 
 
 def lasting_loss(of: Measured) -> Optional[Finding]:
@@ -175,6 +195,7 @@ RULES: tuple[Rule, ...] = (
     beyond_level,
     lasting_loss,
     step_down,
+    uncertain,
 )
 
 

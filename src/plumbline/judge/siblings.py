@@ -57,15 +57,37 @@ def certain_loss(days: Sequence[Day], limits: Limits) -> Optional[Loss]:
 def loss_over(days: Sequence[Day], count: int) -> Loss:
     """Return the mean loss of the newest ``count`` of ``days``, at least one, with its error.
 
-    The spread of a day is taken over all days that are known.  Part of it, _LASTING_SHARE, is the
-    same every day and does not shrink with their number.
+    The uncertainty of a day is taken over all days that are known.  It has two parts.  The noise of
+    the runs shrinks with the number of days.  Of what siblings differ by beyond that noise, the
+    share _LASTING_SHARE is the same every day and does not shrink.
     """
     mean = sum(day.loss for day in days[:count]) / count
-    variance = sum(day.error * day.error for day in days) / len(days)
-    freedom = sum(max(0, day.peers - 1) for day in days)
     shrink = _LASTING_SHARE + (1 - _LASTING_SHARE) / count
-    error = max(_LEAST_ERROR, sqrt(variance * shrink))
-    return Loss(count, mean, error * (1 + _FEW / freedom) if freedom else float("inf"))
+    variance = sum(day.noise**2 / count + _beyond_noise(day) * shrink for day in days) / len(days)
+    return Loss(count, mean, _error(variance, days))
+
+
+def run_error(days: Sequence[Day]) -> float:
+    """Return the standard error of the loss in a single run; infinite where siblings are too few.
+
+    A day's figure is the middle of its runs and by their square root less noisy than one.
+    """
+    if not days:
+        return float("inf")
+    variance = sum(day.noise**2 * day.runs + _beyond_noise(day) for day in days) / len(days)
+    return _error(variance, days)
+
+
+def _beyond_noise(day: Day) -> float:
+    """Return the variance of the siblings that the noise of their runs does not explain."""
+    return max(0.0, day.spread**2 - day.noise**2)
+
+
+def _error(variance: float, days: Sequence[Day]) -> float:
+    freedom = sum(max(0, day.peers - 1) for day in days)
+    if not freedom:
+        return float("inf")
+    return max(_LEAST_ERROR, sqrt(variance)) * (1 + _FEW / freedom)
 
 
 def limit_of(limits: Limits) -> float:

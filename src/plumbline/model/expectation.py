@@ -34,7 +34,7 @@ class Limits(NamedTuple):
     critical: Range = Range(50, float("inf"))
     peer_loss: float = 0.10
     confirm_days: int = 3
-    certainty: float = 2.8
+    certainty: float = 2.5
     change_runs: int = 6
     min_coverage: float = 0.9
     invalid_above: float = 1.05

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
             """Return every series of a component; raise DocumentError when one is damaged."""
             ...
 
+
 SCHEMA = 1
 
 
@@ -47,13 +48,15 @@ class Day(NamedTuple):
     """What one day of runs says about a component beside its siblings.
 
     ``day`` counts from the epoch, in UTC.  ``loss`` is the natural logarithm of siblings' rate /
-    own rate, the middle of the day's ``runs``: positive is slower.  ``error`` is its standard error
-    and ``peers`` the number of siblings that it rests on; see plumbline.store.days for both.
+    own rate, the middle of the day's ``runs``: positive is slower.  ``noise`` is the standard error
+    of that middle by the component's own runs, 0 of too few; ``spread`` the standard deviation of
+    the siblings' losses on this day.  ``peers`` is the number of siblings.
     """
 
     day: int
     loss: float
-    error: float
+    noise: float
+    spread: float
     runs: int
     peers: int
 
@@ -140,7 +143,7 @@ def _sample(raw: Sequence[Any]) -> Sample:
 
 def _day(raw: Sequence[Any]) -> Day:
     day = Day(*raw)
-    numbers(day=day.day, loss=day.loss, error=day.error, runs=day.runs, peers=day.peers)
+    numbers(**day._asdict())
     return day
 
 

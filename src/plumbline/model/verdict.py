@@ -27,6 +27,7 @@ class Verdict(NamedTuple):
 
     ``rule`` is the number of the rule that decided (DESIGN "The verdict"), ``sentence`` what is
     said on the first line, ``ratio_*`` are measured / reference of the deciding operation,
+    ``ratio_before`` the last runs / those before them,
     ``counts`` is False where the sample must not count against the component.
     """
 
@@ -38,6 +39,7 @@ class Verdict(NamedTuple):
     ratio_ceiling: Optional[float] = None
     ratio_baseline: Optional[float] = None
     ratio_peers: Optional[float] = None
+    ratio_before: Optional[float] = None
     counts: bool = True
     evidence: tuple[str, ...] = ()
     figures: tuple[Figure, ...] = ()
