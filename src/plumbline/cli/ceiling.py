@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     from plumbline.output.table import render
 
     shown = [render(table.headers, table.rows) for table in tables(topology, lines)]
-    print("\n\n".join(shown))
+    print("\n\n".join(shown) or f"nothing is measured in layer {arguments.layer}")
     return 0
 
 

@@ -160,16 +160,24 @@ def _parts(line: Line) -> tuple[Sequence[str], Sequence[str]]:
 def _said(line: Line) -> _Said:
     now = line.limit.ceiling if line.limit else None
     then = line.limit.next if line.limit else None
-    low, high = (_rate(rate) for rate in line.each_Bps or (None, None))
     return _Said(
         line.layer,
         line.partner,
         line.scenario == "all",
         str(line.number),
-        low if low == high else f"{low.rpartition(' ')[0]}-{high}",
+        _span(line.each_Bps),
         _rate(now and now.rate_Bps),
         _rate(then.rate_Bps) if then else "",
     )
+
+
+def _span(rates_Bps: Optional[tuple[float, float]]) -> str:
+    """Return the lowest and the highest rate, once where they look the same: 20.0-62.5 MB/s."""
+    low, high = (_rate(rate) for rate in rates_Bps or (None, None))
+    if low == high:
+        return low
+    number, _, unit = low.rpartition(" ")
+    return f"{number}-{high}" if high.endswith(f" {unit}") else f"{low}-{high}"
 
 
 def _rate(rate_Bps: Optional[float]) -> str:

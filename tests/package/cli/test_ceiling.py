@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from plumbline.units import format_rate
 from tests.package.cli.driver import call, inventory
 from tests.package.sites import INVENTORIES, part, site
 
@@ -72,6 +74,23 @@ def test_a_path_without_rates_says_so(tmp_path: Path, capsys: pytest.CaptureFixt
     part(document, "oss[1-2]-disk[1-2]").pop("rate")
     assert call("ceiling", "-i", inventory(tmp_path, document), "--layer", "raw") == 0
     assert "unknown  no part on the path has a rate" in capsys.readouterr().out
+
+
+def test_a_layer_without_measurements_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("ceiling", "-i", str(INVENTORIES / "edison"), "--layer", "raw") == 0
+    assert capsys.readouterr().out == "nothing is measured in layer raw\n"
+
+
+def test_the_table_has_the_numbers_that_programs_get(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = str(INVENTORIES / "redstorm")
+    lines = printed(capsys, "-i", folder)
+    rates = {line[key] for line in lines for key in ("rate_Bps", "next_Bps") if line[key]}
+    rates.update(rate for line in lines for rate in line["each_Bps"])
+    assert call("ceiling", "-i", folder) == 0
+    shown = re.findall(r"[0-9.]+ [kMG]?B/s", capsys.readouterr().out)
+    assert set(shown) == {format_rate(rate) for rate in rates}
+    # the shape of section III of the paper: a port, an adapter, a controller, all of them
+    assert {"200.0 MB/s", "400.0 MB/s", "624.0 MB/s", "800.0 MB/s", "64.0 GB/s"} <= set(shown)
 
 
 def test_rates_are_shown_for_a_zone_of_the_disks(

@@ -91,6 +91,19 @@ def test_flows_at_once_show_each_and_their_sum() -> None:
     assert hosts[0][0] == "all servers"
 
 
+def test_a_span_keeps_units_that_differ() -> None:
+    document = site()
+    line = next(one for one in at_once(build(document)) if one.component == "scratch")
+    for each_Bps, text in (
+        ((20e6, 62.5e6), "20.0-62.5 MB/s"),
+        ((800e6, 12e9), "800.0 MB/s-12.0 GB/s"),
+        ((45e9, 45e9 + 1e-3), "45.0 GB/s"),
+        (None, "unknown"),
+    ):
+        (table,) = tables(build(document), [line._replace(each_Bps=each_Bps)])
+        assert table.rows[0][3] == text
+
+
 def test_many_names_go_on_below() -> None:
     document = site()
     for letter in "abcdef":
