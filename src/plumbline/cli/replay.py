@@ -28,7 +28,9 @@ def judge_file(path: Path, *, as_json: bool) -> int:
     else:
         _print(list(judged), read.unit)
     if read.without:
-        print(f"plumbline: {read.without} rows told nothing and were left out", file=sys.stderr)
+        print(
+            f"plumbline: rows that told nothing and were left out: {read.without}", file=sys.stderr
+        )
     return 0
 
 

@@ -106,3 +106,40 @@ def test_what_is_not_expected_here_is_named(tmp_path: Path) -> None:
         execute(tmp_path, [], "--component", "OST9")
     with pytest.raises(DocumentError, match="no component in layer raw"):
         execute(tmp_path, [], "--layer", "raw")
+
+
+def test_explain_shows_each_rule_with_its_numbers_and_the_alternatives(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(tmp_path, measured(150e6), "--explain", "OST1") == 1
+    first, *lines = capsys.readouterr().out.splitlines()
+    assert first.startswith("WARNING ost OST1 read 150.0 MB/s, 74 % of baseline")
+    assert any(line.strip().startswith("rule 5 beyond level: applies (74.2 %") for line in lines)
+    assert lines[-1].strip() == "above 161.7 MB/s: OK"
+    with pytest.raises(DocumentError, match="OST9"):
+        execute(tmp_path, measured(150e6), "--explain", "OST9")
+
+
+def test_a_replay_prints_a_line_for_each_component_and_day(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "samples.csv"
+    rows = [
+        f"h,{1_700_006_400 + 60 * n},d{d},{40 if d == 2 else 100}"
+        for n in range(4)
+        for d in range(4)
+    ]
+    path.write_text("host,ts,component,rate\n" + "\n".join(rows) + "\nh,1700006400,d5,\n")
+    assert call("judge", "--replay", str(path), "--json") == 0
+    out, err = capsys.readouterr()
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert [(line["component"], line["state"]) for line in lines] == [
+        ("d0", "OK"),
+        ("d1", "OK"),
+        ("d2", "CRITICAL"),
+        ("d3", "OK"),
+    ]
+    assert err == "plumbline: rows that told nothing and were left out: 1\n"
+    assert call("judge", "--replay", str(path)) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[-1] == "4 components, 4 days of components: 3 OK, 1 CRITICAL"

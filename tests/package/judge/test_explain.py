@@ -1,0 +1,102 @@
+"""Each verdict can say by which rule, by which numbers, and what would have changed it."""
+
+from __future__ import annotations
+
+from math import log
+from typing import Any
+
+import pytest
+
+from plumbline.judge.component import judge
+from plumbline.judge.explain import NUMBERS, explain
+from plumbline.judge.rules import RULES, fine
+from plumbline.model.reference import Reference
+from plumbline.model.series import Day
+from tests.package.judgements import (
+    BASELINE,
+    CEILING,
+    NOW,
+    expectation,
+    host_expectation,
+    sent,
+    series,
+)
+
+READ = {"read/single": Reference(CEILING, BASELINE)}
+
+
+def lines(reference: Reference = READ["read/single"], **changes: Any) -> list[str]:
+    entry = expectation(references={"read/single": reference})
+    return list(explain(entry, [series(**changes)], NOW))
+
+
+def test_every_rule_has_its_numbers_and_stands_in_the_order_of_asking() -> None:
+    assert tuple(NUMBERS) == (*RULES, fine)
+    asked = [line.split()[1:] for line in lines() if line.startswith("  rule ")]
+    assert [words[0] for words in asked] == list("23444556657")
+
+
+def test_the_rule_that_fired_is_marked_and_those_after_it_were_not_asked() -> None:
+    marks = [line.partition(": ")[2].split(" (")[0] for line in lines(rate_Bps=150e6)][1:12]
+    assert marks == ["no"] * 6 + ["applies"] + ["not asked"] * 4
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"rate_Bps": 150e6}, "above 161.7 MB/s: OK"),
+        ({"rate_Bps": 150e6}, "below 101.0 MB/s: CRITICAL by rule 5"),
+        ({"rate_Bps": 200e6}, "below 161.7 MB/s: WARNING by rule 5"),
+        ({"rate_Bps": 200e6}, "above 262.5 MB/s: UNKNOWN by rule 2"),
+        ({"rate_Bps": 80e6, "coverage": 0.3}, "had nobody else used it: CRITICAL by rule 5"),
+        (
+            {"rate_Bps": 80e6, "repeats_Bps": (80e6, 190e6, 79e6)},
+            "had the repeats agreed: CRITICAL by rule 5",
+        ),
+        (
+            {"rate_Bps": 150e6, "spec_hash": "other", "peers_Bps": 150e6},
+            "but for the doubt (its baseline was taken with another probe specification)",
+        ),
+    ],
+)
+def test_what_would_have_changed_the_outcome_is_named(changes: dict[str, Any], said: str) -> None:
+    assert [line for line in lines(**changes) if line.strip().startswith(said)]
+
+
+@pytest.mark.parametrize("rate_Bps", [40e6, 120e6, 150e6, 190e6])
+def test_what_is_said_to_change_the_outcome_does(rate_Bps: float) -> None:
+    entry = expectation(references=READ)
+    before = judge(entry, [series(rate_Bps)], (), NOW)
+    for line in lines(rate_Bps=rate_Bps):
+        word, _, rest = line.strip().partition(" ")
+        if word in ("below", "above"):
+            edge = float(rest.split()[0]) * 1e6
+            other = judge(entry, [series(edge * (0.99 if word == "below" else 1.01))], (), NOW)
+            assert (other.state, other.rule) != (before.state, before.rule)
+            assert rest.split(": ")[1].split()[0] == other.state.name
+
+
+def test_days_and_their_uncertainty_are_shown() -> None:
+    today = int(NOW // 86400) - 1
+    days = tuple(Day(today - ago, log(1.19), 0.0, 0.02, 1, 5) for ago in range(3))
+    entry = expectation(references={"read/single": Reference(None, None)})
+    one = series(168e6, 200e6)._replace(days=days)
+    text = "\n".join(explain(entry, [one], NOW))
+    assert "lasting loss: applies (losses +0.174, +0.174, +0.174, each above 0.105" in text
+    assert "without the days before: OK" in text
+
+
+def test_without_a_rate_the_reason_is_all_there_is() -> None:
+    assert lines(rate_Bps=None) == [
+        "read failed: fio: no [UNKNOWN, rule 1]",
+        "  no rate: the rules on speed were not asked",
+    ]
+
+
+def test_a_host_is_explained_partner_by_partner() -> None:
+    entry = host_expectation("oss1", "oss2")
+    text = list(explain(entry, [sent("oss1", 24e6), sent("oss2", 117e6)], NOW))
+    assert [line.split(",")[0] for line in text if line.startswith("with ")] == [
+        "with oss1: send 24.0 MB/s",
+        "with oss2: send 117.0 MB/s",
+    ]

@@ -1,0 +1,92 @@
+"""Samples that others recorded are judged day by day by the rules that judge plumbline's own."""
+
+from __future__ import annotations
+
+from math import exp
+from random import Random
+
+import pytest
+
+from plumbline.judge.replay import Judged, replay
+from plumbline.model.expectation import Limits
+from plumbline.model.sampled import Sampled
+from plumbline.model.state import State
+
+DISKS = tuple(f"disk{number}" for number in range(12))
+PER_DAY = 20
+
+
+def samples(days: int, slow: float = 1.0, noise: float = 0.15) -> list[Sampled]:
+    """Return a host of twelve disks, one of them ``slow`` times slower; the noise is repeatable."""
+    random = Random(11)
+    rows = []
+    for number in range(days * PER_DAY):
+        day, place = divmod(number, PER_DAY)
+        shared = random.gauss(0, 0.3)
+        for disk in DISKS:
+            rate = 1e4 * exp(shared + random.gauss(0, noise)) / (slow if disk == "disk3" else 1)
+            at = 1_700_006_400.0 + 86400 * day + 3600 * place
+            rows.append(Sampled("host1", f"2023-11-{15 + day}", at, disk, rate))
+    return rows
+
+
+def alarms(rows: list[Sampled]) -> list[Judged]:
+    bad = (State.WARNING, State.CRITICAL)
+    return [one for one in replay(rows, Limits()) if one.verdict.state in bad]
+
+
+def test_a_disk_a_fifth_slower_is_found_within_three_days_and_alone() -> None:
+    found = alarms(samples(3, slow=1.25))
+    assert [(one.component, one.day, one.verdict.rule) for one in found] == [
+        ("disk3", "2023-11-17", 6)
+    ]
+
+
+def test_a_healthy_noisy_host_raises_no_alarm() -> None:
+    assert alarms(samples(7, noise=0.4)) == []
+
+
+def test_a_gross_loss_is_found_on_the_first_day() -> None:
+    (found,) = alarms(samples(1, slow=3))
+    assert (found.component, found.verdict.state) == ("disk3", State.CRITICAL)
+
+
+def test_the_order_of_the_rows_does_not_matter() -> None:
+    rows = samples(3, slow=1.25)
+    shuffled = list(rows)
+    Random(5).shuffle(shuffled)
+    assert sorted(replay(shuffled, Limits())) == sorted(replay(rows, Limits()))
+
+
+def test_what_others_used_does_not_count_against_a_component() -> None:
+    rows = [
+        row._replace(coverage=0.3) if row.component == "disk3" else row
+        for row in samples(3, slow=1.25)
+    ]
+    assert alarms(rows) == []
+
+
+def test_without_siblings_each_sample_is_a_run_and_a_step_down_is_found() -> None:
+    rates = [100.0, 120, 90, 110, 95, 105, 100, 98] + [60.0] * 6
+    rows = [
+        Sampled("", f"2023-11-{10 + day}", 1_699_574_400.0 + 86400 * day, "fs", rate)
+        for day, rate in enumerate(rates)
+    ]
+    judged = list(replay(rows, Limits()))
+    assert [one.verdict.state for one in judged] == [State.UNKNOWN] * 13 + [State.WARNING]
+    assert judged[-1].to_json("B/s")["ratio"] == pytest.approx(0.6)
+
+
+def test_a_baseline_that_the_file_states_is_used() -> None:
+    row = Sampled("", "2023-11-10", 1_699_574_400.0, "fs", 60.0, baseline=100.0)
+    (judged,) = replay([row], Limits())
+    assert (judged.verdict.state, judged.verdict.rule) == (State.WARNING, 5)
+    assert judged.to_json("calls/s") == {
+        "host": "",
+        "component": "fs",
+        "day": "2023-11-10",
+        "state": "WARNING",
+        "rule": 5,
+        "ratio": 0.6,
+        "reason": "fs read 60 calls/s, 60 % of baseline 100 calls/s (5 runs to 2023-11-10)",
+    }

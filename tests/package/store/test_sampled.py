@@ -1,0 +1,93 @@
+"""Files of samples are read as they are; what cannot be is a sentence with file and line."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from plumbline.errors import DocumentError
+from plumbline.model.sampled import Sampled
+from plumbline.store.sampled import read_samples
+
+HEAD = "host,day,ts,component,latency,coverage,baseline\n"
+
+
+def written(folder: Path, text: str, name: str = "samples.csv") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_latency_becomes_calls_per_second(tmp_path: Path) -> None:
+    read = read_samples(written(tmp_path, HEAD + "h1,2023-11-15,1700006400,disk1,100,0.95,80\n"))
+    assert read.samples == [
+        Sampled("h1", "2023-11-15", 1700006400.0, "disk1", 10_000.0, 0.95, 12_500.0)
+    ]
+    assert (read.unit, read.without) == ("calls/s", 0)
+
+
+def test_a_rate_is_taken_as_it_is_and_a_missing_day_follows_from_the_moment(tmp_path: Path) -> None:
+    read = read_samples(written(tmp_path, "ts,component,rate\n1700006400,a,5e6\n"))
+    assert read.samples == [Sampled("", "2023-11-15", 1700006400.0, "a", 5e6)]
+    assert read.unit == "B/s"
+
+
+def test_an_idle_disk_has_no_latency_and_is_counted(tmp_path: Path) -> None:
+    text = HEAD + "h1,2023-11-15,1700006400,disk1,,,\nh1,2023-11-15,1700006400,disk2,0,,\n"
+    read = read_samples(written(tmp_path, text))
+    assert (read.samples, read.without) == ([], 2)
+
+
+def test_a_compressed_file_is_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "samples.csv.gz"
+    path.write_bytes(gzip.compress(b"ts,disk,latency_us\n1700006400,d1,50\n"))
+    assert read_samples(path).samples[0].rate == 20_000.0
+
+
+def test_summaries_of_benchmarks_have_the_job_s_share_as_coverage(tmp_path: Path) -> None:
+    head = (
+        "_datetime_start,_file_system,darshan_app,darshan_nprocs,darshan_agg_perf_by_slowest_posix,"
+        "darshan_tot_bytes_read_posix,darshan_tot_bytes_written_posix,fs_tot_gibs_read,"
+        "fs_tot_gibs_written\n"
+    )
+    rows = (
+        "1700006400,scratch1,/apps/ior,64,1000,0,1099511627776,24,1000\n"
+        "1700006400,,/apps/ior,64,1000,0,1099511627776,,\n"
+    )
+    read = read_samples(written(tmp_path, head + rows))
+    (sample,) = read.samples
+    assert sample.component == "scratch1 ior write 64 ranks 2^40 bytes"
+    assert sample.rate == 1000 * 2**20
+    assert sample.coverage == 1.0
+    assert read.without == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "needs the columns ts, component, and latency or rate; it has none"),
+        ("ts,component\n1,a\n", "it has ts, component"),
+        (HEAD + "h,2023-11-15,soon,d,1,,\n", "line 2: ts 'soon' is no number"),
+        (HEAD + "h,2023-11-15,1,d,inf,,\n", "line 2: latency 'inf' is no finite number"),
+        (HEAD + "h,15.11.2023,1,d,1,,\n", "line 2: Invalid isoformat"),
+    ],
+)
+def test_what_is_not_understood_is_named(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(DocumentError, match=r"samples\.csv") as caught:
+        read_samples(written(tmp_path, text))
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"\x1f\x8b\x08\x00cut", b"\xff\xfe\x00"])
+def test_a_file_that_is_not_what_it_seems_is_a_sentence(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "samples.csv.gz"
+    path.write_bytes(content)
+    with pytest.raises(DocumentError, match=r"samples.csv.gz cannot be read: "):
+        read_samples(path)
+
+
+def test_a_missing_file_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(DocumentError, match=r"nowhere.csv cannot be read: .*No such file"):
+        read_samples(tmp_path / "nowhere.csv")
