@@ -78,27 +78,27 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _node(arguments: argparse.Namespace, now: float) -> dict[str, list[Verdict]]:
-    from plumbline.cli.verdicts import on_components, on_groups
+    from plumbline.cli.verdicts import Judging
     from plumbline.store.snapshot import load_expectations, load_snapshot
 
     expectations = load_expectations(arguments.expectations)
     chosen = _chosen(expectations, arguments)
-    snapshot = load_snapshot(arguments.snapshot)
-    verdicts = list(on_components(chosen, snapshot, now))
+    judging = Judging(load_snapshot(arguments.snapshot), now)
+    verdicts = list(judging.components(chosen))
     if not arguments.component:
-        verdicts += on_groups(chosen, snapshot, now)
+        verdicts += judging.groups(chosen)
     return {expectations.node: verdicts}
 
 
 def _explain(arguments: argparse.Namespace, now: float) -> int:
-    from plumbline.cli.verdicts import on_components
+    from plumbline.cli.verdicts import Judging
     from plumbline.judge.explain import explain
     from plumbline.store.snapshot import load_expectations, load_snapshot
 
     arguments.component = arguments.explain
     chosen = _chosen(load_expectations(arguments.expectations), arguments)
     snapshot = load_snapshot(arguments.snapshot)
-    verdicts = list(on_components(chosen, snapshot, now))
+    verdicts = list(Judging(snapshot, now).components(chosen))
     for expectation, verdict in zip(chosen, verdicts):
         print(f"{verdict.state.name} {verdict.layer} {verdict.sentence}")
         series = snapshot.of(expectation.layer, expectation.component)

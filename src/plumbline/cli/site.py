@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Iterator, NamedTuple, Sequence
 
-from plumbline.cli.verdicts import on_components, on_groups
+from plumbline.cli.verdicts import Judging
 from plumbline.errors import StoreError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.output.batch import Judged
@@ -88,11 +88,10 @@ def _judge_node(node: Expectations, history: History, task: _Task) -> Iterator[J
         (each.layer, each.component): Member(each.group, each.limits.min_coverage)
         for each in chosen
     }
-    recent = Recent(history, groups, task.now)
-    for judging in (on_components, on_groups):
-        for verdict in judging(chosen, recent, task.now):
-            kept = verdict if task.evidence else verdict._replace(evidence=())
-            yield Judged(node.node, task.now, kept)
+    judging = Judging(Recent(history, groups, task.now), task.now, evidence=task.evidence)
+    for verdict in (*judging.components(chosen), *judging.groups(chosen)):
+        kept = verdict if task.evidence else verdict._replace(evidence=())
+        yield Judged(node.node, task.now, kept)
 
 
 def _all_of(node: Expectations) -> list[Expectation]:

@@ -2,42 +2,71 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterator, Sequence
+from typing import TYPE_CHECKING, Iterable, Iterator
 
 from plumbline.errors import DocumentError
-from plumbline.judge.component import judge
-from plumbline.judge.group import judge_group
+from plumbline.judge.component import decide, rulings_on
+from plumbline.judge.evidence import evidence
+from plumbline.judge.group import decide_group
 from plumbline.judge.pair import judge_pair_host
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
 
 if TYPE_CHECKING:
+    from plumbline.judge.finding import Ruling
     from plumbline.model.expectation import Expectation
     from plumbline.model.series import Memory
 
 
-def on_components(chosen: Sequence[Expectation], memory: Memory, now: float) -> Iterator[Verdict]:
-    """Yield the verdict on each component; one whose document is damaged is UNKNOWN."""
-    for each in chosen:
-        judging = judge_pair_host if each.layer == "net" else judge
+class Judging:
+    """One judgement of a node, in which each operation of a component is ruled on once."""
+
+    def __init__(self, memory: Memory, now: float, *, evidence: bool = True) -> None:
+        """Judge at ``now``; to put ``evidence`` into words takes half of the time."""
+        self._memory = memory
+        self._now = now
+        self._evidence = evidence
+        self._known: dict[tuple[str, str], tuple[Ruling, ...]] = {}
+
+    def components(self, chosen: Iterable[Expectation]) -> Iterator[Verdict]:
+        """Return the verdicts on components; one whose document is damaged is UNKNOWN."""
+        return map(self._component, chosen)
+
+    def groups(self, chosen: Iterable[Expectation]) -> Iterator[Verdict]:
+        """Yield the verdict on each group of siblings; a node has one component of layer net."""
+        groups: dict[tuple[str, str], list[Expectation]] = {}
+        for each in chosen:
+            groups.setdefault((each.layer, each.group), []).append(each)
+        for (layer, group), members in groups.items():
+            if layer != "net" and len(members) > 1:
+                try:
+                    yield decide_group([(each, self._rulings(each)) for each in members])
+                except DocumentError as error:
+                    yield _damaged(layer, group, error)._replace(group=True)
+
+    def _component(self, each: Expectation) -> Verdict:
         try:
-            series = memory.of(each.layer, each.component)
-            yield judging(each, series, memory.running, now)
+            return self._host(each) if each.layer == "net" else self._target(each)
         except DocumentError as error:
-            yield _damaged(each.layer, each.component, error)
+            return _damaged(each.layer, each.component, error)
 
+    def _host(self, each: Expectation) -> Verdict:
+        series = self._memory.of(each.layer, each.component)
+        return judge_pair_host(each, series, self._memory.running, self._now)
 
-def on_groups(chosen: Sequence[Expectation], memory: Memory, now: float) -> Iterator[Verdict]:
-    """Yield the verdict on each group of siblings; a node has one component of the layer net."""
-    groups: dict[tuple[str, str], list[Expectation]] = {}
-    for each in chosen:
-        groups.setdefault((each.layer, each.group), []).append(each)
-    for (layer, group), members in groups.items():
-        if layer != "net" and len(members) > 1:
-            try:
-                yield judge_group(members, memory, now)
-            except DocumentError as error:
-                yield _damaged(layer, group, error)._replace(group=True)
+    def _target(self, each: Expectation) -> Verdict:
+        rulings = self._rulings(each)
+        found = decide(each, rulings, self._memory.running, self._now)
+        if not self._evidence:
+            return found
+        lines = tuple(line for ruling in rulings for line in evidence(ruling, self._now))
+        return found._replace(evidence=lines)
+
+    def _rulings(self, each: Expectation) -> tuple[Ruling, ...]:
+        place = each.layer, each.component
+        if place not in self._known:
+            self._known[place] = rulings_on(each, self._memory.of(*place), self._now)
+        return self._known[place]
 
 
 def _damaged(layer: str, name: str, error: DocumentError) -> Verdict:

@@ -29,19 +29,33 @@ def judge(
     Raises:
         DocumentError: a reference is no rate, or an operation is unknown.
     """
-    rulings = tuple(
+    rulings = rulings_on(expectation, series, now)
+    lines = tuple(line for ruling in rulings for line in evidence(ruling, now))
+    return decide(expectation, rulings, running, now)._replace(evidence=lines)
+
+
+def rulings_on(
+    expectation: Expectation, series: Sequence[Series], now: float
+) -> tuple[Ruling, ...]:
+    """Return the ruling on each operation of a component; errors as of ``judge``."""
+    return tuple(
         rule(expectation, place, _of(series, place), now)
         for place in operations(expectation, series)
     )
-    lines = tuple(line for ruling in rulings for line in evidence(ruling, now))
+
+
+def decide(
+    expectation: Expectation, rulings: Sequence[Ruling], running: Sequence[Running], now: float
+) -> Verdict:
+    """Return the verdict that follows from the rulings on a component, without the evidence."""
     data = tuple(figure(ruling) for ruling in rulings)
     hang = hung_run(expectation, running, now)
     if hang or not rulings:
         finding = hang or never("it", expectation.layer)
-        return alone(expectation, finding)._replace(evidence=lines, figures=data)
+        return alone(expectation, finding)._replace(figures=data)
     decided = deciding(rulings)
     text = _all_fine(rulings) if decided.finding.rule == RULE_FINE else decided.finding.text
-    return verdict(expectation, decided, text)._replace(evidence=lines, figures=data)
+    return verdict(expectation, decided, text)._replace(figures=data)
 
 
 def operations(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plumbline.judge.component import operations, rule
+from plumbline.judge.component import rulings_on
 from plumbline.judge.finding import RULE_FINE
 from plumbline.judge.measured import label
 from plumbline.judge.phrases import several
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from plumbline.judge.finding import Ruling
     from plumbline.model.expectation import Expectation, Limits
     from plumbline.model.record import Operation, Scenario
-    from plumbline.model.series import Memory, Series
+    from plumbline.model.series import Memory
 
 _RULE_LEVEL = 5
 _RULE_MEASURED_FROM = 3
@@ -68,18 +68,26 @@ class _Median(NamedTuple):
 def judge_group(members: Sequence[Expectation], memory: Memory, now: float) -> Verdict:
     """Return the verdict on a group: at least one member, all of one layer and group.
 
-    The limits are those of the first member.  Members count whether or not something excuses them:
-    a loss that all share is seen here.
-
     Raises:
         DocumentError: the series of a member is damaged, or a reference is no rate.
     """
-    layer, limits = members[0].layer, members[0].limits
-    rulings = [
-        (member.component, ruling)
-        for member in members
-        for ruling in _rulings(member, memory.of(layer, member.component), now)
-    ]
+    return decide_group(
+        [
+            (member, rulings_on(member, memory.of(member.layer, member.component), now))
+            for member in members
+        ]
+    )
+
+
+def decide_group(ruled: Sequence[tuple[Expectation, Sequence[Ruling]]]) -> Verdict:
+    """Return the verdict that follows from the rulings on the members of a group, at least one.
+
+    The limits are those of the first member.  Members count whether or not something excuses them:
+    a loss that all share is seen here.
+    """
+    first = ruled[0][0]
+    layer, limits = first.layer, first.limits
+    rulings = [(member.component, ruling) for member, rulings in ruled for ruling in rulings]
     places = dict.fromkeys((ruling.operation, ruling.scenario) for _, ruling in rulings)
     medians = [_median(label(*place), _of(rulings, place), limits) for place in places]
     state = worst(median.state for median in medians)
@@ -88,21 +96,15 @@ def judge_group(members: Sequence[Expectation], memory: Memory, now: float) -> V
     percents = [median.percent for median in deciding if median.percent is not None]
     return Verdict(
         layer=layer,
-        component=members[0].group,
+        component=first.group,
         state=state,
         rule={State.OK: RULE_FINE, State.UNKNOWN: 1}.get(state, _RULE_LEVEL),
-        sentence=f"group {members[0].group} {texts}",
+        sentence=f"group {first.group} {texts}",
         ratio_baseline=min(percents) / 100 if percents else None,
         evidence=tuple(line for median in medians for line in _evidence(median)),
         figures=tuple(_figure(median) for median in medians),
         group=True,
     )
-
-
-def _rulings(member: Expectation, series: Sequence[Series], now: float) -> Iterator[Ruling]:
-    latest = {(one.latest.operation, one.latest.scenario): one for one in series}
-    for place in operations(member, series):
-        yield rule(member, place, latest.get(place), now)
 
 
 def _of(
