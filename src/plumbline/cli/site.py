@@ -9,12 +9,14 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
+import signal
 from contextlib import contextmanager
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Iterator, NamedTuple, Sequence
+from typing import Iterator, NamedTuple, Sequence, Union
 
 from plumbline.cli.verdicts import Judging
-from plumbline.errors import StoreError
+from plumbline.errors import PlumblineError, StoreError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.output.batch import Judged
 from plumbline.store.days import Member
@@ -55,10 +57,7 @@ def judge_site(
     shares = _shares(tuple(plan.nodes.values()))
     tasks = [_Task(share, history, now, evidence) for share in shares]
     with without_collector():
-        if len(tasks) == 1:
-            return _judge(tasks[0])
-        with multiprocessing.get_context("fork").Pool(len(tasks)) as pool:
-            found = [one for part in pool.map(_judge, tasks, chunksize=1) for one in part]
+        found = _judge_all(tasks)
     places = {name: place for place, name in enumerate(plan.nodes)}
     return sorted(found, key=lambda one: places[one.node])
 
@@ -75,6 +74,59 @@ def _shares(nodes: Sequence[Expectations]) -> list[tuple[Expectations, ...]]:
         shares[least].append(node)
         sizes[least] += len(node.entries)
     return [tuple(share) for share in shares]
+
+
+def _judge_all(tasks: Sequence[_Task]) -> list[Judged]:
+    """Carry out the first task here, each other one in a process that begins as a copy of this."""
+    others = [_Other(task) for task in tasks[1:]]
+    try:
+        found = _judge(tasks[0])
+        for other in others:
+            found += other.result()
+    finally:
+        for other in others:
+            other.end()
+    return found
+
+
+class _Other:
+    """A process that judges; it needs no message to begin, for it has all that its parent has."""
+
+    def __init__(self, task: _Task) -> None:
+        context = multiprocessing.get_context("fork")
+        self._receiver, sender = context.Pipe(duplex=False)
+        self._process = context.Process(target=_answer, args=(task, sender), daemon=True)
+        self._process.start()
+        # so that the end of the process is the end of what can be received
+        sender.close()
+
+    def result(self) -> list[Judged]:
+        """Wait for its verdicts; raise what it has raised, StoreError when it was killed."""
+        try:
+            answer: Union[list[Judged], PlumblineError] = self._receiver.recv()
+        except EOFError as error:
+            raise StoreError(
+                "a process that judged was ended from outside; see whether the machine has run "
+                "out of memory (journalctl -k), and run again"
+            ) from error
+        if isinstance(answer, PlumblineError):
+            raise answer
+        return answer
+
+    def end(self) -> None:
+        """End it, in whatever state it is."""
+        self._process.terminate()
+        self._process.join()
+        self._receiver.close()
+
+
+def _answer(task: _Task, sender: Connection) -> None:
+    # Ctrl-C reaches parent and child alike, and the parent ends the child
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        sender.send(_judge(task))
+    except PlumblineError as error:
+        sender.send(error)
 
 
 def _judge(task: _Task) -> list[Judged]:
