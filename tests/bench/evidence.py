@@ -1,0 +1,286 @@
+"""What the rules do on data that nobody here made; writes docs/evidence.md where that data is.
+
+The data lie beside the checkout, in ../shared/data, and are not part of the project: disks of a
+cloud with two labelled slow ones, and a year of scheduled benchmarks on five file systems.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+from random import Random
+from statistics import mean, median
+from textwrap import fill
+from typing import Iterable, Iterator, Mapping, NamedTuple, Sequence
+
+from plumbline.judge.replay import Judged, replay
+from plumbline.model.expectation import Limits
+from plumbline.model.sampled import Sampled
+from plumbline.model.state import State
+from plumbline.store.sampled import read_samples
+
+ROOT = Path(__file__).parents[2]
+DATA = ROOT.parent / "shared" / "data"
+PAGE = ROOT / "docs" / "evidence.md"
+BAD = (State.WARNING, State.CRITICAL)
+
+PER_DAY = 20
+OFFSETS = (0, 1, 2)
+MILD = 1.19
+"""How many times slower the disks are that are made slow: the mildest that we know labelled."""
+
+NOISES = ((0.0, 0.0, 0.0), (0.36, 0.0, 0.0), (0.3, 0.03, 0.02), (0.15, 0.06, 0.02), (0.7, 0.0, 0.0))
+"""Noise put on top, standard deviations of the logarithm: of a sample, of a day, of a disk."""
+
+LOSS = 0.40
+WITHIN = 7
+INJECTIONS = 20
+LEAST_RUNS = 60
+
+Disk = tuple[str, str]
+
+
+class Outcome(NamedTuple):
+    """Who was accused, and on which day of the data for the first time."""
+
+    first: Mapping[Disk, int]
+
+    @classmethod
+    def of(cls, rows: Sequence[Sampled]) -> Outcome:
+        """Judge samples."""
+        days = {day: place for place, day in enumerate(sorted({row.day for row in rows}), start=1)}
+        first: dict[Disk, int] = {}
+        for one in replay(rows, Limits()):
+            if one.verdict.state in BAD:
+                first.setdefault((one.host, one.component), days[one.day])
+        return cls(first)
+
+
+def main() -> int:
+    """Print the tables and write the page; say so where the data are missing."""
+    if not DATA.is_dir():
+        print(f"evidence: {DATA} is not there, so nothing is measured", file=sys.stderr)
+        return 0
+    begun = time.monotonic()
+    text = "\n".join([*head(), *disks(), *year()])
+    PAGE.write_text(f"{text}\n", encoding="utf-8")
+    print(text)
+    print(f"\nwritten to {PAGE.relative_to(ROOT)} in {time.monotonic() - begun:.0f} s")
+    return 0
+
+
+def head() -> Iterator[str]:
+    """Yield the title and what the page is."""
+    yield "# Evidence"
+    yield ""
+    yield paragraph(
+        "What the default limits do on data that others recorded. `make bench` writes this page "
+        "with `tests/bench/evidence.py`; the rules are those of `plumbline judge --replay "
+        "FILE.csv` and of the checks, not a copy. Not all of it is independent proof: the number of "
+        "runs that make a step (6 after 8) was chosen on this year of benchmarks, the certainty of "
+        "2.5 standard errors on these disks with noise on top, and the share of siblings' "
+        "differences that lasts was measured on these disks."
+    )
+
+
+def paragraph(text: str) -> str:
+    """Return a text in lines of the page's width."""
+    return fill(text, width=125, break_long_words=False, break_on_hyphens=False)
+
+
+def table(*headers: str) -> str:
+    """Return the head of a table."""
+    return f"| {' | '.join(headers)} |\n|{'---|' * len(headers)}"
+
+
+def disks() -> Iterator[str]:
+    """Yield the tables on fail-slow disks."""
+    rows = read_samples(DATA / "failslow" / "cluster-a.csv.gz").samples
+    with (DATA / "failslow" / "cluster-a-slow-disks.csv").open(encoding="utf-8") as file:
+        slow = {(row["host"], row["disk"]) for row in csv.DictReader(file)}
+    every = {(row.host, row.component) for row in rows}
+    hosts, days = len({host for host, _ in every}), len({row.day for row in rows})
+    yield "\n## Slow disks among healthy ones\n"
+    yield paragraph(
+        f"{len(every)} disks of {hosts} hosts over {days} days, {len(slow)} of them labelled slow, "
+        f"thinned to {PER_DAY} samples a day and disk in three ways; a subset of the data of "
+        "Perseus (FAST'23). *Plain* is the rule `median ratio above 1.10 on three days`, without "
+        "regard to uncertainty."
+    )
+    yield ""
+    yield table(
+        "samples from", "slow disks found", "on day", "healthy accused", "by the plain rule"
+    )
+    for offset in OFFSETS:
+        some = thinned(rows, offset)
+        first, plain = Outcome.of(some).first, plain_rule(some)
+        found = sorted(first[disk] for disk in slow & set(first))
+        yield (
+            f"| {offset + 1} of {len(OFFSETS)} | {len(found)} of {len(slow)} | "
+            f"{' and '.join(map(str, found))} | {len(set(first) - slow)} of {len(every - slow)} | "
+            f"{len(plain - slow)} |"
+        )
+    yield ""
+    yield paragraph(
+        f"The same disks with noise put on top, and in every third host one disk made {MILD} times "
+        "slower. Rows name the standard deviations of the noise: of each sample (with long tails), "
+        "of each disk's day, of each disk for good."
+    )
+    yield ""
+    yield table(
+        "noise",
+        "mild found",
+        "in 3 days",
+        "by the plain rule",
+        "healthy accused",
+        "by the plain rule",
+    )
+    for noise in NOISES:
+        yield noisy_row(rows, slow, noise)
+
+
+def noisy_row(rows: Sequence[Sampled], slow: set[Disk], noise: tuple[float, float, float]) -> str:
+    """Return the row of one kind of noise, from two seeds."""
+    found = soon = plainly = accused = plainly_accused = mild_count = healthy = 0
+    for seed in (1, 2):
+        changed, mild = noisier(thinned(rows, seed), slow, noise, Random(seed))
+        first, plain = Outcome.of(changed).first, plain_rule(changed)
+        truth = slow | mild
+        found += len(mild & set(first))
+        soon += sum(first[disk] <= 3 for disk in mild & set(first))
+        plainly += len(mild & plain)
+        accused += len(set(first) - truth)
+        plainly_accused += len(plain - truth)
+        mild_count += len(mild)
+        healthy += len({(row.host, row.component) for row in rows}) - len(truth)
+    words = ", ".join(f"{part:g}" for part in noise)
+    return (
+        f"| {words} | {found} of {mild_count} | {soon} | {plainly} | "
+        f"{100 * accused / healthy:.2f} % | {100 * plainly_accused / healthy:.2f} % |"
+    )
+
+
+def thinned(rows: Sequence[Sampled], offset: int) -> list[Sampled]:
+    """Return at most PER_DAY samples of each disk and day, evenly spaced."""
+    moments: dict[tuple[str, str], set[float]] = defaultdict(set)
+    for row in rows:
+        moments[row.host, row.day].add(row.at)
+    kept: dict[tuple[str, str], frozenset[float]] = {}
+    for place, found in moments.items():
+        step = max(1, len(found) // PER_DAY)
+        kept[place] = frozenset(sorted(found)[offset % step :: step][:PER_DAY])
+    return [row for row in rows if row.at in kept[row.host, row.day]]
+
+
+def noisier(
+    rows: Sequence[Sampled], slow: set[Disk], noise: tuple[float, float, float], random: Random
+) -> tuple[list[Sampled], set[Disk]]:
+    """Return the samples with noise, and the disks that were made slow."""
+    of_sample, of_day, of_disk = noise
+    disks = sorted({(row.host, row.component) for row in rows} - slow)
+    hosts = sorted({host for host, _ in disks})
+    mild = {random.choice([disk for disk in disks if disk[0] == host]) for host in hosts[::3]}
+    lasting = {disk: random.gauss(0, of_disk) for disk in (*disks, *sorted(slow))}
+    daily: dict[tuple[Disk, str], float] = {}
+    changed = []
+    for row in rows:
+        disk = (row.host, row.component)
+        if (disk, row.day) not in daily:
+            daily[disk, row.day] = random.gauss(0, of_day)
+        # Student's t with four degrees of freedom, scaled to the deviation that was asked for
+        tail = random.gauss(0, 1) / math.sqrt(random.gammavariate(2, 0.5)) / math.sqrt(2)
+        change = lasting[disk] + daily[disk, row.day] + of_sample * tail
+        change -= math.log(MILD) if disk in mild else 0.0
+        changed.append(row._replace(rate=row.rate * math.exp(change)))
+    return changed, mild
+
+
+def plain_rule(rows: Sequence[Sampled]) -> set[Disk]:
+    """Return the disks whose daily median of host's median / own is above 1.10 on three days."""
+    runs: dict[tuple[str, str, float], list[Sampled]] = defaultdict(list)
+    for row in rows:
+        runs[row.host, row.day, row.at].append(row)
+    ratios: dict[Disk, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for (host, day, _), found in runs.items():
+        middle = median(row.rate for row in found)
+        for row in found:
+            ratios[host, row.component][day].append(middle / row.rate)
+    accused = set()
+    for disk, by_day in ratios.items():
+        high = [median(by_day[day]) > 1.10 for day in sorted(by_day)]
+        if any(all(high[start : start + 3]) for start in range(len(high) - 2)):
+            accused.add(disk)
+    return accused
+
+
+def year() -> Iterator[str]:
+    """Yield the table on the year of benchmarks."""
+    rows = read_samples(DATA / "tokio-year" / "summaries.csv.gz").samples
+    series: dict[str, list[Sampled]] = defaultdict(list)
+    for row in sorted(rows, key=lambda row: row.at):
+        series[row.component].append(row)
+    long = {name: found for name, found in series.items() if len(found) >= LEAST_RUNS}
+    judged = {name: list(replay(found, Limits())) for name, found in long.items()}
+    runs = sum(map(len, long.values()))
+    found, tried = injected(long.values())
+    ours = {name: share(one.verdict.state in BAD for one in days) for name, days in judged.items()}
+    fixed = {name: below_own_median(found_) for name, found_ in long.items()}
+    unknown = share(one.verdict.state is State.UNKNOWN for days in judged.values() for one in days)
+    worst = max(ours, key=lambda name: ours[name])
+    yield "\n## A year of scheduled benchmarks\n"
+    yield paragraph(
+        f"{runs} runs in {len(long)} series (file system, program, operation, ranks, size) of "
+        f"{LEAST_RUNS} runs or more; coverage where the file has it, no siblings, no baselines. "
+        f"The loss is put on from a random run on, {INJECTIONS} times in each series."
+    )
+    yield ""
+    yield table("", "plumbline", "fixed: below 80 % of the series' median")
+    yield (
+        f"| WARNING or worse, mean of the series | {100 * mean(ours.values()):.2f} % | "
+        f"{100 * mean(fixed.values()):.1f} % |"
+    )
+    yield (
+        f"| in the worst series ({worst}) | {100 * ours[worst]:.1f} % | "
+        f"{100 * fixed[worst]:.1f} % |"
+    )
+    yield f"| UNKNOWN, for want of earlier runs | {100 * unknown:.1f} % | |"
+    words = f"a loss of {100 * LOSS:.0f} % found within {WITHIN} runs"
+    yield f"| {words} | {100 * found / tried:.1f} % of {tried} | |"
+
+
+def injected(every: Iterable[Sequence[Sampled]]) -> tuple[int, int]:
+    """Return how often a loss was found, of how often it was put on."""
+    random = Random(1)
+    found = tried = 0
+    for series in every:
+        for _ in range(INJECTIONS):
+            begin = random.randrange(45, len(series) - WITHIN)
+            before = series[max(0, begin - 45) : begin]
+            after = [
+                row._replace(rate=row.rate * (1 - LOSS)) for row in series[begin : begin + WITHIN]
+            ]
+            days = {row.day for row in after}
+            verdicts: Iterable[Judged] = replay([*before, *after], Limits())
+            found += any(one.day in days and one.verdict.state in BAD for one in verdicts)
+            tried += 1
+    return found, tried
+
+
+def below_own_median(series: Sequence[Sampled]) -> float:
+    """Return the share of runs below 80 % of the median of all."""
+    level = 0.8 * median(row.rate for row in series)
+    return share(row.rate < level for row in series)
+
+
+def share(every: Iterable[bool]) -> float:
+    """Return how much of at least one is true."""
+    found = list(every)
+    return sum(found) / len(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
