@@ -14,7 +14,7 @@ from plumbline.judge.measured import measured
 from plumbline.judge.pair import with_partner
 from plumbline.judge.phrases import limited, moment, peers, repeats
 from plumbline.judge.rules import RULES, apply, fine
-from plumbline.judge.siblings import limit_of, loss_over, run_error
+from plumbline.judge.siblings import chance_loss, limit_of, loss_over
 from plumbline.judge.step import step_of
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.units import format_rate
@@ -135,8 +135,9 @@ def _level(of: Measured) -> str:
 def _noise(of: Measured) -> str:
     if of.baseline or not of.days or not of.percent:
         return ""
-    needed = 2 * of.limits.certainty * run_error(of.days)
-    return f"; loss {log(100 / of.percent):.3f}, {needed:.3f} to be beyond what siblings differ by"
+    gross = of.limits.critical.alerts(of.percent)
+    chance = chance_loss(of.days, of.limits, gross=gross)
+    return f"; loss {log(100 / of.percent):.3f}, up to {chance:.3f} siblings differ by chance"
 
 
 def _uncertain(of: Measured) -> str:

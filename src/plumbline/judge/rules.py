@@ -10,7 +10,7 @@ from math import log
 from plumbline.judge.finding import RULE_FINE, Finding
 from plumbline.judge.measured import contended as is_contended
 from plumbline.judge.phrases import figures, figures_and_ceiling, limited, moment, peers, repeats
-from plumbline.judge.siblings import certain_loss, run_error, slower_each_day
+from plumbline.judge.siblings import certain_loss, chance_loss, slower_each_day
 from plumbline.judge.step import BEFORE
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.record import Flag
@@ -128,8 +128,8 @@ def within_noise(of: Measured) -> bool:
     if of.baseline or not of.days or of.peers < _PEERS_TO_SPREAD or not of.low(of.percent):
         return False
     assert of.percent is not None
-    # nothing confirms a single run: it must be twice as far from chance as what lasts for days
-    return log(100 / of.percent) < 2 * of.limits.certainty * run_error(of.days)
+    gross = of.limits.critical.alerts(of.percent)
+    return log(100 / of.percent) < chance_loss(of.days, of.limits, gross=gross)
 
 
 def uncertain(of: Measured) -> Optional[Finding]:

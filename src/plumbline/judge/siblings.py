@@ -67,15 +67,17 @@ def loss_over(days: Sequence[Day], count: int) -> Loss:
     return Loss(count, mean, _error(variance, days))
 
 
-def run_error(days: Sequence[Day]) -> float:
-    """Return the standard error of the loss in a single run; infinite where siblings are too few.
+def chance_loss(days: Sequence[Day], limits: Limits, *, gross: bool) -> float:
+    """Return up to which loss a single run may be chance; ``days`` has one at least.
 
-    A day's figure is the middle of its runs and by their square root less noisy than one.
+    A day's figure is the middle of its runs and by their square root less noisy than one.  Nothing
+    confirms a single run, so it must be twice as far from chance as what lasts for days, and
+    further where siblings are few.  A gross loss is shown at once: once as far is enough.
     """
-    if not days:
-        return float("inf")
     variance = sum(day.noise**2 * day.runs + _beyond_noise(day) for day in days) / len(days)
-    return _error(variance, days)
+    if gross:
+        return limits.certainty * max(_LEAST_ERROR, sqrt(variance))
+    return 2 * limits.certainty * _error(variance, days)
 
 
 def _beyond_noise(day: Day) -> float:

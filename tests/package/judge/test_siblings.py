@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from plumbline.judge.component import judge
-from plumbline.judge.siblings import certain_loss, loss_over, run_error
+from plumbline.judge.siblings import certain_loss, chance_loss, loss_over
 from plumbline.model.expectation import Limits
 from plumbline.model.reference import Reference
 from plumbline.model.series import Day
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
+from plumbline.siblings import compare_days
 from tests.package.judgements import BASELINE, NOW, expectation, series
 
 TODAY = int(NOW // 86400) - 1
@@ -86,7 +87,14 @@ def test_one_run_beside_siblings_that_differ_among_themselves_tells_nothing() ->
     assert judged(days(1.6, spread=0.15), rate_Bps=40e6).state is State.CRITICAL
 
 
-def test_the_error_of_one_run_is_larger_than_that_of_a_day_of_runs() -> None:
+def test_one_run_may_lose_more_by_chance_than_a_day_of_runs() -> None:
     one_day = days(0.0, noise=0.05, spread=0.05)
-    assert run_error(one_day) > 4 * loss_over(one_day, 1).error
-    assert run_error([]) == float("inf")
+    chance = chance_loss(one_day, Limits(), gross=False)
+    assert chance > 8 * Limits().certainty * loss_over(one_day, 1).error
+    assert chance > 2 * chance_loss(one_day, Limits(), gross=True)
+
+
+def test_of_three_siblings_one_that_is_less_than_half_as_fast_is_told_at_once() -> None:
+    found = compare_days([(NOW - 3610, {"a": 200e6, "b": 190e6, "scratch-OST0003": 80e6})])
+    verdict = judged(list(found["scratch-OST0003"]), rate_Bps=80e6)
+    assert verdict.state is State.CRITICAL
