@@ -31,7 +31,7 @@ _PROCESSES = 4
 """At most: each takes some 100 MB."""
 
 
-class _Task(NamedTuple):
+class Task(NamedTuple):
     """What one process is to judge; ``evidence`` says whether the verdicts keep theirs."""
 
     nodes: tuple[Expectations, ...]
@@ -54,31 +54,31 @@ def judge_site(
             f"there is no history {history}; name with --history the one that holds the records "
             "of all nodes"
         )
-    shares = _shares(tuple(plan.nodes.values()))
-    tasks = [_Task(share, history, now, evidence) for share in shares]
+    nodes = tuple(plan.nodes.values())
+    tasks = [Task(share, history, now, evidence) for share in shares(nodes)]
     with without_collector():
         found = _judge_all(tasks)
     places = {name: place for place, name in enumerate(plan.nodes)}
     return sorted(found, key=lambda one: places[one.node])
 
 
-def _shares(nodes: Sequence[Expectations]) -> list[tuple[Expectations, ...]]:
+def shares(nodes: Sequence[Expectations]) -> list[tuple[Expectations, ...]]:
     """Deal the nodes out, the largest first, each to whoever has least."""
     components = sum(len(node.entries) for node in nodes)
     processors = len(os.sched_getaffinity(0))
     count = max(1, min(_PROCESSES, processors, len(nodes), components // _WORTH_A_PROCESS))
-    shares: list[list[Expectations]] = [[] for _ in range(count)]
+    dealt: list[list[Expectations]] = [[] for _ in range(count)]
     sizes = [0] * count
     for node in sorted(nodes, key=lambda node: -len(node.entries)):
         least = sizes.index(min(sizes))
-        shares[least].append(node)
+        dealt[least].append(node)
         sizes[least] += len(node.entries)
-    return [tuple(share) for share in shares]
+    return [tuple(share) for share in dealt]
 
 
-def _judge_all(tasks: Sequence[_Task]) -> list[Judged]:
+def _judge_all(tasks: Sequence[Task]) -> list[Judged]:
     """Carry out the first task here, each other one in a process that begins as a copy of this."""
-    others = [_Other(task) for task in tasks[1:]]
+    others = [Other(task) for task in tasks[1:]]
     try:
         found = _judge(tasks[0])
         for other in others:
@@ -89,16 +89,22 @@ def _judge_all(tasks: Sequence[_Task]) -> list[Judged]:
     return found
 
 
-class _Other:
+class Other:
     """A process that judges; it needs no message to begin, for it has all that its parent has."""
 
-    def __init__(self, task: _Task) -> None:
+    def __init__(self, task: Task) -> None:
         context = multiprocessing.get_context("fork")
         self._receiver, sender = context.Pipe(duplex=False)
         self._process = context.Process(target=_answer, args=(task, sender), daemon=True)
         self._process.start()
         # so that the end of the process is the end of what can be received
         sender.close()
+
+    @property
+    def pid(self) -> int:
+        """Return its process id."""
+        assert self._process.pid is not None
+        return self._process.pid
 
     def result(self) -> list[Judged]:
         """Wait for its verdicts; raise what it has raised, StoreError when it was killed."""
@@ -120,7 +126,7 @@ class _Other:
         self._receiver.close()
 
 
-def _answer(task: _Task, sender: Connection) -> None:
+def _answer(task: Task, sender: Connection) -> None:
     # Ctrl-C reaches parent and child alike, and the parent ends the child
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -129,12 +135,12 @@ def _answer(task: _Task, sender: Connection) -> None:
         sender.send(error)
 
 
-def _judge(task: _Task) -> list[Judged]:
+def _judge(task: Task) -> list[Judged]:
     with History(task.history) as history:
         return [one for node in task.nodes for one in _judge_node(node, history, task)]
 
 
-def _judge_node(node: Expectations, history: History, task: _Task) -> Iterator[Judged]:
+def _judge_node(node: Expectations, history: History, task: Task) -> Iterator[Judged]:
     chosen = _all_of(node)
     groups = {
         (each.layer, each.component): Member(each.group, each.limits.min_coverage)

@@ -9,6 +9,7 @@ from typing import Any, Mapping, NamedTuple
 
 from plumbline.errors import DocumentError
 from plumbline.model.expectation import Expectations
+from plumbline.model.kinds import texts
 from plumbline.model.service import Service
 from plumbline.store.snapshot import parse, read
 
@@ -43,4 +44,7 @@ def load_plan(path: str) -> SitePlan:
 
 
 def _nodes(raw: Mapping[str, Any]) -> dict[str, Expectations]:
-    return {name: Expectations.from_json(document) for name, document in raw.items()}
+    nodes = {name: Expectations.from_json(document) for name, document in raw.items()}
+    for node in nodes.values():
+        texts("layer", (entry["layer"] for entry in node.entries))
+    return nodes

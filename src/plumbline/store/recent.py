@@ -100,12 +100,12 @@ class Recent:
         return self._known[place]
 
     def _samples(self, key: SeriesKey) -> tuple[Sample, ...]:
-        runs, partner = self._peers[self._place(key)], key.partner or None
+        runs, name, partner = self._peers[self._place(key)], key.component, key.partner or None
         return tuple(
-            Sample._make(
-                (started_at, rate_Bps, coverage, *runs[run_id].beside(key.component), partner)
-            )
-            for run_id, started_at, rate_Bps, coverage, _ in self._points[key][:SAMPLES]
+            [
+                Sample(started_at, rate_Bps, coverage, *runs[run_id].beside(name), partner)
+                for run_id, started_at, rate_Bps, coverage, _ in self._points[key][:SAMPLES]
+            ]
         )
 
     def _place(self, key: SeriesKey) -> _Place:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from pathlib import Path
 
 import pytest
 
-from plumbline.cli.site import _shares, judge_site
-from plumbline.errors import StoreError
+from plumbline.cli.site import Other, Task, judge_site, shares
+from plumbline.errors import DocumentError, StoreError
 from plumbline.model.expectation import Expectations
 from plumbline.model.series import Running
 from plumbline.model.state import State
@@ -106,11 +107,32 @@ def test_a_history_that_is_missing_is_not_begun(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_another_process_finds_wrong_is_said_here(tmp_path: Path) -> None:
+    nodes = dict(site(3, 400).nodes)
+    entries = tuple({**entry, "limits": 5} for entry in nodes["client2"].entries)
+    nodes["client2"] = nodes["client2"]._replace(entries=entries)
+    with History(tmp_path / "all.sqlite"):
+        pass
+    with pytest.raises(DocumentError, match="expectations of client2: an entry of layer ost is"):
+        judge_site(SitePlan("plan.json", nodes, ()), tmp_path / "all.sqlite", 0.0)
+
+
+def test_a_process_that_is_killed_is_a_sentence(tmp_path: Path) -> None:
+    with History(tmp_path / "all.sqlite"):
+        pass
+    nodes = tuple(site(20, 100).nodes.values())
+    other = Other(Task(nodes, tmp_path / "all.sqlite", 0.0, evidence=True))
+    os.kill(other.pid, signal.SIGKILL)
+    with pytest.raises(StoreError, match="was ended from outside; see whether the machine has run"):
+        other.result()
+    other.end()
+
+
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one processor alone")
 def test_large_sites_are_dealt_out_evenly() -> None:
     nodes = list(site(3, 400).nodes.values())
-    shares = _shares(nodes)
-    assert sorted(len(share) for share in shares) == [1, 2]
-    assert {node.node for share in shares for node in share} == {"client0", "client1", "client2"}
-    assert len(_shares(nodes[:1])) == 1
-    assert _shares([]) == [()]
+    dealt = shares(nodes)
+    assert sorted(len(share) for share in dealt) == [1, 2]
+    assert {node.node for share in dealt for node in share} == {"client0", "client1", "client2"}
+    assert len(shares(nodes[:1])) == 1
+    assert shares([]) == [()]

@@ -349,6 +349,11 @@ def test_damaged_documents_are_a_sentence(tmp_path: Path, text: str, trouble: st
         ('{"schema": 2}', "has schema 2, this version reads 1; write it with: plumbline plan"),
         ('{"schema": 1, "nodes": {}, "services": [{"host": 1}]}', "is damaged"),
         ('{"schema": 1, "nodes": [], "services": []}', "is damaged"),
+        (
+            '{"schema": 1, "nodes": {"a": {"schema": 1, "node": "a", "site": "s", "entries": [7]}},'
+            ' "services": []}',
+            "is damaged",
+        ),
     ],
 )
 def test_a_damaged_plan_is_a_sentence(tmp_path: Path, raw: str, trouble: str) -> None:
