@@ -1,0 +1,129 @@
+"""The smallest sets of columns that cover all rows: exact, by branch and bound.
+
+Rows are what must be explained, columns what explains them.  The search deepens one column at a
+time, so the first size with a cover is the smallest and all covers of that size are found, each
+once: it branches on the row with the fewest columns left, and what one branch has tried the next
+ones leave out.  Two bounds cut it: rows that have no column in common need one each, and no column
+covers more rows than the largest.
+
+A branch is a step.  Storage trees take a few hundred; ``MOST_STEPS`` and ``MOST_COVERS`` end a
+search that no real system needs, and the answer then says that it is not complete.
+"""
+
+from __future__ import annotations
+
+from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Iterable, Sequence
+
+MOST_STEPS = 50_000
+MOST_COVERS = 500
+
+
+class Covers(NamedTuple):
+    """Sets of columns, each of the smallest size; ``complete`` is False where there may be more.
+
+    A search that was cut before the first smallest one gives one that need not be the smallest.
+    """
+
+    sets: tuple[tuple[int, ...], ...]
+    complete: bool
+
+
+class _Cut(Exception):
+    """The search took more than it may."""
+
+
+class _Search:
+    """One search; sets of rows are the bits of whole numbers."""
+
+    def __init__(self, rows: Sequence[Sequence[int]]) -> None:
+        self._rows = rows
+        covered: dict[int, list[int]] = {}
+        for row, columns in enumerate(rows):
+            for column in columns:
+                covered.setdefault(column, []).append(row)
+        self._columns = {column: _bits(found) for column, found in covered.items()}
+        self._largest = max((len(found) for found in covered.values()), default=1)
+        self._steps = 0
+        self.found: list[tuple[int, ...]] = []
+
+    def run(self, left: int, size: int, chosen: tuple[int, ...], banned: frozenset[int]) -> None:
+        """Find all covers of the rows ``left`` by ``size`` more columns; raise _Cut."""
+        if not left:
+            self.found.append(tuple(sorted(chosen)))
+            if len(self.found) > MOST_COVERS:
+                raise _Cut
+            return
+        self._steps += 1
+        if self._steps > MOST_STEPS:
+            raise _Cut
+        if _size(left) > size * self._largest:
+            return
+        choices = self._choices(left, banned)
+        if _apart(choices) > size:
+            return
+        for column in choices[0]:
+            self.run(left & ~self._columns[column], size - 1, (*chosen, column), banned)
+            banned |= {column}
+
+    def _choices(self, left: int, banned: frozenset[int]) -> list[list[int]]:
+        """Return for each row that is left its columns that are, the fewest first."""
+        found = []
+        for row, bit in enumerate(reversed(bin(left))):
+            if bit == "1":
+                found.append([one for one in self._rows[row] if one not in banned])
+        found.sort(key=len)
+        return found
+
+    def greedy(self) -> tuple[int, ...]:
+        """Return a cover that takes the column with the most rows each time."""
+        left = _bits(range(len(self._rows)))
+        chosen = []
+        while left:
+            best = max(self._columns, key=lambda one: _size(self._columns[one] & left))
+            chosen.append(best)
+            left &= ~self._columns[best]
+        return tuple(sorted(chosen))
+
+
+def smallest_covers(rows: Sequence[Sequence[int]]) -> Covers:
+    """Return all smallest sets of columns that cover the rows.
+
+    A row is given as the numbers of the columns that cover it, of which it has one at least.
+    """
+    if not rows:
+        return Covers(((),), True)
+    search = _Search(rows)
+    try:
+        for size in range(1, len(rows) + 1):
+            search.run(_bits(range(len(rows))), size, (), frozenset())
+            if search.found:
+                break
+    except _Cut:
+        return Covers(tuple(sorted(search.found)) or (search.greedy(),), False)
+    return Covers(tuple(sorted(search.found)), True)
+
+
+def _apart(choices: Sequence[Sequence[int]]) -> int:
+    """Return a number of rows that have no column in common; a row without columns ends all."""
+    if not choices[0]:
+        return len(choices) + 1
+    used: set[int] = set()
+    count = 0
+    for columns in choices:
+        if used.isdisjoint(columns):
+            count += 1
+            used.update(columns)
+    return count
+
+
+def _bits(rows: Iterable[int]) -> int:
+    """Return a set of rows; by text, because sums of single bits take the square of their time."""
+    found = set(rows)
+    return int("".join("1" if row in found else "0" for row in range(max(found), -1, -1)), 2)
+
+
+def _size(rows: int) -> int:
+    return bin(rows).count("1")

@@ -1,0 +1,197 @@
+"""The answer: sets of components that explain what is slow, and what nothing explains."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import exp
+
+from plumbline.locate.cover import MOST_COVERS, smallest_covers
+from plumbline.locate.likelihood import EQUAL, expected, odds
+from plumbline.locate.observation import Vote
+from plumbline.locate.parts import find_parts, remaining
+from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Iterator, Mapping, Sequence
+
+    from plumbline.locate.observation import Observation
+    from plumbline.locate.parts import Part
+
+    Class = tuple[str, ...]
+
+
+class Loss(NamedTuple):
+    """What a suspect has left in one lane, and the most that was asked of it, in B/s."""
+
+    lane: str
+    left_Bps: float
+    needed_Bps: float
+
+
+class Suspect(NamedTuple):
+    """A component that may be at fault.
+
+    ``explains`` are the bad observations that it explains, ``passes`` the good ones that cross it
+    and that it would not have slowed, as indices.
+    """
+
+    name: str
+    losses: tuple[Loss, ...]
+    explains: tuple[int, ...]
+    passes: tuple[int, ...]
+
+
+class AmbiguitySet(NamedTuple):
+    """Sets of components that explain the same observations equally well: one of them is true.
+
+    Mostly each alternative is one component; where faults cannot be told apart it is several.
+    ``suspects`` has every component of them once, ``explains`` the bad observations (indices).
+    """
+
+    alternatives: tuple[tuple[str, ...], ...]
+    suspects: tuple[Suspect, ...]
+    explains: tuple[int, ...]
+
+    @property
+    def certain(self) -> bool:
+        """Return whether there is one alternative alone."""
+        return len(self.alternatives) == 1
+
+
+class Located(NamedTuple):
+    """All that follows from observations.
+
+    ``unexplained`` are the bad observations that no component explains (indices); ``complete`` is
+    False where a search was cut short and there may be other or smaller sets.
+    """
+
+    observations: tuple[Observation, ...]
+    sets: tuple[AmbiguitySet, ...]
+    unexplained: tuple[int, ...]
+    complete: bool = True
+
+
+class _Piece(NamedTuple):
+    """Bad observations that share components which explain them, and these, by what they do."""
+
+    bad: tuple[int, ...]
+    classes: Mapping[frozenset[int], Class]
+
+
+def locate(observations: Sequence[Observation]) -> Located:
+    """Return the smallest sets of components that explain all bad observations.
+
+    The order of the observations decides nothing but the order of the answer.
+    """
+    observations = tuple(observations)
+    parts = find_parts(observations)
+    explained = {index for part in parts.values() for index in part.explains}
+    bad = [index for index, one in enumerate(observations) if one.vote is Vote.BAD]
+    sets: list[AmbiguitySet] = []
+    complete = True
+    for piece in _pieces(parts):
+        found, whole = _solve(piece, parts, observations)
+        sets += found
+        complete &= whole
+    unexplained = tuple(index for index in bad if index not in explained)
+    sets.sort(key=lambda one: (-len(one.explains), one.alternatives))
+    return Located(observations, tuple(sets), unexplained, complete)
+
+
+def _pieces(parts: Mapping[str, Part]) -> Iterator[_Piece]:
+    """Yield what has no component and no bad observation in common with anything else."""
+    classes: dict[frozenset[int], list[str]] = {}
+    for name, part in parts.items():
+        classes.setdefault(part.explains, []).append(name)
+    roots: dict[int, int] = {}
+    for explains in classes:
+        first, *others = (_root(roots, index) for index in explains)
+        for other in others:
+            roots[_root(roots, other)] = _root(roots, first)
+    pieces: dict[int, list[frozenset[int]]] = {}
+    for explains in classes:
+        pieces.setdefault(_root(roots, next(iter(explains))), []).append(explains)
+    for joined in pieces.values():
+        bad = tuple(sorted(frozenset().union(*joined)))
+        yield _Piece(bad, {one: tuple(sorted(classes[one])) for one in joined})
+
+
+def _root(roots: dict[int, int], index: int) -> int:
+    """Return what stands for all that is joined with ``index``, and shorten the way to it."""
+    way = []
+    while roots.setdefault(index, index) != index:
+        way.append(index)
+        index = roots[index]
+    roots.update(dict.fromkeys(way, index))
+    return index
+
+
+def _solve(
+    piece: _Piece, parts: Mapping[str, Part], observations: Sequence[Observation]
+) -> tuple[list[AmbiguitySet], bool]:
+    """Return the ambiguity sets of a piece, and whether the search was complete."""
+    covers = smallest_covers(_rows(piece))
+    names = list(piece.classes.values())
+    used = {column for cover in covers.sets for column in cover}
+    likely = {column: _likely(names[column], parts, observations) for column in used}
+    kept = _most_likely(covers.sets, likely, parts, observations)
+    shared = frozenset(kept[0]).intersection(*kept)
+    found = [_set([(one,) for one in likely[column]], parts) for column in sorted(shared)]
+    rest = [tuple(column for column in cover if column not in shared) for cover in kept]
+    complete = covers.complete
+    if rest[0]:
+        spelled = [one for cover in rest for one in product(*(likely[c] for c in cover))]
+        complete &= len(spelled) <= MOST_COVERS
+        found.append(_set(spelled[:MOST_COVERS], parts))
+    return found, complete
+
+
+def _rows(piece: _Piece) -> list[tuple[int, ...]]:
+    """Return which classes explain each bad observation, equal ones once."""
+    explaining: dict[int, list[int]] = {index: [] for index in piece.bad}
+    for number, explains in enumerate(piece.classes):
+        for index in explains:
+            explaining[index].append(number)
+    return list(dict.fromkeys(tuple(numbers) for numbers in explaining.values()))
+
+
+def _likely(names: Class, parts: Mapping[str, Part], observations: Sequence[Observation]) -> Class:
+    """Return those that explain the rates equally well, of parts that explain the same ones."""
+    if len(names) == 1:
+        return names
+    found = {name: odds([expected(parts[name])], observations) for name in names}
+    best = max(found.values())
+    return tuple(name for name in names if found[name] >= best - EQUAL)
+
+
+def _most_likely(
+    covers: Sequence[tuple[int, ...]],
+    likely: Mapping[int, Class],
+    parts: Mapping[str, Part],
+    observations: Sequence[Observation],
+) -> list[tuple[int, ...]]:
+    """Return the covers that explain the rates equally well."""
+    if len(covers) == 1:
+        return list(covers)
+    ranges = {column: expected(parts[names[0]]) for column, names in likely.items()}
+    found = [odds([ranges[column] for column in cover], observations) for cover in covers]
+    return [cover for cover, score in zip(covers, found) if score >= max(found) - EQUAL]
+
+
+def _set(alternatives: Sequence[tuple[str, ...]], parts: Mapping[str, Part]) -> AmbiguitySet:
+    ordered = tuple(sorted(tuple(sorted(one)) for one in alternatives))
+    names = dict.fromkeys(name for one in ordered for name in one)
+    suspects = tuple(_suspect(parts[name]) for name in names)
+    explains = {index for suspect in suspects for index in suspect.explains}
+    return AmbiguitySet(ordered, suspects, tuple(sorted(explains)))
+
+
+def _suspect(part: Part) -> Suspect:
+    losses, passes = [], set()
+    for lane in part.lanes:
+        left = remaining(lane)
+        needed = exp(max(one.needed for one in lane.members))
+        losses.append(Loss(lane.name, left, needed))
+        passes |= {one.observation for one in lane.members}
+    passes -= part.explains
+    return Suspect(part.name, tuple(losses), tuple(sorted(part.explains)), tuple(sorted(passes)))
