@@ -55,15 +55,15 @@ def one_day(day: int, runs: Iterable[Rates]) -> dict[str, Day]:
     if not losses:
         return {}
     middles = {name: midmean(found) for name, found in losses.items()}
-    spread = _spread(list(middles.values()))
+    spread, peers = round(_spread(list(middles.values())), 5), len(losses) - 1
     return {
         name: Day(
             day,
             round(middle, 5),
             round(_own_error(losses[name]), 5),
-            round(spread, 5),
+            spread,
             len(losses[name]),
-            len(losses) - 1,
+            peers,
         )
         for name, middle in middles.items()
     }
@@ -71,12 +71,17 @@ def one_day(day: int, runs: Iterable[Rates]) -> dict[str, Day]:
 
 def _losses(rates: Rates) -> dict[str, float]:
     """Return log(median of the others / own) of each member of a run."""
-    ordered = sorted((log(rate), name) for name, rate in rates.items() if rate > 0)
-    values = [value for value, _ in ordered]
-    if len(values) < 2:
+    logs = {name: log(rate) for name, rate in rates.items() if rate > 0}
+    ordered = sorted(logs.values())
+    if len(ordered) < 2:
         return {}
+    last = len(ordered) - 1
+    middle = ordered[last // 2]
+    # which of the lower ones is left out does not matter to the others' median, nor which higher
+    lower, same, higher = (median_without(ordered, place) for place in (0, last // 2, last))
     return {
-        name: median_without(values, place) - value for place, (value, name) in enumerate(ordered)
+        name: (lower if own < middle else higher if own > middle else same) - own
+        for name, own in logs.items()
     }
 
 
@@ -96,6 +101,8 @@ def midmean(values: Sequence[float]) -> float:
 
     Of fewer than four values it is their mean, but for three the median.
     """
+    if len(values) == 1:
+        return values[0]
     ordered = sorted(values)
     cut = (len(ordered) + 1) // 4
     middle = ordered[cut : len(ordered) - cut]

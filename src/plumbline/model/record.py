@@ -114,17 +114,20 @@ class Record(_RecordFields):
     def __new__(cls, *args: Any, **kwargs: Any) -> Record:
         """Build and validate; raise DocumentError naming the component and the impossible value."""
         self = super().__new__(cls, *args, **kwargs)
-        where = f"record of {self.layer} {self.component} {self.operation.value}"
         if self.outcome is Outcome.OK:
             if self.rate_Bps is None or not isfinite(self.rate_Bps) or self.rate_Bps <= 0:
-                raise DocumentError(f"{where}: rate {self.rate_Bps!r} is not a positive number")
+                raise self._impossible(f"rate {self.rate_Bps!r} is not a positive number")
             if not isfinite(self.seconds) or self.seconds <= 0:
-                raise DocumentError(f"{where}: duration {self.seconds!r} is not positive")
+                raise self._impossible(f"duration {self.seconds!r} is not positive")
         elif self.rate_Bps is not None:
-            raise DocumentError(f"{where}: outcome {self.outcome.value} must not carry a rate")
+            raise self._impossible(f"outcome {self.outcome.value} must not carry a rate")
         elif not self.reason:
-            raise DocumentError(f"{where}: outcome {self.outcome.value} needs a reason")
+            raise self._impossible(f"outcome {self.outcome.value} needs a reason")
         return self
+
+    def _impossible(self, what: str) -> DocumentError:
+        where = f"{self.layer} {self.component} {self.operation.value}"
+        return DocumentError(f"record of {where}: {what}")
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form, schema number first."""

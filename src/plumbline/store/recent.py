@@ -7,16 +7,19 @@ not with the square of the siblings.
 from __future__ import annotations
 
 from collections import defaultdict
+from statistics import median
 from typing import Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.series import Running, Sample, Series
+from plumbline.siblings import median_without
 from plumbline.store.days import Days, Groups, kept_since
 from plumbline.store.history import History, Point, SeriesKey
 
 SAMPLES = 30
 
 _FURTHER = 4
+_NOBODY = (None, 0)
 
 
 class _Place(NamedTuple):
@@ -36,12 +39,12 @@ class Rates:
         self._own = of.get
         ordered = sorted(of.values())
         last = len(ordered) - 1
-        self._all = _median_without(ordered, len(ordered))
-        if ordered:
-            self._middle = ordered[last // 2]
-            self._without_lower = _median_without(ordered, 0)
-            self._without_middle = _median_without(ordered, last // 2)
-            self._without_higher = _median_without(ordered, last)
+        self._all = (median(ordered), len(ordered)) if ordered else _NOBODY
+        self._middle = ordered[last // 2] if ordered else 0.0
+        self._lower, self._same, self._higher = (
+            (median_without(ordered, place), last) if last > 0 else _NOBODY
+            for place in (0, last // 2, last)
+        )
 
     def beside(self, component: str) -> tuple[Optional[float], int]:
         """Return the median rate of all others, None when there is none, and their number."""
@@ -49,17 +52,8 @@ class Rates:
         if own is None:
             return self._all
         if own < self._middle:
-            return self._without_lower
-        return self._without_higher if own > self._middle else self._without_middle
-
-
-def _median_without(ordered: Sequence[float], index: int) -> tuple[Optional[float], int]:
-    """Return the median of what is left without one place, and how many are left."""
-    count = len(ordered) - (index < len(ordered))
-    if not count:
-        return None, 0
-    low, high = (count - 1) // 2, count // 2
-    return (ordered[low + (low >= index)] + ordered[high + (high >= index)]) / 2, count
+            return self._lower
+        return self._higher if own > self._middle else self._same
 
 
 class Recent:
