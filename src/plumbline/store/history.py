@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Iterator, NamedTuple, Optional
 
-from plumbline.errors import StoreError
+from plumbline.errors import DocumentError, StoreError
 from plumbline.model.record import Operation, Record, Scenario
 from plumbline.model.series import Running
 from plumbline.model.verdict import Verdict
@@ -200,8 +200,11 @@ class History:
     def _record(self, body: object) -> Record:
         try:
             return Record.from_json(json.loads(str(body)))
-        except ValueError as error:
-            raise StoreError(f"history {self.path} holds a damaged record: {error}") from error
+        except (ValueError, DocumentError) as error:
+            raise DocumentError(
+                f"history {self.path} holds a damaged record: {error}; measure again to have a "
+                "sound one after it"
+            ) from error
 
 
 def _compact(document: dict[str, Any]) -> str:

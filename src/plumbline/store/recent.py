@@ -83,7 +83,8 @@ class Recent:
         """Return every series of a component.
 
         Raises:
-            DocumentError, StoreError: its latest record is damaged, or cannot be read.
+            DocumentError: its latest record is damaged.
+            StoreError: the history cannot be read.
         """
         place = layer, component
         if place not in self._known:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import time
 from pathlib import Path
 
@@ -80,6 +81,18 @@ def test_a_verdict_rests_on_the_runs_of_its_own_node(tmp_path: Path) -> None:
     beside = {line.partition(" of ")[2] for line in lines if line.endswith("in the same run")}
     assert beside == {"its 4 peers' median 200.0 MB/s in the same run"}
     assert all(one.verdict.evidence == () for one in judge_site(plan, tmp_path / "all.sqlite", now))
+
+
+def test_a_damaged_record_spoils_its_component_and_group_alone(tmp_path: Path) -> None:
+    now, plan = time.time(), site(2, 5)
+    fill(tmp_path / "all.sqlite", plan, now)
+    with sqlite3.connect(tmp_path / "all.sqlite") as database:
+        database.execute("UPDATE records SET body = '{' WHERE component = 'OST0-3'")
+    database.close()
+    found = [one.verdict for one in judge_site(plan, tmp_path / "all.sqlite", now)]
+    unknown = [one for one in found if one.state is State.UNKNOWN]
+    assert [one.component for one in unknown] == ["OST0-3", "scratch"]
+    assert "cannot be judged: history" in unknown[0].sentence
 
 
 def test_a_run_that_hangs_is_seen_in_the_history(tmp_path: Path) -> None:

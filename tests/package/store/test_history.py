@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.errors import StoreError
+from plumbline.errors import DocumentError, StoreError
 from plumbline.model.record import Flag, Operation, Scenario
 from plumbline.model.series import Running
 from plumbline.model.state import State
@@ -155,7 +155,7 @@ def test_a_damaged_body_names_the_history(history: History) -> None:
     database.execute("UPDATE records SET body = '{'")
     database.commit()
     database.close()
-    with pytest.raises(StoreError, match="holds a damaged record"):
+    with pytest.raises(DocumentError, match=r"history.sqlite holds a damaged record: .*; measure"):
         history.latest(KEY)
 
 
