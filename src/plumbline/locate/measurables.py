@@ -1,0 +1,119 @@
+"""What a site measures, from the expectations of all nodes: each measurement with its path."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from plumbline.locate.observation import BOTH, READ, WRITE, Measurable
+from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.record import Operation, Scenario
+
+if TYPE_CHECKING:
+    from typing import Iterator, Mapping, Optional, Sequence
+
+    from plumbline.model.expectation import Expectation, Partner
+    from plumbline.model.reference import Reference
+
+    Nodes = Mapping[str, Sequence[Expectation]]
+
+
+class Placed(NamedTuple):
+    """A measurement and the expectation it comes from; ``partner`` is None but for host pairs."""
+
+    of: Measurable
+    expectation: Expectation
+    operation: Operation
+    scenario: Scenario
+    partner: Optional[Partner] = None
+
+
+def measurables(nodes: Nodes) -> Iterator[Placed]:
+    """Yield all that the nodes measure, in their order.
+
+    The expected rate is the baseline's, else the ceiling, else 0.  A path's part is crossed towards
+    storage by what is written and away from it by what is read; a host's test sends away from
+    storage where the host is a server, and crosses what both hosts share in both lanes.
+    """
+    servers = {one.host for found in nodes.values() for one in found if one.layer in ("ost", "raw")}
+    own = {
+        one.component: frozenset(one.path)
+        for found in nodes.values()
+        for one in found
+        if one.layer == "net"
+    }
+    for node, found in nodes.items():
+        together = _sharing(found)
+        for one in found:
+            if one.layer == "net":
+                yield from _pairs(node, one, servers, own)
+            else:
+                yield from _alone(node, one, together)
+
+
+def _sharing(found: Sequence[Expectation]) -> Counter[str]:
+    """Return how many flows cross each part when a node reads all of its devices together."""
+    key = f"{Operation.READ.value}/{Scenario.TOGETHER.value}"
+    return Counter(name for one in found if key in one.references for name in one.path)
+
+
+def steps(one: Expectation) -> Iterator[tuple[Operation, Scenario, Reference]]:
+    """Yield each operation that is expected, with its references."""
+    for key, reference in one.references.items():
+        operation, _, scenario = key.partition("/")
+        yield Operation(operation), Scenario(scenario), reference
+
+
+def _alone(node: str, one: Expectation, together: Counter[str]) -> Iterator[Placed]:
+    for operation, scenario, reference in steps(one):
+        shared = scenario is Scenario.TOGETHER
+        words = f"{operation.value} together" if shared else operation.value
+        of = Measurable(
+            f"{one.layer} {one.component} {words}",
+            one.layer,
+            one.component,
+            words,
+            one.path,
+            _rate(reference),
+            tuple((operation.value,) for _ in one.path),
+            tuple(together[name] for name in one.path) if shared else (),
+            node,
+        )
+        yield Placed(of, one, operation, scenario)
+
+
+def _pairs(
+    node: str, one: Expectation, servers: set[str], own: Mapping[str, frozenset[str]]
+) -> Iterator[Placed]:
+    for operation, scenario, reference in steps(one):
+        for partner in one.partners:
+            other = own.get(partner.name, frozenset())
+            sends = operation is Operation.SEND
+            near = _lane(one.component in servers, sends)
+            far = _lane(partner.name in servers, not sends)
+            lanes = tuple(
+                (BOTH if name in other else (near,)) if name in one.path else (far,)
+                for name in partner.path
+            )
+            of = Measurable(
+                f"net {one.component} {operation.value} with {partner.name}",
+                one.layer,
+                one.component,
+                f"{operation.value} with {partner.name}",
+                partner.path,
+                reference.baseline.median_Bps if reference.baseline else partner.ceiling.rate_Bps,
+                lanes,
+                (),
+                node,
+            )
+            yield Placed(of, one, operation, scenario, partner)
+
+
+def _lane(server: bool, leaves: bool) -> str:
+    """Return the lane of a host's own parts: what leaves a server has been read."""
+    return READ if server is leaves else WRITE
+
+
+def _rate(reference: Reference) -> float:
+    if reference.baseline:
+        return reference.baseline.median_Bps
+    return reference.ceiling.rate_Bps if reference.ceiling else 0.0

@@ -1,0 +1,159 @@
+"""From what was measured and how the rules judge it to observations that vote or do not.
+
+A verdict excuses a component when all of its siblings are as slow; here that loss votes, because it
+is what a shared part is found by.  What is contended, invalid, degraded or was not measured does
+not vote.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from statistics import median
+
+from plumbline.judge.component import rule
+from plumbline.judge.finding import RULE_FINE
+from plumbline.judge.pair import SEGMENT_BYTES
+from plumbline.locate.measurables import measurables
+from plumbline.locate.observation import Observation, Vote
+from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.reference import Reference
+from plumbline.model.state import State
+
+if TYPE_CHECKING:
+    from typing import Iterator, Optional, Sequence
+
+    from plumbline.judge.finding import Ruling
+    from plumbline.judge.measured import Measured
+    from plumbline.locate.measurables import Nodes, Placed
+    from plumbline.model.expectation import Expectation
+    from plumbline.model.series import Memory, Series
+
+SEGMENTS = "segments "
+"""Before a lane: segments that are sent again, which a bad cable shows before rates fall."""
+
+_RULE_CONTENDED = 4
+_RULE_SLOW = (5, 6)
+_MOST_SAMPLES = 5
+_LEAST_ERROR = 0.015
+"""Even a steady measurement is off by this much: caches, zones of disks, timers."""
+_ERROR_BESIDE_PEERS = 0.05
+"""Good siblings differ by up to this (ORNL's acceptance limit), so a rate beside them does."""
+_ERROR_OF_SHARES = 0.01
+
+
+class _Run(NamedTuple):
+    """The rate of the latest runs that are alike, what may be off, and when they began."""
+
+    rate_Bps: float
+    error: float
+    since: float
+
+
+def observe(nodes: Nodes, memory: Memory, now: float) -> Iterator[Observation]:
+    """Yield an observation for each measurement of a site, at ``now`` (seconds since the epoch).
+
+    Raises:
+        DocumentError: a series is damaged, or a reference is no rate.
+    """
+    for placed in measurables(nodes):
+        one = placed.expectation
+        series = _series(placed, memory.of(one.layer, one.component))
+        ruling = rule(_with_pair(placed), (placed.operation, placed.scenario), series, now)
+        yield _observation(placed, series, ruling)
+        if placed.partner:
+            yield from _segments(placed, ruling)
+
+
+def _series(placed: Placed, found: Sequence[Series]) -> Optional[Series]:
+    partner = placed.partner.name if placed.partner else None
+    for one in found:
+        latest = one.latest
+        if (latest.operation, latest.scenario) == (placed.operation, placed.scenario) and (
+            partner in (None, latest.partner)
+        ):
+            return one
+    return None
+
+
+def _with_pair(placed: Placed) -> Expectation:
+    """Return the expectation; that of a host with the ceiling of the pair."""
+    one = placed.expectation
+    if placed.partner is None:
+        return one
+    baseline = one.reference(placed.operation, placed.scenario).baseline
+    reference = Reference(placed.partner.ceiling, baseline)
+    key = f"{placed.operation.value}/{placed.scenario.value}"
+    return one._replace(references={key: reference})
+
+
+def _observation(placed: Placed, series: Optional[Series], ruling: Ruling) -> Observation:
+    finding, of = ruling.finding, ruling.measured
+    at = series.latest.started_at if series else 0.0
+    if finding.rule == 1 and finding.state is State.CRITICAL and placed.of.expected_Bps:
+        return Observation(placed.of, Vote.BAD, 0.0, _LEAST_ERROR, at, 0.0, finding.text)
+    expected = _expected(of)
+    vote = _vote(ruling)
+    if of is None or not expected or vote is Vote.NONE:
+        return Observation(placed.of, Vote.NONE, 0.0, 0.0, at, 0.0, finding.text)
+    run = _run(of, expected)
+    measurable = placed.of._replace(expected_Bps=expected)
+    return Observation(measurable, vote, run.rate_Bps, run.error, at, run.since, finding.text)
+
+
+def _vote(ruling: Ruling) -> Vote:
+    finding, of = ruling.finding, ruling.measured
+    if of is None:
+        return Vote.NONE
+    if finding.rule == RULE_FINE:
+        return Vote.GOOD
+    shared = finding.rule == _RULE_CONTENDED and not of.contended
+    slow = finding.rule in _RULE_SLOW and finding.state in (State.WARNING, State.CRITICAL)
+    return Vote.BAD if (shared or slow) and of.rate_Bps < (_expected(of) or 0.0) else Vote.NONE
+
+
+def _expected(of: Optional[Measured]) -> Optional[float]:
+    """Return the rate that is held against a measurement, None where there is none."""
+    if of is None:
+        return None
+    if of.reference_Bps is None and of.step:
+        return of.rate_Bps / of.step.ratio
+    return of.reference_Bps
+
+
+def _run(of: Measured, expected: float) -> _Run:
+    """Return the middle of the latest runs that are all low, or all not."""
+    limit = (1 - of.limits.peer_loss) * expected
+    low = of.rate_Bps < limit
+    alike, since = [of.rate_Bps], 0.0
+    for sample in of.samples[1:]:
+        if sample.rate_Bps is None:
+            continue
+        if (sample.rate_Bps < limit) is not low:
+            since = sample.started_at
+            break
+        alike.append(sample.rate_Bps)
+    spread = of.baseline.spread if of.baseline else _ERROR_BESIDE_PEERS
+    kept = alike[:_MOST_SAMPLES]
+    error = max(_LEAST_ERROR, spread / sqrt(len(kept)))
+    return _Run(median(kept), error, since)
+
+
+def _segments(placed: Placed, ruling: Ruling) -> Iterator[Observation]:
+    """Yield what a pair says of segments sent again: as if half of the rate were lost.
+
+    It is yes or no, so the size of a loss says nothing; it has lanes of its own.
+    """
+    record = ruling.record
+    if ruling.measured is None or record is None or not record.bytes or record.retransmits is None:
+        return
+    share = record.retransmits * SEGMENT_BYTES / record.bytes
+    bad = share > placed.expectation.limits.retransmit_share
+    of = placed.of._replace(
+        name=f"{placed.of.name} segments",
+        operation=f"{placed.of.operation} segments",
+        expected_Bps=1.0,
+        lanes=tuple(tuple(SEGMENTS + lane for lane in lanes) for lanes in placed.of.lanes),
+    )
+    text = f"{100 * share:.2f} % of the segments sent again"
+    vote, rate = (Vote.BAD, 0.5) if bad else (Vote.GOOD, 1.0)
+    yield Observation(of, vote, rate, _ERROR_OF_SHARES, record.started_at, 0.0, text)

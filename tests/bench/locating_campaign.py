@@ -1,0 +1,277 @@
+"""Random faults on the machines of the papers: is the part at fault among the suspects, and alone?
+
+A small model of its own, so that it cannot share a mistake with what it tries: every part passes
+what it has left, a measurement is as fast as its narrowest part lets it be, less what a file system
+costs, and noise is of the size that a year of scheduled benchmarks showed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from math import exp
+from pathlib import Path
+from random import Random
+from statistics import median
+from typing import Iterator, Mapping, NamedTuple, Optional, Sequence
+
+from plumbline.cli.inventory import plan_of, read_inventory, topology_of
+from plumbline.locate.measurables import measurables
+from plumbline.locate.observation import Measurable, Observation, Vote
+from plumbline.locate.suspects import locate
+
+INVENTORIES = Path(__file__).parents[2] / "inventories"
+SITES = ("edison", "redstorm")
+LOSSES = (0.20, 0.90)
+DAYS = 9
+YIELD = {"raw": 0.98, "ost": 0.90, "net": 0.95}
+"""Demonstrated / theoretical rate (Red Storm, sections III-B and V)."""
+
+HOST, RUN, SYSTEM = 0.02, 0.05, 0.05
+"""Noise of all parts of a host on a day, of one run, of a whole file system on a day."""
+TAIL_SHARE, TAIL_LOSS = 0.02, 0.24
+CONTENDED = 0.08
+ERROR = 1.25 * (HOST**2 + RUN**2) ** 0.5
+"""Of the middle of n days, times the root of n."""
+SLOW = 0.90
+CERTAIN = 5.0
+LASTING = 0.75
+"""The share of days on which what is slow must be."""
+VISIBLE = 0.80
+"""What slows nothing to this is not expected to be found."""
+ALIKE = 0.10
+"""Faults that change no rate by more than this against one another cannot be told apart."""
+
+
+class Fault(NamedTuple):
+    """A part with the share ``left`` of its capacity."""
+
+    component: str
+    left: float
+
+
+class Fleet:
+    """What a site measures, what each measurement needs of each part, and what parts can carry."""
+
+    def __init__(self, name: str) -> None:
+        """Read the inventory of a site."""
+        inventory = read_inventory(str(INVENTORIES / name))
+        plan = plan_of(inventory)
+        topology = topology_of(inventory)
+        self.flows: list[Measurable] = []
+        self.groups: list[tuple[str, str]] = []
+        self.hosts: list[str] = []
+        for placed in measurables(plan.expectations):
+            share = YIELD[placed.of.layer]
+            self.flows.append(placed.of._replace(expected_Bps=share * placed.of.expected_Bps))
+            ost = placed.of.layer == "ost"
+            group = placed.expectation.group if ost else placed.of.layer
+            self.groups.append((group, placed.of.operation.partition(" with ")[0]))
+            self.hosts.append(placed.expectation.host)
+        self.capacity: dict[str, float] = {}
+        self.crossing: dict[str, list[tuple[int, int]]] = {}
+        for index, flow in enumerate(self.flows):
+            for part, _, count in flow.crossings():
+                self.crossing.setdefault(part, []).append((index, count))
+        for part, found in self.crossing.items():
+            component = topology.components.get(part)
+            rated = component.read_Bps if component else None
+            most = max(self._asked(index) * count for index, count in found)
+            self.capacity[part] = most if rated is None else rated
+        self.parts = sorted(self.crossing)
+
+    def _asked(self, index: int) -> float:
+        """Return what a flow would ask of a part that costs it nothing."""
+        flow = self.flows[index]
+        return flow.expected_Bps / YIELD[flow.layer]
+
+    def ratios(self, faults: Sequence[Fault]) -> dict[int, float]:
+        """Return measured / expected of what the faults make slower, without noise."""
+        found: dict[int, float] = {}
+        for fault in faults:
+            left = fault.left * self.capacity[fault.component]
+            for index, count in self.crossing[fault.component]:
+                ratio = left / count / self._asked(index)
+                if ratio < 1:
+                    found[index] = min(found.get(index, 1.0), ratio)
+        return found
+
+    def twins(self, fault: Fault) -> Iterator[str]:
+        """Yield other parts whose loss would look the same within ``ALIKE``."""
+        seen = self.ratios([fault])
+        worst = min(seen, key=lambda index: seen[index])
+        for part, _, count in self.flows[worst].crossings():
+            left = seen[worst] * self._asked(worst) * count / self.capacity[part]
+            if part == fault.component or left >= 1:
+                continue
+            other = self.ratios([Fault(part, left)])
+            if all(
+                abs(seen.get(index, 1.0) - other.get(index, 1.0)) <= ALIKE
+                for index in {*seen, *other}
+            ):
+                yield part
+
+
+def observations(fleet: Fleet, faults: Sequence[Fault], chance: Random) -> list[Observation]:
+    """Return what some days of measuring say, each against its siblings or its baseline."""
+    true = fleet.ratios(faults)
+    days = [_day(fleet, true, chance) for _ in range(DAYS)]
+    shared = _shared(fleet, days)
+    found = []
+    for index, flow in enumerate(fleet.flows):
+        seen = [
+            ratio / common
+            for day, factors in zip(days, shared)
+            if (ratio := day[index]) is not None
+            for common in [factors[fleet.groups[index]]]
+        ]
+        if len(seen) < DAYS // 2:
+            found.append(Observation(flow, Vote.NONE, 0.0, 0.0))
+            continue
+        ratio, error = median(seen), ERROR / len(seen) ** 0.5
+        vote = _vote(seen, ratio < min(SLOW, 1 - CERTAIN * error))
+        found.append(Observation(flow, vote, ratio * flow.expected_Bps, error))
+    return found
+
+
+def _vote(seen: Sequence[float], low: bool) -> Vote:
+    """Return bad for what is low in its middle and on most days, good for what is neither."""
+    lasting = sum(ratio < SLOW for ratio in seen) >= LASTING * len(seen)
+    if low is lasting:
+        return Vote.BAD if low else Vote.GOOD
+    return Vote.NONE
+
+
+def _day(fleet: Fleet, true: Mapping[int, float], chance: Random) -> list[Optional[float]]:
+    """Return measured / expected of each measurement on one day, None of what was contended."""
+    systems = {group: chance.gauss(0, SYSTEM) for group in sorted(set(fleet.groups))}
+    hosts = {host: chance.gauss(0, HOST) for host in sorted(set(fleet.hosts))}
+    found: list[Optional[float]] = []
+    for index in range(len(fleet.flows)):
+        if chance.random() < CONTENDED:
+            found.append(None)
+            continue
+        noise = systems[fleet.groups[index]] + hosts[fleet.hosts[index]] + chance.gauss(0, RUN)
+        if chance.random() < TAIL_SHARE:
+            noise -= 0.223 + chance.expovariate(1 / TAIL_LOSS)
+        found.append(true.get(index, 1.0) * exp(noise))
+    return found
+
+
+def _shared(
+    fleet: Fleet, days: Sequence[Sequence[Optional[float]]]
+) -> list[dict[tuple[str, str], float]]:
+    """Return by day what all members of a group have in common, 1 where they have lost in fact."""
+    medians = []
+    for day in days:
+        members: dict[tuple[str, str], list[float]] = {}
+        for group, ratio in zip(fleet.groups, day):
+            if ratio is not None:
+                members.setdefault(group, []).append(ratio)
+        medians.append({group: median(found) for group, found in members.items()})
+    lost = {
+        group
+        for group in set(fleet.groups)
+        if median([one.get(group, 1.0) for one in medians]) < SLOW
+    }
+    return [
+        {group: 1.0 if group in lost else one.get(group, 1.0) for group in set(fleet.groups)}
+        for one in medians
+    ]
+
+
+def draw(fleet: Fleet, count: int, chance: Random) -> tuple[Fault, ...]:
+    """Return faults of different parts."""
+    names = chance.sample(fleet.parts, count)
+    return tuple(Fault(name, 1 - chance.uniform(*LOSSES)) for name in names)
+
+
+def visible(fleet: Fleet, faults: Sequence[Fault]) -> bool:
+    """Return whether each fault slows a measurement that the others do not slow as much."""
+    for fault in faults:
+        others = fleet.ratios([one for one in faults if one is not fault])
+        own = fleet.ratios([fault])
+        if not any(ratio < VISIBLE * others.get(index, 1.0) for index, ratio in own.items()):
+            return False
+    return True
+
+
+class Score(NamedTuple):
+    """What came of a number of runs; ``parts`` is the mean number of suspects."""
+
+    runs: int
+    hidden: int
+    found: int
+    inside: int
+    identifiable: int
+    alone: int
+    parts: float
+    seconds: float
+
+
+def campaign(fleet: Fleet, count: int, faults: int, chance: Random, verbose: bool) -> Score:
+    """Return what came of ``count`` runs with ``faults`` visible faults each."""
+    hidden = found = inside = identifiable = alone = parts = 0
+    seconds = 0.0
+    runs = 0
+    while runs < count:
+        drawn = draw(fleet, faults, chance)
+        if not visible(fleet, drawn):
+            hidden += 1
+            continue
+        runs += 1
+        seen = observations(fleet, drawn, chance)
+        begun = time.perf_counter()
+        located = locate(seen)
+        seconds = max(seconds, time.perf_counter() - begun)
+        named = {suspect.name for one in located.sets for suspect in one.suspects}
+        true = {fault.component for fault in drawn}
+        found += bool(located.sets)
+        inside += true <= named
+        parts += len(named)
+        if verbose and not true <= named:
+            print("missed", drawn, [one.alternatives for one in located.sets], located.unexplained)
+        if faults == 1 and not any(fleet.twins(drawn[0])):
+            identifiable += 1
+            alone += named == true
+            if verbose and named != true:
+                print("not alone", drawn, [one.alternatives for one in located.sets])
+    return Score(count, hidden, found, inside, identifiable, alone, parts / count, seconds)
+
+
+def false_suspects(fleet: Fleet, count: int, chance: Random) -> int:
+    """Return in how many of ``count`` fleets without a fault something is suspected."""
+    return sum(bool(locate(observations(fleet, (), chance)).sets) for _ in range(count))
+
+
+def main(argv: Optional[Sequence[str]] = None) -> int:
+    """Print a line for each site and number of faults."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--single", type=int, default=500)
+    parser.add_argument("--double", type=int, default=200)
+    parser.add_argument("--free", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("-v", "--verbose", action="store_true")
+    arguments = parser.parse_args(argv)
+    for name in SITES:
+        fleet = Fleet(name)
+        print(f"{name}: {len(fleet.parts)} parts, {len(fleet.flows)} measurements")
+        for faults, count in ((1, arguments.single), (2, arguments.double)):
+            chance = Random(f"{arguments.seed} {name} {faults}")
+            score = campaign(fleet, count, faults, chance, arguments.verbose)
+            print(
+                f"  {faults} fault(s): {score.runs} runs ({score.hidden} more hidden by slack), "
+                f"{score.found} seen, true part(s) in the set {score.inside} "
+                f"({100 * score.inside / score.runs:.1f} %), exactly alone {score.alone} of "
+                f"{score.identifiable} identifiable, {score.parts:.1f} suspects in the mean, "
+                f"slowest {1e3 * score.seconds:.0f} ms"
+            )
+        chance = Random(f"{arguments.seed} {name} free")
+        wrong = false_suspects(fleet, arguments.free, chance)
+        print(f"  no fault: {wrong} of {arguments.free} runs name a suspect")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
