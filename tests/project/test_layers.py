@@ -11,7 +11,7 @@ from tests.project.repository import ROOT
 # What may touch the world; all else is pure.
 WORLDLY = {"run", "store", "output", "cli"}
 # What the console alone uses; all else must run on a node's bare Python.
-CONSOLE = {"topology", "plan", "baseline", "expect", "output", "cli"}
+CONSOLE = {"topology", "plan", "baseline", "expect", "simulate", "output", "cli"}
 
 
 def contracts() -> dict[str, Any]:

@@ -18,7 +18,17 @@ from plumbline.errors import PlumblineError, UsageError
 
 __all__ = ["main"]
 
-VERBS = ("topology", "ceiling", "plan", "probe", "baseline", "judge", "submit", "history")
+VERBS = (
+    "topology",
+    "ceiling",
+    "plan",
+    "simulate",
+    "probe",
+    "baseline",
+    "judge",
+    "submit",
+    "history",
+)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -1,0 +1,117 @@
+"""The days of a fleet one after another: faults begin, runs are made, the judge says what it sees.
+
+Who wants to know more of a day than the verdicts, for instance which parts explain them, takes the
+``Today`` that is yielded: its verdicts are those of all layers.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Callable, Iterable, Iterator, NamedTuple, Sequence
+
+from plumbline.baseline.acceptance import accept
+from plumbline.baseline.capture import capture
+from plumbline.baseline.document import Baselines, Key
+from plumbline.model.expectation import Expectation
+from plumbline.model.record import Record
+from plumbline.model.reference import Reference
+from plumbline.model.verdict import Verdict
+from plumbline.simulate.capacity import Capacity
+from plumbline.simulate.faults import Fault
+from plumbline.simulate.fleet import Fleet, Flow, Member
+from plumbline.simulate.measuring import Measuring, end_of
+from plumbline.simulate.memory import Memory
+from plumbline.simulate.noise import Noise
+from plumbline.simulate.weather import Weather
+
+Judge = Callable[[Sequence[Expectation], Memory, float], Iterable[Verdict]]
+"""Gives the verdicts on what one node measures, its groups included, at a moment."""
+
+
+class Scenario(NamedTuple):
+    """What happens: for how many days after the baselines, with which noise and faults.
+
+    Equal seeds give equal days.
+    """
+
+    days: int
+    noise: Noise
+    faults: tuple[Fault, ...]
+    seed: str
+
+
+class Today(NamedTuple):
+    """One day, from 1 on: the verdicts of all layers at its end, and the faults that are there."""
+
+    day: int
+    now: float
+    verdicts: tuple[Verdict, ...]
+    faults: tuple[Fault, ...]
+
+
+def course(fleet: Fleet, capacity: Capacity, scenario: Scenario, judge: Judge) -> Iterator[Today]:
+    """Yield the days of a scenario; before the first, healthy ones for baselines have passed."""
+    weather = Weather(scenario.noise, Random(scenario.seed))
+    measuring = Measuring(fleet, weather)
+    records: list[Record] = []
+    for day in range(1 - measuring.days_before, 1):
+        weather.next_day()
+        records += measuring.day(day, capacity.healthy_Bps)
+    nodes = _nodes(fleet.members, _accepted(records, fleet.members))
+    records.clear()
+    rates = _Rates(capacity)
+    for day in range(1, scenario.days + 1):
+        weather.next_day()
+        faults = tuple(fault for fault in scenario.faults if fault.day <= day)
+        for _ in measuring.day(day, rates.under(faults)):
+            pass
+        now = end_of(day)
+        verdicts = [one for each in nodes for one in judge(each, measuring.memory, now)]
+        yield Today(day, now, tuple(verdicts), faults)
+
+
+class _Rates:
+    """What all flows give without noise, found again when there is another fault."""
+
+    def __init__(self, capacity: Capacity) -> None:
+        self._capacity = capacity
+        self._faults: tuple[Fault, ...] = ()
+        self._rates = capacity.healthy_Bps
+
+    def under(self, faults: tuple[Fault, ...]) -> dict[Flow, float]:
+        if faults != self._faults:
+            self._faults = faults
+            self._rates = {**self._capacity.healthy_Bps, **self._capacity.under(faults)}
+        return self._rates
+
+
+def _accepted(records: Iterable[Record], members: Sequence[Member]) -> Baselines:
+    """Return the baselines of all but those that are far below their siblings.
+
+    Nobody accepts these without a look.
+    """
+    expected = {member.key: member.expectation for member in members}
+    numbered = (record._replace(id=str(number)) for number, record in enumerate(records))
+    candidates = {
+        key: candidate
+        for key, candidate in capture(numbered, expected).candidates.items()
+        if not candidate.outlier
+    }
+    return accept({}, candidates, (), "plumbline simulate", "healthy days")
+
+
+def _nodes(members: Sequence[Member], baselines: Baselines) -> list[list[Expectation]]:
+    """Return what each node judges, with its baselines."""
+    nodes: dict[str, list[Expectation]] = {}
+    for member in members:
+        nodes.setdefault(member.node, []).append(_with(member.expectation, baselines))
+    return list(nodes.values())
+
+
+def _with(one: Expectation, baselines: Baselines) -> Expectation:
+    references = {}
+    for step, reference in one.references.items():
+        operation, _, scenario = step.partition("/")
+        key = Key(one.layer, one.component, operation, scenario)
+        references[step] = Reference(reference.ceiling, baselines.get(key))
+    return one._replace(references=references)

@@ -1,0 +1,120 @@
+"""What the nodes of a site measure, and how often, as its plan says."""
+
+from __future__ import annotations
+
+from typing import Iterator, Mapping, NamedTuple
+
+from plumbline.errors import DocumentError
+from plumbline.expect.plan import compile_plan
+from plumbline.expect.references import Speeds, speeds
+from plumbline.model.expectation import Expectation
+from plumbline.model.record import Operation, Scenario
+from plumbline.plan.policy import Policy
+from plumbline.topology.graph import Topology
+
+_KNOWS_COVERAGE = ("device", "directory")
+"""Kinds of targets whose traffic the node that measures them can see."""
+
+
+class Flow(NamedTuple):
+    """One operation of one component; ``partner`` is empty but for host pairs."""
+
+    layer: str
+    component: str
+    operation: Operation
+    scenario: Scenario
+    partner: str = ""
+
+
+class Member(NamedTuple):
+    """One component in one layer: its expectation without baselines, and what it shares.
+
+    ``system`` is the file system whose busy days it has, empty for a host.  ``covered`` says
+    whether the node that measures it knows what else it moved meanwhile.
+    """
+
+    node: str
+    expectation: Expectation
+    system: str
+    covered: bool
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Return layer and component."""
+        return self.expectation.layer, self.expectation.component
+
+    def flows(self) -> Iterator[Flow]:
+        """Yield all that is measured of it, for each partner where there are some."""
+        for key in self.expectation.references:
+            operation, _, scenario = key.partition("/")
+            step = (*self.key, Operation(operation), Scenario(scenario))
+            for partner in self.expectation.partners:
+                yield Flow(*step, partner.name)
+            if not self.expectation.partners:
+                yield Flow(*step)
+
+
+class Fleet(NamedTuple):
+    """A site as it is measured: ``periods_s`` is the time between two runs of each layer."""
+
+    site: str
+    members: tuple[Member, ...]
+    periods_s: Mapping[str, float]
+    speeds: Speeds
+    kinds: Mapping[str, str]
+    """The kind of each part, ``target`` of a target."""
+
+
+def build(topology: Topology, policy: Policy) -> Fleet:
+    """Return the fleet of a site.
+
+    Raises:
+        DocumentError: the documents do not fit together, nothing is measured, or something is on
+            a path where no part has a rate.
+    """
+    plan = compile_plan(topology, policy, {})
+    systems = {one.on: one.file_system for one in topology.targets.values()}
+    members = tuple(
+        Member(node, each, _system(each, systems), _covered(each, node))
+        for node, found in plan.expectations.items()
+        for each in found
+    )
+    if not members:
+        raise DocumentError(
+            f"plumbline_topology: nothing of {topology.site} is measured; give it file systems "
+            "with targets, devices, or hosts with addresses"
+        )
+    for member in members:
+        _refuse_unlimited(member.expectation)
+    layers = policy.layers
+    periods = {
+        "ost": layers.ost.schedule.every,
+        "raw": layers.raw.schedule.every,
+        "net": layers.net.schedule.slot,
+    }
+    kinds = {name: part.kind for name, part in topology.components.items()}
+    kinds.update(dict.fromkeys(topology.targets, "target"))
+    return Fleet(topology.site, members, periods, speeds(topology), kinds)
+
+
+def _system(one: Expectation, systems: Mapping[str, str]) -> str:
+    if one.layer == "net":
+        return ""
+    return one.group if one.layer == "ost" else systems.get(one.component, one.group)
+
+
+def _covered(one: Expectation, node: str) -> bool:
+    if one.layer == "net":
+        return False
+    # the server of a Lustre target sees what it moves, a mere client does not
+    local = one.target["kind"] == "lustre" and one.host == node
+    return local or one.target["kind"] in _KNOWS_COVERAGE
+
+
+def _refuse_unlimited(one: Expectation) -> None:
+    for key, reference in one.references.items():
+        if reference.ceiling is None and not one.partners:
+            raise DocumentError(
+                f"plumbline_topology: no part on the path of {one.component} has a rate for "
+                f"{key.partition('/')[0]}; give one of {', '.join(one.path)} a rate to simulate it"
+            )

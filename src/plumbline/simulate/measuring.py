@@ -1,0 +1,149 @@
+"""The runs of a day: which are due, and what they give under the weather."""
+
+from __future__ import annotations
+
+from math import ceil, exp
+from statistics import median
+from typing import Iterator, Mapping, NamedTuple, Sequence
+
+from plumbline.baseline.capture import LAST_RUNS
+from plumbline.model.record import Operation, Record, Scenario
+from plumbline.plan.rounds import Role, cycle, pairing
+from plumbline.siblings import DAY_S, Rates, one_day
+from plumbline.simulate.fleet import Fleet, Flow, Member
+from plumbline.simulate.memory import Memory, Rate
+from plumbline.simulate.noise import REACHED
+from plumbline.simulate.weather import Weather
+
+FIRST_DAY = 20454
+"""The day after those on which baselines are taken, in days since the epoch: 2026-01-01."""
+
+_HOUR_S = 7200.0
+"""Runs begin at two in the night, as the default policy has it."""
+
+_Step = tuple[Operation, Scenario]
+
+
+class _Group(NamedTuple):
+    """Siblings: what one node measures in one run of a layer, of one group."""
+
+    layer: str
+    members: tuple[Member, ...]
+
+
+class Measuring:
+    """Measures a fleet run by run; what it finds goes into ``memory``."""
+
+    def __init__(self, fleet: Fleet, weather: Weather) -> None:
+        """Begin with an empty memory; nothing else may draw from ``weather``."""
+        self.memory = Memory(fleet.members)
+        self._weather = weather
+        self._periods_s = fleet.periods_s
+        self._groups = _groups(fleet.members)
+        self._hosts = {one.key[1]: one for one in fleet.members if one.key[0] == "net"}
+        self._partners = tuple(sorted(self._hosts))
+        self._today: dict[Flow, list[Rates]] = {}
+
+    @property
+    def days_before(self) -> int:
+        """Return how many days it takes until there are runs enough for baselines."""
+        layers = {group.layer for group in self._groups}
+        longest = max((self._periods_s[layer] for layer in layers), default=0.0)
+        return max(1, ceil(LAST_RUNS * longest / DAY_S), self._days_of_rounds())
+
+    def day(self, number: int, rates_Bps: Mapping[Flow, float]) -> Iterator[Record]:
+        """Measure what is due on a day, the first of which is 1, and yield the records.
+
+        ``rates_Bps`` is what each flow would give without noise.
+        """
+        self._today = {}
+        for group in self._groups:
+            for start in _starts(number, self._periods_s[group.layer]):
+                yield from self._run(group, start, rates_Bps)
+        if number > -self._days_of_rounds():
+            for slot in _slots(number, self._periods_s["net"]) if self._hosts else ():
+                yield from self._meet(slot, rates_Bps)
+
+    def _days_of_rounds(self) -> int:
+        if not self._hosts:
+            return 0
+        return ceil(cycle(len(self._hosts)) * self._periods_s["net"] / DAY_S)
+
+    def _run(
+        self, group: _Group, start: float, rates_Bps: Mapping[Flow, float]
+    ) -> Iterator[Record]:
+        steps: dict[_Step, dict[Flow, Rate]] = {}
+        own: dict[_Step, dict[str, float]] = {}
+        for member in group.members:
+            least = member.expectation.limits.min_coverage
+            for flow in member.flows():
+                step = flow.operation, flow.scenario
+                rate = self._measure(member, start, rates_Bps[flow])
+                steps.setdefault(step, {})[flow] = rate
+                if rate.coverage is None or rate.coverage >= least:
+                    own.setdefault(step, {})[flow.component] = rate.rate_Bps
+        for step, found in steps.items():
+            self.memory.add_run(found)
+            self._compare(found, own.get(step, {}), int(start // DAY_S))
+            yield from map(self.memory.latest, found)
+
+    def _compare(self, flows: Mapping[Flow, Rate], own: Rates, day: int) -> None:
+        """Say what the day's runs up to this one tell of each flow beside its siblings."""
+        first = next(iter(flows))
+        runs = self._today.setdefault(first, [])
+        runs.append(own)
+        beside = one_day(day, runs)
+        for flow in flows:
+            if flow.component in beside:
+                self.memory.add_day(flow, beside[flow.component])
+
+    def _measure(self, member: Member, start: float, most_Bps: float) -> Rate:
+        draw = self._weather.run(member.key, member.expectation.host, member.system)
+        # no run is faster than the hardware
+        rate = min(most_Bps, REACHED * most_Bps * exp(-draw.loss))
+        repeats = self._weather.repeats(rate, member.expectation.spec.repeats, most_Bps)
+        coverage = draw.coverage if member.covered else None
+        return Rate(start, median(repeats), repeats, coverage)
+
+    def _meet(self, slot: int, rates_Bps: Mapping[Flow, float]) -> Iterator[Record]:
+        slot_s = self._periods_s["net"]
+        for host, turn in pairing(self._partners, slot).items():
+            if turn.role is not Role.INITIATOR:
+                continue
+            for flow in self._hosts[host].flows():
+                if flow.partner == turn.partner:
+                    most_Bps = rates_Bps[flow]
+                    rate = min(most_Bps, REACHED * most_Bps * exp(-self._weather.test()))
+                    self.memory.add_run({flow: Rate(slot * slot_s, rate, (rate,), None)})
+                    yield self.memory.latest(flow)
+
+
+def _groups(members: Sequence[Member]) -> tuple[_Group, ...]:
+    found: dict[tuple[str, str, str], list[Member]] = {}
+    for one in members:
+        if one.expectation.layer != "net":
+            place = (one.expectation.layer, one.node, one.expectation.group)
+            found.setdefault(place, []).append(one)
+    return tuple(_Group(place[0], tuple(of)) for place, of in found.items())
+
+
+def end_of(day: int) -> float:
+    """Return the moment at which a day, of which the first is 1, is over, in epoch seconds."""
+    return (FIRST_DAY + day) * DAY_S
+
+
+def _starts(day: int, period_s: float) -> Iterator[float]:
+    """Yield the starts of a layer's runs on a day; one of them is on the first day."""
+    begin, end = end_of(day - 1), end_of(day)
+    first = FIRST_DAY * DAY_S + _HOUR_S
+    number = max(-LAST_RUNS, ceil((begin - first) / period_s))
+    while first + number * period_s < end:
+        yield first + number * period_s
+        number += 1
+
+
+def _slots(day: int, slot_s: float) -> Iterator[int]:
+    number = ceil(end_of(day - 1) / slot_s)
+    while number * slot_s < end_of(day):
+        yield number
+        number += 1

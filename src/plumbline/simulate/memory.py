@@ -1,0 +1,115 @@
+"""All that was measured so far, in the form in which the judge asks for it."""
+
+from __future__ import annotations
+
+from typing import Mapping, NamedTuple, Optional, Sequence
+
+from plumbline.model.record import Outcome, Record
+from plumbline.model.series import Day, Running, Sample, Series
+from plumbline.siblings import KEPT, median_without
+from plumbline.simulate.fleet import Flow, Member
+
+SAMPLES = 30
+"""Samples of each series that are remembered, as many as a snapshot holds."""
+
+
+class Rate(NamedTuple):
+    """What one run of a flow gave; ``coverage`` is None where the node cannot know it."""
+
+    started_at: float
+    rate_Bps: float
+    repeats_Bps: tuple[float, ...]
+    coverage: Optional[float]
+
+
+class _Series:
+    """One flow, growing."""
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+        self.samples: tuple[Sample, ...] = ()
+        self.days: tuple[Day, ...] = ()
+
+    def add(self, rate: Rate, peers_Bps: Optional[float], peers: int) -> None:
+        started_at, rate_Bps, repeats_Bps, coverage = rate
+        self.record = self.record._replace(
+            started_at=started_at,
+            finished_at=started_at + self.record.seconds,
+            rate_Bps=rate_Bps,
+            repeats_Bps=repeats_Bps,
+            coverage=coverage,
+        )
+        sample = Sample(started_at, rate_Bps, coverage, peers_Bps, peers, self.record.partner)
+        self.samples = (sample, *self.samples[: SAMPLES - 1])
+
+    def add_day(self, day: Day) -> None:
+        before = self.days[1:] if self.days and self.days[0].day == day.day else self.days
+        self.days = (day, *before[: KEPT - 1])
+
+
+class Memory:
+    """The series of a fleet; it answers as a snapshot or a history does."""
+
+    running: tuple[Running, ...] = ()
+
+    def __init__(self, members: Sequence[Member]) -> None:
+        """Know the members, and nothing about them yet."""
+        self._places: dict[tuple[str, str], list[_Series]] = {}
+        self._series: dict[Flow, _Series] = {}
+        self._blank = {flow: _blank(member, flow) for member in members for flow in member.flows()}
+
+    def of(self, layer: str, component: str) -> tuple[Series, ...]:
+        """Return every series of a component that has been measured."""
+        return tuple(
+            [
+                Series(one.record, one.samples, one.days)
+                for one in self._places.get((layer, component), ())
+            ]
+        )
+
+    def add_run(self, rates: Mapping[Flow, Rate]) -> None:
+        """Take in what siblings gave in one run, each beside the others."""
+        ordered = sorted(rates.items(), key=lambda item: item[1].rate_Bps)
+        values = [rate.rate_Bps for _, rate in ordered]
+        peers = len(values) - 1
+        for place, (flow, rate) in enumerate(ordered):
+            beside = median_without(values, place) if peers else None
+            self._known(flow).add(rate, beside, peers)
+
+    def add_day(self, flow: Flow, day: Day) -> None:
+        """Take in what a day says of a flow beside its siblings; said again, the last counts."""
+        self._known(flow).add_day(day)
+
+    def latest(self, flow: Flow) -> Record:
+        """Return the last record of a flow that has been measured."""
+        return self._series[flow].record
+
+    def _known(self, flow: Flow) -> _Series:
+        found = self._series.get(flow)
+        if found is None:
+            found = self._series[flow] = _Series(self._blank[flow])
+            self._places.setdefault((flow.layer, flow.component), []).append(found)
+        return found
+
+
+def _blank(member: Member, flow: Flow) -> Record:
+    """Return what all records of a flow have in common, and a rate that is replaced."""
+    expectation = member.expectation
+    return Record(
+        id="",
+        run_id="",
+        layer=flow.layer,
+        component=flow.component,
+        operation=flow.operation,
+        scenario=flow.scenario,
+        outcome=Outcome.OK,
+        host=member.node,
+        started_at=0.0,
+        finished_at=0.0,
+        path=expectation.path,
+        partner=flow.partner or None,
+        seconds=1.0,
+        rate_Bps=1.0,
+        spec_hash=expectation.spec.hash(),
+        versions={},
+    )

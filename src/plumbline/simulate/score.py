@@ -1,0 +1,172 @@
+"""What the verdicts of a course were worth: alarms without a cause, and days until faults show."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
+
+from plumbline.model.state import State
+from plumbline.model.verdict import Verdict
+from plumbline.simulate.capacity import Capacity
+from plumbline.simulate.course import Today
+from plumbline.simulate.faults import Fault
+from plumbline.simulate.fleet import Fleet, Flow
+
+Key = tuple[str, str, bool]
+"""Layer, component or group, and whether it is a group."""
+
+_ALARMS = {State.WARNING: 1, State.CRITICAL: 2}
+"""What notifies somebody, and how much."""
+
+_MOST = 0.5
+"""Share of the members of a group, or of the partners of a host, that must be slower for it to be
+the one that is slow."""
+
+
+class Rule(NamedTuple):
+    """Where an alarm comes from: a layer, or its groups, and the number of the rule."""
+
+    layer: str
+    group: bool
+    rule: int
+
+
+class Trial(NamedTuple):
+    """One fault, and what became of it.
+
+    ``slows`` is the largest share of its rate that a measurement loses, 0 where the part has slack;
+    ``followed`` the days from its first to the last, both included.  ``found`` counts days
+    likewise, None where no alarm was raised; ``by`` is the first alarm: its service, e.g. ``ost
+    scratch-OST0003`` or ``raw group oss02``, and its sentence.
+    """
+
+    fault: Fault
+    kind: str
+    slows: float
+    followed: int
+    found: Optional[int] = None
+    by: tuple[str, ...] = ()
+
+    @property
+    def identifiable(self) -> bool:
+        """Return whether any measurement is slower for it."""
+        return self.slows > 0
+
+
+class Outcome(NamedTuple):
+    """The sum over some courses of equal length.
+
+    ``healthy_days`` counts verdicts on components that no fault makes slower, one a day;
+    ``raised`` how often one of these, or of their groups, became WARNING, or CRITICAL, by rule;
+    ``standing`` on how many of the days it stood; ``unknown`` the days without a judgement.
+    """
+
+    fleets: int
+    days: int
+    healthy_days: int
+    raised: Mapping[Rule, int]
+    standing: Mapping[Rule, int]
+    unknown: Mapping[Rule, int]
+    trials: tuple[Trial, ...]
+
+
+class Score:
+    """Takes the days of one course in their order."""
+
+    def __init__(
+        self, fleet: Fleet, capacity: Capacity, faults: Sequence[Fault], days: int
+    ) -> None:
+        """Find out what each fault makes slower; the course has ``days``."""
+        self._days = days
+        self._healthy = 0
+        self._raised: Counter[Rule] = Counter()
+        self._standing: Counter[Rule] = Counter()
+        self._unknown: Counter[Rule] = Counter()
+        self._before: dict[Key, int] = {}
+        slower = {fault: capacity.under([fault]) for fault in faults}
+        self._slow = {fault: _slow(fleet, found) for fault, found in slower.items()}
+        self._trials = {
+            fault: Trial(
+                fault,
+                fleet.kinds[fault.component],
+                max((1 - rate / capacity.healthy_Bps[f] for f, rate in found.items()), default=0.0),
+                days - fault.day + 1,
+            )
+            for fault, found in slower.items()
+        }
+
+    def take(self, today: Today) -> None:
+        """Count the verdicts of one day."""
+        for verdict in today.verdicts:
+            key = verdict.layer, verdict.component, verdict.group
+            causes = [fault for fault in today.faults if key in self._slow[fault]]
+            severity = _ALARMS.get(verdict.state, 0)
+            new = severity > self._before.get(key, 0)
+            self._before[key] = severity
+            if not causes:
+                self._count(verdict, new)
+            elif new:
+                self._credit(causes, verdict, today.day)
+
+    def outcome(self) -> Outcome:
+        """Return what was counted."""
+        return Outcome(
+            1,
+            self._days,
+            self._healthy,
+            self._raised,
+            self._standing,
+            self._unknown,
+            tuple(self._trials.values()),
+        )
+
+    def _count(self, verdict: Verdict, new: bool) -> None:
+        rule = Rule(verdict.layer, verdict.group, verdict.rule)
+        self._healthy += not verdict.group
+        self._raised[rule] += new
+        self._standing[rule] += verdict.state in _ALARMS
+        self._unknown[rule] += verdict.state is State.UNKNOWN
+
+    def _credit(self, causes: Iterable[Fault], verdict: Verdict, day: int) -> None:
+        for fault in causes:
+            trial = self._trials[fault]
+            if trial.found is None:
+                group = "group " if verdict.group else ""
+                by = (f"{verdict.layer} {group}{verdict.component}", verdict.sentence)
+                self._trials[fault] = trial._replace(found=day - fault.day + 1, by=by)
+
+
+def add(outcomes: Iterable[Outcome]) -> Outcome:
+    """Return the sum of outcomes, at least one; all courses were of the same length."""
+    found = list(outcomes)
+    return Outcome(
+        sum(one.fleets for one in found),
+        found[0].days,
+        sum(one.healthy_days for one in found),
+        _sum(one.raised for one in found),
+        _sum(one.standing for one in found),
+        _sum(one.unknown for one in found),
+        tuple(trial for one in found for trial in one.trials),
+    )
+
+
+def _sum(counts: Iterable[Mapping[Rule, int]]) -> dict[Rule, int]:
+    total: Counter[Rule] = Counter()
+    for one in counts:
+        total.update(one)
+    return {rule: total[rule] for rule in sorted(total) if total[rule]}
+
+
+def _slow(fleet: Fleet, found: Mapping[Flow, float]) -> frozenset[Key]:
+    """Return the components that are slower, and the groups and hosts most of which is."""
+    slow: set[Key] = set()
+    groups: dict[Key, list[bool]] = {}
+    for member in fleet.members:
+        layer, component = member.key
+        flows = list(member.flows())
+        slower = [flow in found for flow in flows]
+        if sum(slower) >= _MOST * len(flows) if layer == "net" else any(slower):
+            slow.add((layer, component, False))
+        groups.setdefault((layer, member.expectation.group, True), []).append(any(slower))
+    slow.update(key for key, of in groups.items() if sum(of) >= _MOST * len(of))
+    return frozenset(slow)

@@ -1,0 +1,144 @@
+"""An outcome in figures: alarms a month, and how soon faults of each size were found."""
+
+from __future__ import annotations
+
+from math import ceil, inf
+from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
+
+from plumbline.simulate.score import Outcome, Rule, Trial
+
+SCHEMA = 1
+MONTH_DAYS = 30.44
+WITHIN_DAYS = (1, 7, 30)
+
+_MOST_SIZES = 10
+"""More different losses than this are put together by tens of percent."""
+
+
+class Alarms(NamedTuple):
+    """How often a rule alarmed without a cause.
+
+    ``a_month`` is of one fleet; ``per_thousand`` of 1,000 healthy components in a month;
+    ``standing`` the share of the healthy components' days on which it stood.
+    """
+
+    rule: Rule
+    number: int
+    a_month: float
+    per_thousand: float
+    standing: float
+
+
+class Size(NamedTuple):
+    """Faults of about one size: the part's loss as a fraction, from ``least`` to ``most``.
+
+    Of those that slow a measurement, ``found`` raised an alarm; ``within`` are the shares found in
+    so many days of those that were followed as long; ``median`` and ``most_days`` (nine of ten) are
+    days, None where that many were not found.
+    """
+
+    least: float
+    most: float
+    faults: int
+    identifiable: int
+    found: int
+    within: tuple[Optional[float], ...]
+    median: Optional[int]
+    most_days: Optional[int]
+
+
+def false_alarms(outcome: Outcome) -> tuple[Alarms, ...]:
+    """Return the alarms without a cause, rule by rule."""
+    months = outcome.fleets * outcome.days / MONTH_DAYS
+    component_months = outcome.healthy_days / MONTH_DAYS
+    return tuple(
+        Alarms(
+            rule,
+            outcome.raised.get(rule, 0),
+            outcome.raised.get(rule, 0) / months,
+            1000 * outcome.raised.get(rule, 0) / component_months,
+            outcome.standing.get(rule, 0) / outcome.healthy_days,
+        )
+        for rule in sorted({*outcome.raised, *outcome.standing})
+    )
+
+
+def unknown_share(outcome: Outcome) -> float:
+    """Return the share of healthy components' days that could not be judged."""
+    alone = sum(count for rule, count in outcome.unknown.items() if not rule.group)
+    return alone / outcome.healthy_days
+
+
+def sizes(outcome: Outcome) -> Iterator[Size]:
+    """Yield what became of faults, the small ones first."""
+    losses = {round(trial.fault.loss, 6) for trial in outcome.trials}
+    groups: dict[tuple[float, float], list[Trial]] = {}
+    for trial in outcome.trials:
+        loss = round(trial.fault.loss, 6)
+        tens = ceil(round(loss * 10, 6)) / 10
+        place = (loss, loss) if len(losses) <= _MOST_SIZES else (round(tens - 0.1, 1), tens)
+        groups.setdefault(place, []).append(trial)
+    for place, trials in sorted(groups.items()):
+        yield _size(place, trials)
+
+
+def _size(place: tuple[float, float], trials: Sequence[Trial]) -> Size:
+    seen = [trial for trial in trials if trial.identifiable]
+    days = sorted(inf if trial.found is None else trial.found for trial in seen)
+    return Size(
+        *place,
+        len(trials),
+        len(seen),
+        sum(trial.found is not None for trial in seen),
+        tuple(_within(seen, limit) for limit in WITHIN_DAYS),
+        _quantile(days, 0.5),
+        _quantile(days, 0.9),
+    )
+
+
+def _within(trials: Sequence[Trial], limit: int) -> Optional[float]:
+    followed = [trial for trial in trials if trial.followed >= limit]
+    if not followed:
+        return None
+    return sum(t.found is not None and t.found <= limit for t in followed) / len(followed)
+
+
+def _quantile(ordered: Sequence[float], share: float) -> Optional[int]:
+    """Return the smallest value that ``share`` of all do not exceed; None where it is infinite."""
+    if not ordered:
+        return None
+    value = ordered[ceil(share * len(ordered)) - 1]
+    return None if value == inf else int(value)
+
+
+def to_json(outcome: Outcome, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the document form; ``given`` is what was asked for, and comes first."""
+    return {
+        "schema": SCHEMA,
+        **given,
+        "healthy_component_days": outcome.healthy_days,
+        "false_alarms": [
+            {**one.rule._asdict(), **{k: v for k, v in one._asdict().items() if k != "rule"}}
+            for one in false_alarms(outcome)
+        ],
+        "unknown_share": unknown_share(outcome),
+        "detection": [
+            {**one._asdict(), "within": dict(zip(map(str, WITHIN_DAYS), one.within))}
+            for one in sizes(outcome)
+        ],
+        "faults": [_fault(trial) for trial in outcome.trials],
+    }
+
+
+def _fault(trial: Trial) -> dict[str, Any]:
+    service, sentence = trial.by or (None, None)
+    return {
+        **trial.fault._asdict(),
+        "kind": trial.kind,
+        "identifiable": trial.identifiable,
+        "slows": trial.slows,
+        "followed_days": trial.followed,
+        "found_days": trial.found,
+        "found_by": service,
+        "sentence": sentence,
+    }

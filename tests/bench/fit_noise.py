@@ -1,0 +1,232 @@
+"""Fit the noise of plumbline simulate to data that nobody here made, and print it.
+
+Two sources.  A year of scheduled benchmarks on five file systems, each of which writes or reads a
+whole file system, gives what runs, days and busy spells do, and what contention costs.  Disks of a
+cluster in production, 12 in each of 30 hosts, give what siblings differ by.  All figures are
+natural logarithms unless they are shares; those of the model (src/plumbline/simulate/noise.py) are
+the last column, the median over the file systems where each has one.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from itertools import combinations, groupby
+from math import exp, log, sqrt
+from operator import attrgetter
+from pathlib import Path
+from statistics import mean, median
+from typing import Iterable, NamedTuple, Optional, Sequence
+
+from plumbline.model.sampled import Sampled
+from plumbline.siblings import one_day
+from plumbline.store.sampled import read_samples
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+YEAR = DATA / "tokio-year" / "summaries.csv.gz"
+DISKS = DATA / "failslow" / "cluster-a.csv.gz"
+SLOW = DATA / "failslow" / "cluster-a-slow-disks.csv"
+
+NORMAL = 1.4826
+BUSY = 0.15
+"""A day whose benchmarks, by their median, lost more than this is busy."""
+LOW = -log(0.8)
+CONTENDED = 0.9
+COST = 0.7
+"""What contention takes / -log(coverage): as fitted below, and taken off before the rest is."""
+DRIFT_RUNS = 30
+"""Upgrades and ageing move the level of a year: each run is set against so many on either side."""
+LARGE = {"scratch1": 41, "scratch2": 41, "scratch3": 41, "cscratch": 43, "mira-fs1": 40}
+"""Smaller benchmarks, by log2 of their bytes, measure little but how they start."""
+FEWEST = 200
+
+
+class Run(NamedTuple):
+    """One benchmark: what it lost against its own level, and that less what contention took."""
+
+    day: int
+    operation: str
+    name: str
+    lost: float
+    coverage: Optional[float]
+
+    @property
+    def own(self) -> float:
+        """Return what it lost beyond what contention took."""
+        return self.lost + (COST * log(self.coverage) if self.coverage else 0.0)
+
+
+class Day(NamedTuple):
+    """What the benchmarks of one day and operation lost, and the middle of it."""
+
+    runs: list[Run]
+    middle: float
+
+
+def sigma(values: Iterable[float]) -> float:
+    """Return the standard deviation by the median absolute deviation."""
+    found = list(values)
+    centre = median(found)
+    return NORMAL * median(abs(value - centre) for value in found)
+
+
+def series(samples: Sequence[Sampled]) -> dict[str, list[Run]]:
+    """Return the runs of each file system, every benchmark set against its own level."""
+    every: dict[str, list[Sampled]] = defaultdict(list)
+    for one in samples:
+        every[one.component].append(one)
+    found: dict[str, list[Run]] = defaultdict(list)
+    for component, taken in every.items():
+        system, name, operation, ranks, _, size, _ = component.split()
+        # one benchmark of Mira reads by turns from two places
+        odd = system == "mira-fs1" and name == "ior"
+        if len(taken) < FEWEST or int(size.removeprefix("2^")) < LARGE[system] or odd:
+            continue
+        taken.sort(key=attrgetter("at"))
+        rates = [log(one.rate) for one in taken]
+        for place, one in enumerate(taken):
+            level = median(rates[max(0, place - DRIFT_RUNS) : place + DRIFT_RUNS + 1])
+            lost = level - rates[place]
+            day = int(one.at // 86400)
+            found[system].append(Run(day, operation, name + ranks, lost, one.coverage))
+    return found
+
+
+def days(runs: Sequence[Run]) -> list[dict[int, Day]]:
+    """Return the days of reads and of writes on which two benchmarks or more ran."""
+    found: dict[str, dict[int, list[Run]]] = {"read": defaultdict(list), "write": defaultdict(list)}
+    for run in runs:
+        found[run.operation][run.day].append(run)
+    return [
+        {d: Day(of, median(run.own for run in of)) for d, of in every.items() if len(of) > 1}
+        for every in found.values()
+    ]
+
+
+def of_contention(runs: Sequence[Run]) -> dict[str, float]:
+    """Return how often a run is contended, how much of its share is lost, what a share costs."""
+    known = [(run, run.coverage) for run in runs if run.coverage]
+    if not known:
+        return {}
+    low = [(run, coverage) for run, coverage in known if coverage < CONTENDED]
+    quiet: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for run, coverage in known:
+        if coverage >= CONTENDED:
+            quiet[run.operation, run.name].append(run.lost)
+    cost = [
+        (run.lost - median(quiet[run.operation, run.name])) / -log(coverage)
+        for run, coverage in low
+        if quiet[run.operation, run.name]
+    ]
+    return {
+        "contended: share of runs": len(low) / len(known),
+        "contended: -log(coverage / 0.9), mean": mean(log(CONTENDED / c) for _, c in low),
+        "contended: loss / -log(coverage)": median(cost),
+        "contended: share of runs below 80 %": mean(
+            coverage < CONTENDED for run, coverage in known if run.lost > LOW
+        ),
+    }
+
+
+def of_quiet_days(every: Sequence[dict[int, Day]]) -> dict[str, float]:
+    """Return the noise of runs and of what the runs of one day share, where nothing is busy."""
+    quiet = [day for found in every for day in found.values() if day.middle <= BUSY]
+    pairs = [(a.own, b.own) for day in quiet for a, b in combinations(day.runs, 2)]
+    own = sigma(a - b for a, b in pairs) / sqrt(2)
+    total = sigma(value for pair in pairs for value in pair)
+    runs = [run.own for day in quiet for run in day.runs]
+    low = [value - LOW for value in runs if value > LOW]
+    return {
+        "run: standard deviation": own,
+        "day: standard deviation": sqrt(max(0.0, total**2 - own**2)),
+        "tail: share of runs below 80 %": len(low) / len(runs),
+        "tail: loss beyond 20 %, mean": mean(low),
+    }
+
+
+def of_spells(every: Sequence[dict[int, Day]]) -> dict[str, float]:
+    """Return how busy spells begin, last and cost."""
+    busy = [{d: day.middle > BUSY for d, day in found.items()} for found in every]
+    after = {True: [0, 0], False: [0, 0]}
+    for found in busy:
+        for day, now in found.items():
+            if day + 1 in found:
+                after[now][0] += found[day + 1]
+                after[now][1] += 1
+    on = [day for found in every for day in found.values() if day.middle > BUSY]
+    pairs = [(a.own, b.own) for day in on for a, b in combinations(day.runs, 2)]
+    known = [run.coverage for day in on for run in day.runs if run.coverage]
+    both = {
+        "spell: share of days": len(on) / sum(map(len, every)),
+        "spell: begins after a quiet day": after[False][0] / after[False][1],
+        "spell: goes on after a busy day": after[True][0] / after[True][1],
+        "spell: longest, days": max(map(longest, busy)),
+        "spell: loss beyond 0.15, mean": mean(day.middle - BUSY for day in on),
+        "spell: standard deviation of runs": sigma(a - b for a, b in pairs) / sqrt(2),
+    }
+    if known:
+        both["spell: share of runs contended"] = mean(cover < CONTENDED for cover in known)
+    return both
+
+
+def longest(busy: dict[int, bool]) -> int:
+    """Return the most known days in a row that were busy."""
+    return max(
+        (len(list(group)) for on, group in groupby(busy[day] for day in sorted(busy)) if on),
+        default=0,
+    )
+
+
+def of_siblings() -> dict[str, float]:
+    """Return what healthy disks of one host differ by: always, and from day to day."""
+    with SLOW.open(encoding="utf-8") as file:
+        slow = {tuple(line.strip().split(",")[:2]) for line in file}
+    every: dict[tuple[str, str], list[Sampled]] = defaultdict(list)
+    for one in read_samples(DISKS).samples:
+        every[one.host, one.day].append(one)
+    losses: dict[tuple[str, str], list[float]] = defaultdict(list)
+    levels: dict[str, list[float]] = defaultdict(list)
+    for (host, _), taken in every.items():
+        taken.sort(key=attrgetter("at"))
+        runs = [
+            {one.component: one.rate for one in run}
+            for _, run in groupby(taken, key=attrgetter("at"))
+        ]
+        levels[host].append(median(log(one.rate) for one in taken))
+        for name, found in one_day(0, runs).items():
+            if (host, name) not in slow:
+                losses[host, name].append(found.loss)
+    known = [found for found in losses.values() if len(found) > 3]
+    spread = [value - median(found) for found in known for value in found]
+    return {
+        "component: standard deviation, lasting": sigma(median(found) for found in known),
+        "component: standard deviation, of a day": sigma(spread),
+        "host: standard deviation of a day, at most": sigma(
+            value - median(found) for found in levels.values() for value in found
+        ),
+    }
+
+
+def main() -> int:
+    """Print what was fitted."""
+    if not (YEAR.exists() and DISKS.exists()):
+        print(f"no data in {DATA.parent.name}/{DATA.name}; nothing fitted", file=sys.stderr)
+        return 0
+    found: dict[str, dict[str, float]] = {}
+    for system, runs in sorted(series(read_samples(YEAR).samples).items()):
+        every = days(runs)
+        found[system] = {**of_quiet_days(every), **of_spells(every), **of_contention(runs)}
+    names = list(dict.fromkeys(name for one in found.values() for name in one))
+    print(f"{'':40}" + "".join(f"{system:>10}" for system in found) + f"{'median':>10}")
+    for name in names:
+        cells = [one.get(name) for one in found.values()]
+        middle = median(cell for cell in cells if cell is not None)
+        texts = ["-" if cell is None else f"{cell:.3f}" for cell in (*cells, middle)]
+        print(f"{name:40}" + "".join(f"{text:>10}" for text in texts))
+    for name, value in of_siblings().items():
+        print(f"{name:40}{'':>50}{value:10.3f}  ({100 * (1 - exp(-value)):.1f} %)")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
