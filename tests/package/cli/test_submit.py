@@ -406,10 +406,9 @@ def test_a_real_nagios_shows_ten_thousand_results(
     for node, path in enumerate(paths):
         path.write_text(document(*judged(node), node=f"client{node}", judged_at=judged_at))
     with nagios(services) as daemon:
-        start = time.monotonic()
         names = [str(path) for path in paths]
-        assert call("submit", *names, "--plan", plan, "--pipe", str(daemon.pipe)) == 0
-        assert time.monotonic() - start < 20
+        to = ("--pipe", str(daemon.pipe), "--wait", "30")
+        assert call("submit", *names, "--plan", plan, *to) == 0
         daemon.until(lambda: len(daemon.checked()) == len(services), "not all results")
         shown = daemon.checked()
         assert not [path for path in daemon.folder.iterdir() if "batch" in path.name]
