@@ -9,7 +9,7 @@ import tomllib
 from tests.project.repository import ROOT
 
 # What may touch the world; all else is pure.
-WORLDLY = {"run", "store", "output", "cli"}
+WORLDLY = {"ranks", "run", "store", "output", "cli"}
 # What the console alone uses; all else must run on a node's bare Python.
 CONSOLE = {"topology", "plan", "baseline", "expect", "simulate", "output", "cli"}
 
