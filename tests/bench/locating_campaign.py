@@ -17,7 +17,7 @@ from statistics import median
 from typing import Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.cli.inventory import plan_of, read_inventory, topology_of
-from plumbline.locate.measurables import measurables
+from plumbline.locate.measurables import Site
 from plumbline.locate.observation import Measurable, Observation, Vote
 from plumbline.locate.suspects import locate
 
@@ -62,7 +62,7 @@ class Fleet:
         self.flows: list[Measurable] = []
         self.groups: list[tuple[str, str]] = []
         self.hosts: list[str] = []
-        for placed in measurables(plan.expectations):
+        for placed in Site(plan.expectations).measurables():
             share = YIELD[placed.of.layer]
             self.flows.append(placed.of._replace(expected_Bps=share * placed.of.expected_Bps))
             ost = placed.of.layer == "ost"

@@ -26,6 +26,7 @@ VERBS = (
     "probe",
     "baseline",
     "judge",
+    "locate",
     "submit",
     "history",
 )

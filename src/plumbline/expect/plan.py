@@ -11,6 +11,7 @@ from plumbline.baseline.document import Baselines
 from plumbline.expect.references import expectation, find_ceilings
 from plumbline.expect.services import services
 from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.part import SitePart
 from plumbline.model.service import Service
 from plumbline.plan.assignments import assignments
 from plumbline.plan.policy import Policy, TimedLayer
@@ -28,6 +29,7 @@ class Plan(NamedTuple):
     port: int
     services: tuple[Service, ...]
     hosts: tuple[dict[str, str], ...]
+    parts: dict[str, SitePart]
 
     def node(self, name: str) -> Expectations:
         """Return the document of one node; KeyError for a name that is none."""
@@ -44,6 +46,7 @@ class Plan(NamedTuple):
             "netserver": {"port": self.port},
             "services": [service.to_json() for service in self.services],
             "hosts": list(self.hosts),
+            "parts": {name: part._asdict() for name, part in self.parts.items()},
         }
 
 
@@ -69,7 +72,18 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
         policy.layers.net.port,
         services(measured),
         hosts,
+        _parts(topology),
     )
+
+
+def _parts(topology: Topology) -> dict[str, SitePart]:
+    """Return what each component is and carries, and the targets, which never limit."""
+    found = {
+        name: SitePart(part.kind, part.read_Bps, part.write_Bps)
+        for name, part in topology.components.items()
+    }
+    found.update({name: SitePart("target", None, None) for name in topology.targets})
+    return found
 
 
 def _schedule(policy: Policy) -> dict[str, dict[str, Any]]:

@@ -7,12 +7,12 @@ from collections import Counter
 from plumbline.locate.observation import BOTH, READ, WRITE, Measurable
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.record import Operation, Scenario
+from plumbline.model.reference import Reference
 
 if TYPE_CHECKING:
     from typing import Iterator, Mapping, Optional, Sequence
 
     from plumbline.model.expectation import Expectation, Partner
-    from plumbline.model.reference import Reference
 
     Nodes = Mapping[str, Sequence[Expectation]]
 
@@ -27,27 +27,62 @@ class Placed(NamedTuple):
     partner: Optional[Partner] = None
 
 
-def measurables(nodes: Nodes) -> Iterator[Placed]:
-    """Yield all that the nodes measure, in their order.
+class Site:
+    """What the measurements of all nodes have to know of one another."""
 
-    The expected rate is the baseline's, else the ceiling, else 0.  A path's part is crossed towards
-    storage by what is written and away from it by what is read; a host's test sends away from
-    storage where the host is a server, and crosses what both hosts share in both lanes.
-    """
-    servers = {one.host for found in nodes.values() for one in found if one.layer in ("ost", "raw")}
-    own = {
-        one.component: frozenset(one.path)
-        for found in nodes.values()
-        for one in found
-        if one.layer == "net"
-    }
-    for node, found in nodes.items():
+    def __init__(self, nodes: Nodes) -> None:
+        """Find which hosts are servers, and which parts are whose own."""
+        every = [one for found in nodes.values() for one in found]
+        self._nodes = nodes
+        self.servers = frozenset(one.host for one in every if one.layer in ("ost", "raw"))
+        """The hosts that have targets or devices."""
+        self._own = {one.component: frozenset(one.path) for one in every if one.layer == "net"}
+
+    def measurables(self) -> Iterator[Placed]:
+        """Yield all that the nodes measure, in their order."""
+        for node in self._nodes:
+            yield from self.of(node)
+
+    def of(self, node: str) -> Iterator[Placed]:
+        """Yield what one node measures.
+
+        The expected rate is the baseline's, else the ceiling, else 0.  A path's part is crossed
+        towards storage by what is written and away from it by what is read; a host's test sends
+        away from storage where the host is a server, and crosses what both hosts share in both
+        lanes.
+        """
+        found = self._nodes[node]
         together = _sharing(found)
         for one in found:
             if one.layer == "net":
-                yield from _pairs(node, one, servers, own)
+                yield from self._pairs(node, one)
             else:
                 yield from _alone(node, one, together)
+
+    def _pairs(self, node: str, one: Expectation) -> Iterator[Placed]:
+        for operation, scenario, reference in steps(one):
+            for partner in one.partners:
+                other = self._own.get(partner.name, frozenset())
+                sends = operation is Operation.SEND
+                near = _lane(one.component in self.servers, sends)
+                far = _lane(partner.name in self.servers, not sends)
+                lanes = tuple(
+                    (BOTH if name in other else (near,)) if name in one.path else (far,)
+                    for name in partner.path
+                )
+                words = f"{operation.value} with {partner.name}"
+                of = Measurable(
+                    f"net {one.component} {words}",
+                    one.layer,
+                    one.component,
+                    words,
+                    partner.path,
+                    _rate(Reference(partner.ceiling, reference.baseline)),
+                    lanes,
+                    (),
+                    node,
+                )
+                yield Placed(of, one, operation, scenario, partner)
 
 
 def _sharing(found: Sequence[Expectation]) -> Counter[str]:
@@ -79,33 +114,6 @@ def _alone(node: str, one: Expectation, together: Counter[str]) -> Iterator[Plac
             node,
         )
         yield Placed(of, one, operation, scenario)
-
-
-def _pairs(
-    node: str, one: Expectation, servers: set[str], own: Mapping[str, frozenset[str]]
-) -> Iterator[Placed]:
-    for operation, scenario, reference in steps(one):
-        for partner in one.partners:
-            other = own.get(partner.name, frozenset())
-            sends = operation is Operation.SEND
-            near = _lane(one.component in servers, sends)
-            far = _lane(partner.name in servers, not sends)
-            lanes = tuple(
-                (BOTH if name in other else (near,)) if name in one.path else (far,)
-                for name in partner.path
-            )
-            of = Measurable(
-                f"net {one.component} {operation.value} with {partner.name}",
-                one.layer,
-                one.component,
-                f"{operation.value} with {partner.name}",
-                partner.path,
-                reference.baseline.median_Bps if reference.baseline else partner.ceiling.rate_Bps,
-                lanes,
-                (),
-                node,
-            )
-            yield Placed(of, one, operation, scenario, partner)
 
 
 def _lane(server: bool, leaves: bool) -> str:

@@ -18,6 +18,10 @@ BOTH = (READ, WRITE)
 """The lanes of a part: towards storage (write), and back (read).  A part can lose one alone."""
 
 
+SEGMENTS = "segments "
+"""Before a lane: whether segments are sent again, which a bad cable shows before rates fall."""
+
+
 class Vote(str, Enum):
     """What an observation says: contended, invalid and unknown ones say nothing."""
 
@@ -46,6 +50,11 @@ class Measurable(NamedTuple):
     lanes: tuple[tuple[str, ...], ...] = ()
     flows: tuple[int, ...] = ()
     node: str = ""
+
+    @property
+    def is_rate(self) -> bool:
+        """Return whether a rate is measured, and not whether segments are sent again."""
+        return not (self.lanes and self.lanes[0][0].startswith(SEGMENTS))
 
     def crossings(self) -> Iterator[tuple[str, tuple[str, ...], int]]:
         """Yield each component with the lanes crossed and the flows that share it."""

@@ -10,26 +10,23 @@ from __future__ import annotations
 from math import sqrt
 from statistics import median
 
+from plumbline.errors import DocumentError
 from plumbline.judge.component import rule
 from plumbline.judge.finding import RULE_FINE
 from plumbline.judge.pair import SEGMENT_BYTES
-from plumbline.locate.measurables import measurables
-from plumbline.locate.observation import Observation, Vote
+from plumbline.locate.observation import SEGMENTS, Observation, Vote
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.reference import Reference
 from plumbline.model.state import State
 
 if TYPE_CHECKING:
-    from typing import Iterator, Optional, Sequence
+    from typing import Iterable, Iterator, Optional, Sequence
 
     from plumbline.judge.finding import Ruling
     from plumbline.judge.measured import Measured
-    from plumbline.locate.measurables import Nodes, Placed
+    from plumbline.locate.measurables import Placed
     from plumbline.model.expectation import Expectation
     from plumbline.model.series import Memory, Series
-
-SEGMENTS = "segments "
-"""Before a lane: segments that are sent again, which a bad cable shows before rates fall."""
 
 _RULE_CONTENDED = 4
 _RULE_SLOW = (5, 6)
@@ -49,19 +46,24 @@ class _Run(NamedTuple):
     since: float
 
 
-def observe(nodes: Nodes, memory: Memory, now: float) -> Iterator[Observation]:
-    """Yield an observation for each measurement of a site, at ``now`` (seconds since the epoch).
+def observe(measured: Iterable[Placed], memory: Memory, now: float) -> Iterator[Observation]:
+    """Yield an observation for each measurement, at ``now`` in seconds since the epoch."""
+    for placed in measured:
+        yield from _observe(placed, memory, now)
 
-    Raises:
-        DocumentError: a series is damaged, or a reference is no rate.
-    """
-    for placed in measurables(nodes):
-        one = placed.expectation
+
+def _observe(placed: Placed, memory: Memory, now: float) -> Iterator[Observation]:
+    one = placed.expectation
+    try:
         series = _series(placed, memory.of(one.layer, one.component))
         ruling = rule(_with_pair(placed), (placed.operation, placed.scenario), series, now)
-        yield _observation(placed, series, ruling)
-        if placed.partner:
-            yield from _segments(placed, ruling)
+    except DocumentError as error:
+        # what is damaged says nothing about its component, and the others go on
+        yield Observation(placed.of, Vote.NONE, 0.0, 0.0, 0.0, 0.0, str(error))
+        return
+    yield _observation(placed, series, ruling)
+    if placed.partner:
+        yield from _segments(placed, ruling)
 
 
 def _series(placed: Placed, found: Sequence[Series]) -> Optional[Series]:

@@ -10,6 +10,7 @@ from typing import Any, Mapping, NamedTuple
 from plumbline.errors import DocumentError
 from plumbline.model.expectation import Expectations
 from plumbline.model.kinds import texts
+from plumbline.model.part import SitePart
 from plumbline.model.service import Service
 from plumbline.store.snapshot import parse, read
 
@@ -19,11 +20,15 @@ _REMEDY = "write it with: plumbline plan -i INVENTORY --json"
 
 
 class SitePlan(NamedTuple):
-    """What each node measures, and the services that show the verdicts."""
+    """What each node measures, the services that show the verdicts, and what the parts are.
+
+    ``parts`` is empty in a plan of an older version.
+    """
 
     path: str
     nodes: Mapping[str, Expectations]
     services: tuple[Service, ...]
+    parts: Mapping[str, SitePart] = {}
 
 
 def load_plan(path: str) -> SitePlan:
@@ -38,7 +43,9 @@ def load_plan(path: str) -> SitePlan:
             raise DocumentError(
                 f"plan {path} has schema {raw['schema']!r}, this version reads {SCHEMA}; {_REMEDY}"
             )
-        return SitePlan(path, _nodes(raw["nodes"]), tuple(map(Service.from_json, raw["services"])))
+        services = tuple(map(Service.from_json, raw["services"]))
+        parts = {name: SitePart.from_json(part) for name, part in raw.get("parts", {}).items()}
+        return SitePlan(path, _nodes(raw["nodes"]), services, parts)
     except (KeyError, TypeError, AttributeError) as error:
         raise DocumentError(f"plan {path} is damaged ({error!r}); {_REMEDY}") from error
 

@@ -49,7 +49,8 @@ def test_expectations_survive_the_way_to_the_node() -> None:
 
 def test_the_document_has_what_the_roles_need() -> None:
     raw = json.loads(json.dumps(plan().to_json()))
-    assert list(raw) == ["schema", "site", "nodes", "schedule", "netserver", "services", "hosts"]
+    keys = ["schema", "site", "nodes", "schedule", "netserver", "services", "hosts", "parts"]
+    assert list(raw) == keys
     assert raw["schedule"] == {
         "ost": {"calendar": "*-*-* 02:00", "randomized_delay_s": 1800, "limit_s": 3600},
         "raw": {"calendar": "*-*-* 02:00", "randomized_delay_s": 1800, "limit_s": 3600},
@@ -64,6 +65,9 @@ def test_the_document_has_what_the_roles_need() -> None:
     assert raw["hosts"][0] == {"name": "oss1", "kind": "server", "address": "10.0.0.1"}
     assert raw["hosts"][-1] == {"name": "client1", "kind": "client", "address": "client1"}
     assert raw["services"][0]["arguments"] == ["--component", "scratch-OST0"]
+    disk = {"kind": "disk", "read_Bps": 80e6, "write_Bps": 80e6}
+    assert raw["parts"]["oss1-disk1"] == disk
+    assert raw["parts"]["scratch-OST0"] == {"kind": "target", "read_Bps": None, "write_Bps": None}
 
 
 def test_the_machines_of_the_papers_can_be_planned() -> None:

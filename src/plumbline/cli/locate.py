@@ -1,0 +1,136 @@
+"""``plumbline locate``: which components explain what is slow, and what to measure next."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Optional, Sequence
+
+from plumbline.errors import DocumentError, StoreError
+from plumbline.model.state import State
+
+if TYPE_CHECKING:
+    from plumbline.locate.next_probe import NextProbe
+    from plumbline.locate.observation import Observation
+    from plumbline.locate.suspects import Located
+    from plumbline.model.expectation import Expectation
+    from plumbline.store.plan import SitePlan
+
+
+def add(subparsers: Any) -> None:
+    """Declare the arguments."""
+    parser = subparsers.add_parser(
+        "locate", help="name the components that explain what is slow; ends with 1 if there are any"
+    )
+    parser.add_argument(
+        "--plan", metavar="FILE", required=True, help="what plumbline plan --json printed"
+    )
+    parser.add_argument(
+        "--history", metavar="FILE", required=True, help="the history of all its nodes"
+    )
+    parser.add_argument("--json", action="store_true", help="print the document for programs")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show the evidence")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the suspects and return 1 where something is slow, 3 where nothing could vote."""
+    from plumbline.cli.site import without_collector
+    from plumbline.locate.suspects import locate
+    from plumbline.store.plan import load_plan
+
+    plan = load_plan(arguments.plan)
+    if not plan.parts:
+        raise DocumentError(
+            f"plan {plan.path} does not say what the parts are; write it again with: "
+            "plumbline plan -i INVENTORY --json"
+        )
+    nodes = {name: _measured_by(plan, name) for name in plan.nodes}
+    with without_collector():
+        located = locate(_observations(nodes, Path(arguments.history), time.time()))
+        probes = _probes(located, nodes)
+    if arguments.json:
+        from plumbline.locate.document import document
+
+        print(json.dumps(document(located, plan.parts, probes), indent=1, allow_nan=False))
+    else:
+        _print(located, plan, probes, arguments.verbose)
+    return _code(located)
+
+
+def _measured_by(plan: SitePlan, name: str) -> tuple[Expectation, ...]:
+    node = plan.nodes[name]
+    layers = dict.fromkeys(entry["layer"] for entry in node.entries)
+    return tuple(each for layer in layers for each in node.find(layer))
+
+
+def _observations(
+    nodes: dict[str, tuple[Expectation, ...]], history: Path, now: float
+) -> list[Observation]:
+    from plumbline.locate.measurables import Site
+    from plumbline.locate.observe import observe
+    from plumbline.store.days import Member
+    from plumbline.store.history import History
+    from plumbline.store.recent import Recent
+
+    if not history.exists():
+        raise StoreError(
+            f"there is no history {history}; name with --history the one that holds the records "
+            "of all nodes"
+        )
+    site = Site(nodes)
+    found: list[Observation] = []
+    with History(history) as opened:
+        for node, measured in nodes.items():
+            groups = {
+                (each.layer, each.component): Member(each.group, each.limits.min_coverage)
+                for each in measured
+            }
+            found += observe(site.of(node), Recent(opened, groups, now), now)
+    return found
+
+
+def _probes(
+    located: Located, nodes: dict[str, tuple[Expectation, ...]]
+) -> list[Optional[NextProbe]]:
+    """Return for each ambiguity set what would divide it, None where nothing would."""
+    from plumbline.locate.candidates import Candidates
+    from plumbline.locate.next_probe import next_probe
+
+    if all(one.certain for one in located.sets):
+        return [None for _ in located.sets]
+    candidates = Candidates(nodes)
+    probes: list[Optional[NextProbe]] = []
+    for one in located.sets:
+        slow = [located.observations[index].of.component for index in one.explains]
+        names = [suspect.name for suspect in one.suspects]
+        found = None if one.certain else next_probe(located, one, candidates.crossing(names, slow))
+        probes.append(found)
+    return probes
+
+
+def _print(
+    located: Located, plan: SitePlan, probes: Sequence[Optional[NextProbe]], verbose: bool
+) -> None:
+    from plumbline.locate.words import HEADERS, rows, sentence, summary, unexplained
+    from plumbline.output.table import render
+
+    for one, probe in zip(located.sets, probes):
+        print(sentence(located, one, plan.parts, probe))
+        if verbose:
+            print(f"\n{render(HEADERS, list(rows(located, one)))}\n")
+    odd = unexplained(located)
+    if odd:
+        print(odd)
+    print(summary(located))
+
+
+def _code(located: Located) -> int:
+    from plumbline.locate.observation import Vote
+
+    if located.sets or located.unexplained:
+        return State.WARNING
+    voted = any(one.vote is not Vote.NONE for one in located.observations)
+    return State.OK if voted else State.UNKNOWN

@@ -1,0 +1,106 @@
+"""What was located as a document for programs; docs/locating.md describes its shape."""
+
+from __future__ import annotations
+
+from plumbline.locate.observation import Vote
+from plumbline.locate.words import sentence, unexplained
+from plumbline.model.named_tuple import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any, Mapping, Optional, Sequence
+
+    from plumbline.locate.next_probe import NextProbe
+    from plumbline.locate.observation import Observation
+    from plumbline.locate.suspects import AmbiguitySet, Located, Suspect
+    from plumbline.locate.words import Parts
+
+SCHEMA = 1
+
+
+def explanations(located: Located) -> dict[tuple[str, str], AmbiguitySet]:
+    """Return for each slow component, by layer and name, the ambiguity set that explains it.
+
+    Where several do, the one that explains most: its alarm becomes a note, the others remain.
+    """
+    found: dict[tuple[str, str], AmbiguitySet] = {}
+    for ambiguity in sorted(located.sets, key=lambda one: -len(one.explains)):
+        for index in ambiguity.explains:
+            of = located.observations[index].of
+            found.setdefault((of.layer, of.component), ambiguity)
+    return found
+
+
+def document(
+    located: Located, parts: Parts, probes: Sequence[Optional[NextProbe]]
+) -> dict[str, Any]:
+    """Return the document; ``probes`` are those of the ambiguity sets, in their order."""
+    numbers = {id(ambiguity): number for number, ambiguity in enumerate(located.sets)}
+    votes = [one.vote for one in located.observations]
+    return {
+        "schema": SCHEMA,
+        "complete": located.complete,
+        "votes": {vote.value: votes.count(vote) for vote in Vote},
+        "sets": [
+            _set(located, ambiguity, parts, probe) for ambiguity, probe in zip(located.sets, probes)
+        ],
+        "unexplained": [_measured(located.observations[index]) for index in located.unexplained],
+        "unexplained_sentence": unexplained(located),
+        "explained": [
+            {"layer": layer, "component": name, "set": numbers[id(ambiguity)]}
+            for (layer, name), ambiguity in explanations(located).items()
+        ],
+    }
+
+
+def _set(
+    located: Located, ambiguity: AmbiguitySet, parts: Parts, probe: Optional[NextProbe]
+) -> dict[str, Any]:
+    return {
+        "sentence": sentence(located, ambiguity, parts, probe),
+        "certain": ambiguity.certain,
+        "alternatives": [list(one) for one in ambiguity.alternatives],
+        "suspects": [_suspect(located, suspect, parts) for suspect in ambiguity.suspects],
+        "slow": [_measured(located.observations[index]) for index in ambiguity.explains],
+        "next": _next(probe) if probe else None,
+    }
+
+
+def _suspect(located: Located, suspect: Suspect, parts: Parts) -> dict[str, Any]:
+    part = parts.get(suspect.name)
+    return {
+        "component": suspect.name,
+        "kind": part.kind if part else None,
+        "losses": [loss._asdict() for loss in suspect.losses],
+        "explains": [located.observations[index].of.name for index in suspect.explains],
+        "not_slowed": [located.observations[index].of.name for index in suspect.passes],
+    }
+
+
+def _measured(one: Observation) -> Mapping[str, Any]:
+    return {
+        "name": one.of.name,
+        "layer": one.of.layer,
+        "component": one.of.component,
+        "operation": one.of.operation,
+        "measured_Bps": one.measured_Bps,
+        "expected_Bps": one.of.expected_Bps,
+        "error": one.error,
+        "path": list(one.of.path),
+        "reason": one.reason,
+    }
+
+
+def _next(probe: NextProbe) -> dict[str, Any]:
+    of = probe.candidate.of
+    return {
+        "words": probe.candidate.words,
+        "kind": probe.candidate.intrusion.name.lower(),
+        "node": of.node,
+        "layer": of.layer,
+        "component": of.component,
+        "operation": of.operation,
+        "outcomes": [
+            {"ratio": one.ratio, "alternatives": [list(names) for names in one.alternatives]}
+            for one in probe.outcomes
+        ],
+    }

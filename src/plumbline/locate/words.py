@@ -1,0 +1,208 @@
+"""What was located, in sentences and rows of a table."""
+
+from __future__ import annotations
+
+from plumbline.locate.observation import SEGMENTS, Vote
+from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.units import format_rate
+
+if TYPE_CHECKING:
+    from typing import Iterable, Iterator, Mapping, Optional, Sequence
+
+    from plumbline.locate.next_probe import NextProbe, Outcome
+    from plumbline.locate.observation import Observation
+    from plumbline.locate.suspects import AmbiguitySet, Located, Loss, Suspect
+    from plumbline.model.part import SitePart
+
+    Parts = Mapping[str, SitePart]
+
+HEADERS = ("vote", "measurement", "measured", "expected", "share", "crosses", "verdict")
+
+_NOUNS = {"ost": "target", "raw": "disk", "net": "host", "fs": "file system"}
+_LAYERS = (("raw", "raw reads"), ("net", "network"), ("ost", "targets"), ("fs", "file system"))
+_SHOWN = 4
+_WHOLE = 0.97
+
+
+def sentence(
+    located: Located, ambiguity: AmbiguitySet, parts: Parts, probe: Optional[NextProbe] = None
+) -> str:
+    """Return e.g. ``Suspect: controller ddn03-b (3 of 3 slow targets cross it, ...). ...``."""
+    count = len(ambiguity.alternatives)
+    choices = [" and ".join(titled(name, parts) for name in one) for one in ambiguity.alternatives]
+    if count == 1:
+        begin = f"Suspect{'s' if len(ambiguity.alternatives[0]) > 1 else ''}: {choices[0]}"
+    else:
+        begin = f"Suspects: one of {listed(choices, ' or ')}, which explain it equally well"
+    found = [f"{begin} ({_tally(located, ambiguity)})."]
+    found += _losses(ambiguity, parts)
+    layers = _by_layer(located, ambiguity)
+    if layers:
+        found.append(f"{layers[0].upper()}{layers[1:]}.")
+    if probe:
+        found.append(f"Next: {asked(probe, parts)}.")
+    elif count > 1:
+        found.append("No measurement of this site would divide them.")
+    return " ".join(found)
+
+
+def titled(name: str, parts: Parts) -> str:
+    """Return kind and name of a component, the name alone where the kind is not known."""
+    part = parts.get(name)
+    return f"{part.kind} {name}" if part else name
+
+
+def asked(probe: NextProbe, parts: Parts) -> str:
+    """Return a measurement and what each of its outcomes would mean."""
+    meanings = "; ".join(_meaning(outcome, parts) for outcome in probe.outcomes)
+    return f"{probe.candidate.words} ({meanings})"
+
+
+def unexplained(located: Located) -> Optional[str]:
+    """Return a sentence on slow measurements that no single component explains."""
+    names = [located.observations[index].of.name for index in located.unexplained]
+    if not names:
+        return None
+    return (
+        f"Not explained by any component: {listed(names, ', ')}; everything that they cross is "
+        "fast in other measurements. Measure them again, and look at what they alone use."
+    )
+
+
+def summary(located: Located) -> str:
+    """Return how many measurements voted, and whether the search was cut short."""
+    votes = [one.vote for one in located.observations]
+    text = (
+        f"{votes.count(Vote.BAD)} slow and {votes.count(Vote.GOOD)} good measurements, "
+        f"{votes.count(Vote.NONE)} do not vote"
+    )
+    if not located.complete:
+        text += "; the search was cut short: other or fewer components may explain it too"
+    return f"{text}."
+
+
+def listed(names: Sequence[str], joint: str) -> str:
+    """Return names, those beyond the first few as a number."""
+    if len(names) <= _SHOWN + 1:
+        return joint.join(names)
+    return joint.join([*names[:_SHOWN], f"{len(names) - _SHOWN} more"])
+
+
+def rows(located: Located, ambiguity: AmbiguitySet) -> Iterator[tuple[str, ...]]:
+    """Yield the evidence on an ambiguity set as rows under ``HEADERS``, the slow ones first.
+
+    Good measurements follow that cross a suspect without being slowed.
+    """
+    suspects = {suspect.name for suspect in ambiguity.suspects}
+    passes = {index for suspect in ambiguity.suspects for index in suspect.passes}
+    passes -= set(ambiguity.explains)
+    for index in (*ambiguity.explains, *sorted(passes)):
+        one = located.observations[index]
+        crossed = [name for name in one.of.path if name in suspects]
+        yield (one.vote.value, one.of.name, *_figures(one), listed(crossed, ", "), one.reason)
+
+
+def _figures(one: Observation) -> tuple[str, str, str]:
+    if not one.of.is_rate:
+        return "", "", ""
+    share = f"{100 * one.ratio:.0f} %"
+    return format_rate(one.measured_Bps), format_rate(one.of.expected_Bps), share
+
+
+def _tally(located: Located, ambiguity: AmbiguitySet) -> str:
+    """Return how many slow and healthy components cross the suspects, of the layer that says most.
+
+    Where the suspects differ, those are counted that cross any of them.
+    """
+    layer = _main_layer(located.observations[index] for index in ambiguity.explains)
+    suspects = {suspect.name for suspect in ambiguity.suspects}
+    slow: dict[str, bool] = {}
+    healthy: dict[str, bool] = {}
+    for one in located.observations:
+        if one.of.layer == layer and one.vote is not Vote.NONE:
+            into = slow if one.vote is Vote.BAD else healthy
+            crosses = not suspects.isdisjoint(one.of.path)
+            into[one.of.component] = into.get(one.of.component, False) or crosses
+    fine = [crosses for name, crosses in healthy.items() if name not in slow]
+    noun = _NOUNS.get(layer, "measurement")
+    them = "it" if len(suspects) == 1 else "them"
+    crossing = sum(slow.values())
+    text = f"{crossing} of {len(slow)} slow {noun}{'s' * (len(slow) != 1)}"
+    text += f" {'crosses' if len(slow) == 1 else 'cross'} {them}"
+    if len(fine) - sum(fine):
+        text += f", {_counted(len(fine) - sum(fine))} not"
+    if sum(fine):
+        text += f", {_counted(sum(fine))} and need no more than is left"
+    return text
+
+
+def _counted(count: int) -> str:
+    return "1 healthy one does" if count == 1 else f"{count} healthy ones do"
+
+
+def _main_layer(explained: Iterable[Observation]) -> str:
+    counts: dict[str, set[str]] = {}
+    for one in explained:
+        counts.setdefault(one.of.layer, set()).add(one.of.component)
+    return max(counts, key=lambda layer: (len(counts[layer]), layer == "ost"))
+
+
+def _losses(ambiguity: AmbiguitySet, parts: Parts) -> list[str]:
+    """Return what is left of the suspects, where all of them say the same."""
+    if any(len(one) > 1 for one in ambiguity.alternatives):
+        return []
+    texts = {_left(suspect, parts) for suspect in ambiguity.suspects}
+    if len(texts) > 1:
+        texts = {_left(suspect, {}) for suspect in ambiguity.suspects}
+    found = texts.pop()
+    return [f"{found[0].upper()}{found[1:]}."] if found and not texts else []
+
+
+def _left(suspect: Suspect, parts: Parts) -> str:
+    part = parts.get(suspect.name)
+    texts = []
+    for loss in suspect.losses:
+        if loss.lane.startswith(SEGMENTS):
+            texts.append("segments are lost")
+            continue
+        rated = {"read": part.read_Bps, "write": part.write_Bps}.get(loss.lane) if part else None
+        texts.append(_of(loss, rated))
+    return ", ".join(dict.fromkeys(texts))
+
+
+def _of(loss: Loss, rated: Optional[float]) -> str:
+    text = f"{loss.lane}s get {format_rate(loss.left_Bps)} of {format_rate(loss.needed_Bps)}"
+    if rated is not None and rated > 1.5 * loss.needed_Bps:
+        text += f" (rated {format_rate(rated)})"
+    return text
+
+
+def _by_layer(located: Located, ambiguity: AmbiguitySet) -> str:
+    """Return for each layer that crosses the suspects whether it is slow there."""
+    suspects = {suspect.name for suspect in ambiguity.suspects}
+    found: dict[str, list[Observation]] = {}
+    for one in located.observations:
+        if one.vote is not Vote.NONE and one.of.is_rate and not suspects.isdisjoint(one.of.path):
+            found.setdefault(one.of.layer, []).append(one)
+    texts = []
+    for layer, words in _LAYERS:
+        slow = [one.ratio for one in found.get(layer, ()) if one.vote is Vote.BAD]
+        if slow:
+            texts.append(f"{words} {_share(slow)} of what is expected")
+        elif layer in found:
+            texts.append(f"{words} fine")
+    return ", ".join(texts)
+
+
+def _share(ratios: Sequence[float]) -> str:
+    low, high = round(100 * min(ratios)), round(100 * max(ratios))
+    return f"{low} %" if low == high else f"{low} to {high} %"
+
+
+def _meaning(outcome: Outcome, parts: Parts) -> str:
+    who = listed(
+        [" and ".join(titled(name, parts) for name in one) for one in outcome.alternatives], " or "
+    )
+    if outcome.ratio >= _WHOLE:
+        return f"if it is fine, {who}"
+    return f"if it is at {100 * outcome.ratio:.0f} % of what is expected, {who}"
