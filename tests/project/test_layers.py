@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import tomllib
@@ -34,12 +35,25 @@ def sources(contract: str) -> set[str]:
     return {name.removeprefix("plumbline.") for name in contracts()[contract]["source_modules"]}
 
 
+def layers() -> list[str]:
+    """Return the modules from the first stage to the last; those of one layer as they stand."""
+    rows = reversed(contracts()["layers"]["layers"])
+    return [name.strip(" ()") for row in rows for name in row.split("|")]
+
+
 def test_every_module_has_a_layer() -> None:
-    layers = {
-        name.strip(" ()") for layer in contracts()["layers"]["layers"] for name in layer.split("|")
-    }
     assert contracts()["layers"]["exhaustive"]
-    assert modules() - layers == set()
+    assert modules() - set(layers()) == set()
+
+
+def test_the_guide_and_the_architecture_name_the_same_stages() -> None:
+    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (line,) = re.findall(r"^errors, units, .*?(?=^```)", guide, re.MULTILINE | re.DOTALL)
+    assert set(re.findall(r"\w+", line)) == set(layers())
+    architecture = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = architecture.partition("## Stages and modules")[2].partition("## Documents")[0]
+    cells = re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
+    assert set(re.findall(r"`(\w+)`", " ".join(cells))) == set(layers())
 
 
 def test_every_module_is_pure_or_said_to_touch_the_world() -> None:
