@@ -2,12 +2,13 @@
 
 Rows are what must be explained, columns what explains them.  The search deepens one column at a
 time, so the first size with a cover is the smallest and all covers of that size are found, each
-once: it branches on the row with the fewest columns left, and what one branch has tried the next
-ones leave out.  Two bounds cut it: rows that have no column in common need one each, and no column
-covers more rows than the largest.
+once: rows with one column left take it, then it branches on a row with the fewest columns, and what
+one branch has tried the next ones leave out.  Two bounds cut it: rows that have no column in common
+need one each, which is also the size to begin with, and no column covers more rows than the
+largest.
 
-A branch is a step.  Storage trees take a few hundred; ``MOST_STEPS`` and ``MOST_COVERS`` end a
-search that no real system needs, and the answer then says that it is not complete.
+Storage trees take a few steps.  ``MOST_VISITS`` and ``MOST_COVERS`` end a search that no real system
+needs, and the answer then says that it is not complete.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from typing import Iterable, Sequence
 
-MOST_STEPS = 50_000
+MOST_VISITS = 1_000_000
+"""Rows looked at; each step of the search looks at all that are left: about a second."""
 MOST_COVERS = 500
 
 
@@ -46,7 +48,7 @@ class _Search:
                 covered.setdefault(column, []).append(row)
         self._columns = {column: _bits(found) for column, found in covered.items()}
         self._largest = max((len(found) for found in covered.values()), default=1)
-        self._steps = 0
+        self._visits = 0
         self.found: list[tuple[int, ...]] = []
 
     def run(self, left: int, size: int, chosen: tuple[int, ...], banned: frozenset[int]) -> None:
@@ -56,19 +58,26 @@ class _Search:
             if len(self.found) > MOST_COVERS:
                 raise _Cut
             return
-        self._steps += 1
-        if self._steps > MOST_STEPS:
+        count = _size(left)
+        self._visits += count
+        if self._visits > MOST_VISITS:
             raise _Cut
-        if _size(left) > size * self._largest:
+        if count > size * self._largest:
             return
-        choices = self._choices(left, banned)
-        if _apart(choices) > size:
+        choices = self.choices(left, banned)
+        if apart(choices) > size:
+            return
+        forced = {one[0] for one in choices if len(one) == 1}
+        if forced:
+            for column in forced:
+                left &= ~self._columns[column]
+            self.run(left, size - len(forced), (*chosen, *forced), banned)
             return
         for column in choices[0]:
             self.run(left & ~self._columns[column], size - 1, (*chosen, column), banned)
             banned |= {column}
 
-    def _choices(self, left: int, banned: frozenset[int]) -> list[list[int]]:
+    def choices(self, left: int, banned: frozenset[int]) -> list[list[int]]:
         """Return for each row that is left its columns that are, the fewest first."""
         found = []
         for row, bit in enumerate(reversed(bin(left))):
@@ -97,8 +106,9 @@ def smallest_covers(rows: Sequence[Sequence[int]]) -> Covers:
         return Covers(((),), True)
     search = _Search(rows)
     try:
-        for size in range(1, len(rows) + 1):
-            search.run(_bits(range(len(rows))), size, (), frozenset())
+        everything = _bits(range(len(rows)))
+        for size in range(apart(search.choices(everything, frozenset())), len(rows) + 1):
+            search.run(everything, size, (), frozenset())
             if search.found:
                 break
     except _Cut:
@@ -106,7 +116,7 @@ def smallest_covers(rows: Sequence[Sequence[int]]) -> Covers:
     return Covers(tuple(sorted(search.found)), True)
 
 
-def _apart(choices: Sequence[Sequence[int]]) -> int:
+def apart(choices: Sequence[Sequence[int]]) -> int:
     """Return a number of rows that have no column in common; a row without columns ends all."""
     if not choices[0]:
         return len(choices) + 1

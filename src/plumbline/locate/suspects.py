@@ -78,10 +78,11 @@ class _Piece(NamedTuple):
     classes: Mapping[frozenset[int], Class]
 
 
-def locate(observations: Sequence[Observation]) -> Located:
+def locate(observations: Sequence[Observation], equal: float = EQUAL) -> Located:
     """Return the smallest sets of components that explain all bad observations.
 
-    The order of the observations decides nothing but the order of the answer.
+    Of sets of one size those remain whose odds are within ``equal`` (a natural logarithm) of the
+    best.  The order of the observations decides nothing.
     """
     observations = tuple(observations)
     parts = find_parts(observations)
@@ -90,7 +91,7 @@ def locate(observations: Sequence[Observation]) -> Located:
     sets: list[AmbiguitySet] = []
     complete = True
     for piece in _pieces(parts):
-        found, whole = _solve(piece, parts, observations)
+        found, whole = _solve(piece, _Weighing(parts, observations, equal))
         sets += found
         complete &= whole
     unexplained = tuple(index for index in bad if index not in explained)
@@ -126,23 +127,21 @@ def _root(roots: dict[int, int], index: int) -> int:
     return index
 
 
-def _solve(
-    piece: _Piece, parts: Mapping[str, Part], observations: Sequence[Observation]
-) -> tuple[list[AmbiguitySet], bool]:
+def _solve(piece: _Piece, weighing: _Weighing) -> tuple[list[AmbiguitySet], bool]:
     """Return the ambiguity sets of a piece, and whether the search was complete."""
     covers = smallest_covers(_rows(piece))
     names = list(piece.classes.values())
     used = {column for cover in covers.sets for column in cover}
-    likely = {column: _likely(names[column], parts, observations) for column in used}
-    kept = _most_likely(covers.sets, likely, parts, observations)
+    likely = {column: weighing.likely(names[column]) for column in used}
+    kept = weighing.most_likely(covers.sets, likely)
     shared = frozenset(kept[0]).intersection(*kept)
-    found = [_set([(one,) for one in likely[column]], parts) for column in sorted(shared)]
+    found = [_set([(one,) for one in likely[column]], weighing.parts) for column in sorted(shared)]
     rest = [tuple(column for column in cover if column not in shared) for cover in kept]
     complete = covers.complete
     if rest[0]:
         spelled = [one for cover in rest for one in product(*(likely[c] for c in cover))]
         complete &= len(spelled) <= MOST_COVERS
-        found.append(_set(spelled[:MOST_COVERS], parts))
+        found.append(_set(spelled[:MOST_COVERS], weighing.parts))
     return found, complete
 
 
@@ -155,27 +154,30 @@ def _rows(piece: _Piece) -> list[tuple[int, ...]]:
     return list(dict.fromkeys(tuple(numbers) for numbers in explaining.values()))
 
 
-def _likely(names: Class, parts: Mapping[str, Part], observations: Sequence[Observation]) -> Class:
-    """Return those that explain the rates equally well, of parts that explain the same ones."""
-    if len(names) == 1:
-        return names
-    found = {name: odds([expected(parts[name])], observations) for name in names}
-    best = max(found.values())
-    return tuple(name for name in names if found[name] >= best - EQUAL)
+class _Weighing(NamedTuple):
+    """Parts and observations, to compare what explains the same number of bad ones."""
 
+    parts: Mapping[str, Part]
+    observations: Sequence[Observation]
+    equal: float
 
-def _most_likely(
-    covers: Sequence[tuple[int, ...]],
-    likely: Mapping[int, Class],
-    parts: Mapping[str, Part],
-    observations: Sequence[Observation],
-) -> list[tuple[int, ...]]:
-    """Return the covers that explain the rates equally well."""
-    if len(covers) == 1:
-        return list(covers)
-    ranges = {column: expected(parts[names[0]]) for column, names in likely.items()}
-    found = [odds([ranges[column] for column in cover], observations) for cover in covers]
-    return [cover for cover, score in zip(covers, found) if score >= max(found) - EQUAL]
+    def likely(self, names: Class) -> Class:
+        """Return those that explain the rates equally well, of parts that explain the same."""
+        if len(names) == 1:
+            return names
+        found = {name: odds([expected(self.parts[name])], self.observations) for name in names}
+        best = max(found.values())
+        return tuple(name for name in names if found[name] >= best - self.equal)
+
+    def most_likely(
+        self, covers: Sequence[tuple[int, ...]], likely: Mapping[int, Class]
+    ) -> list[tuple[int, ...]]:
+        """Return the covers that explain the rates equally well."""
+        if len(covers) == 1:
+            return list(covers)
+        ranges = {column: expected(self.parts[names[0]]) for column, names in likely.items()}
+        found = [odds([ranges[one] for one in cover], self.observations) for cover in covers]
+        return [one for one, score in zip(covers, found) if score >= max(found) - self.equal]
 
 
 def _set(alternatives: Sequence[tuple[str, ...]], parts: Mapping[str, Part]) -> AmbiguitySet:

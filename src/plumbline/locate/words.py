@@ -141,10 +141,9 @@ def _counted(count: int) -> str:
 
 
 def _main_layer(explained: Iterable[Observation]) -> str:
-    counts: dict[str, set[str]] = {}
-    for one in explained:
-        counts.setdefault(one.of.layer, set()).add(one.of.component)
-    return max(counts, key=lambda layer: (len(counts[layer]), layer == "ost"))
+    """Return the layer to count in: targets are what people ask about, then disks, then hosts."""
+    layers = {one.of.layer for one in explained}
+    return next((layer for layer in _NOUNS if layer in layers), min(layers))
 
 
 def _losses(ambiguity: AmbiguitySet, parts: Parts) -> list[str]:

@@ -1,0 +1,98 @@
+"""Sites with parts that have lost speed, as their measurements would show them."""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, Mapping, Sequence
+
+import yaml
+
+from plumbline.expect.plan import Plan, compile_plan
+from plumbline.locate.candidates import Candidates
+from plumbline.locate.measurables import Site
+from plumbline.locate.observation import Measurable, Observation, Vote
+from plumbline.locate.suspects import Located, locate
+from plumbline.plan.policy import load
+from plumbline.topology.graph import Topology, build
+from tests.package.sites import INVENTORIES, paper
+
+ERROR = 0.02
+SLOW = 0.9
+
+Left = Mapping[str, Mapping[str, float]]
+"""Of each faulty part, by lane, what it has left in B/s."""
+
+
+def lab() -> Topology:
+    """Return the lab: three servers with two disks each, one client."""
+    path = INVENTORIES / "lab" / "group_vars" / "all" / "topology.yml"
+    return build(yaml.safe_load(path.read_text(encoding="utf-8"))["plumbline_topology"])
+
+
+class Scene:
+    """A site, what is measured there, and what that shows when parts are slow."""
+
+    def __init__(self, topology: Topology) -> None:
+        self.plan: Plan = compile_plan(topology, load({}), {})
+        self.measurables = [one.of for one in Site(self.plan.expectations).measurables()]
+        self.candidates = Candidates(self.plan.expectations)
+
+    def observe(self, left: Left, silent: Iterable[str] = ()) -> list[Observation]:
+        """Return an observation of everything; what begins with a word of ``silent`` is missing."""
+        words = tuple(silent)
+        return [
+            observation(of, rate(of, left))
+            for of in self.measurables
+            if not (words and of.name.startswith(words))
+        ]
+
+    def locate(self, left: Left, silent: Iterable[str] = ()) -> Located:
+        return locate(self.observe(left, silent))
+
+
+def both(left_Bps: float) -> dict[str, float]:
+    """Return a loss in both directions."""
+    return {"read": left_Bps, "write": left_Bps}
+
+
+def rate(of: Measurable, left: Left) -> float:
+    """Return what the narrowest part leaves of a measurement."""
+    rates = [of.expected_Bps]
+    for name, lanes, flows in of.crossings():
+        rates += [left[name][lane] / flows for lane in lanes if lane in left.get(name, {})]
+    return min(rates)
+
+
+def observation(of: Measurable, rate_Bps: float, **changes: Any) -> Observation:
+    """Return an observation that votes by its share of what is expected."""
+    vote = Vote.BAD if rate_Bps < SLOW * of.expected_Bps else Vote.GOOD
+    values: dict[str, Any] = {"vote": vote, "measured_Bps": rate_Bps, "error": ERROR}
+    return Observation(of, **{**values, **changes})
+
+
+def made(name: str, path: str, rate_Bps: float, expected_Bps: float = 200.0) -> Observation:
+    """Return a read across ``path`` (names parted by spaces), in MB/s."""
+    layer, _, component = name.partition(" ")
+    of = Measurable(name, layer, component, "read", tuple(path.split()), expected_Bps * 1e6)
+    return observation(of, rate_Bps * 1e6)
+
+
+def alternatives(located: Located) -> list[tuple[tuple[str, ...], ...]]:
+    """Return the alternatives of each ambiguity set."""
+    return [one.alternatives for one in located.sets]
+
+
+def suspects(located: Located) -> list[set[str]]:
+    """Return the components of each ambiguity set."""
+    return [{suspect.name for suspect in one.suspects} for one in located.sets]
+
+
+def silence(observations: Sequence[Observation], *names: str) -> list[Observation]:
+    """Return the observations; those that begin with one of ``names`` do not vote."""
+    return [
+        one._replace(vote=Vote.NONE) if one.of.name.startswith(names) else one
+        for one in observations
+    ]
+
+
+def redstorm() -> Scene:
+    return Scene(paper("redstorm"))

@@ -1,0 +1,56 @@
+"""The smallest covers are all of them, and none larger."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plumbline.locate import cover
+from plumbline.locate.cover import Covers, smallest_covers
+
+ROWS = st.lists(
+    st.lists(st.integers(0, 8), min_size=1, max_size=5, unique=True), min_size=1, max_size=9
+)
+
+
+def every_smallest(rows: list[list[int]]) -> tuple[tuple[int, ...], ...]:
+    """Return the same by trying all sets, the small ones first."""
+    columns = sorted({column for row in rows for column in row})
+    for size in range(1, len(columns) + 1):
+        found = [one for one in combinations(columns, size) if all({*one} & {*r} for r in rows)]
+        if found:
+            return tuple(found)
+    raise AssertionError("each row has a column")
+
+
+@given(ROWS)
+def test_the_covers_are_those_of_trying_every_set(rows: list[list[int]]) -> None:
+    assert smallest_covers(rows) == Covers(every_smallest(rows), True)
+
+
+def test_nothing_to_cover_takes_nothing() -> None:
+    assert smallest_covers([]) == Covers(((),), True)
+
+
+def test_many_independent_rows_take_no_search() -> None:
+    rows = [[number] for number in range(3000)]
+    assert smallest_covers(rows) == Covers((tuple(range(3000)),), True)
+
+
+def test_a_search_without_end_is_cut_and_says_so() -> None:
+    # 14 rows that any two of their own two columns cover: 16,384 smallest sets
+    found = smallest_covers([[2 * row, 2 * row + 1] for row in range(14)])
+    assert not found.complete
+    assert len(found.sets) == cover.MOST_COVERS + 1
+    assert all(len(one) == 14 for one in found.sets)
+
+
+def test_a_search_that_is_cut_early_still_gives_a_cover() -> None:
+    chance = Random(1)
+    rows = [chance.sample(range(60), 3) for _ in range(300)]
+    found = smallest_covers(rows)
+    assert not found.complete
+    assert all({*found.sets[0]} & {*row} for row in rows)
