@@ -29,6 +29,9 @@ VERBS = (
     "locate",
     "submit",
     "history",
+    "export",
+    "collect",
+    "symptoms",
 )
 
 

@@ -81,7 +81,7 @@ _REMEDIES = {
 
 
 class Database:
-    """One SQLite file in which every statement is a transaction of its own."""
+    """One SQLite file in which each statement is a transaction, but for those :meth:`together`."""
 
     def __init__(self, path: Path) -> None:
         """Open the file, and make it with its tables where there is none.
@@ -109,6 +109,19 @@ class Database:
         """Carry out a statement for good and return the number of rows that it touched."""
         with self._trouble():
             return self._connection.execute(statement, values).rowcount
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Make all changes inside it for good at its end, or none of them."""
+        with self._trouble():
+            self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            with self._trouble():
+                self._connection.execute("COMMIT")
+        finally:
+            if self._connection.in_transaction:
+                self._connection.rollback()
 
     def rows(self, query: str, values: Sequence[object] = ()) -> Iterator[tuple[object, ...]]:
         """Yield the rows of a query."""

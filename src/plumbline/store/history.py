@@ -22,6 +22,14 @@ KEEP_RECORDS = 30
 """The latest records of a series stay, whatever the clock says of their age."""
 
 
+RECORD = (
+    "INTO records (id, run_id, layer, component, operation, scenario, partner, "
+    "outcome, started_at, rate_Bps, coverage, flags, body) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+"""What follows the word INSERT, for the values of :func:`row`."""
+
+
 class Selection(NamedTuple):
     """Which records are asked for; None takes all.  ``since`` is seconds since the epoch."""
 
@@ -93,26 +101,7 @@ class History:
 
     def save(self, record: Record) -> None:
         """Keep one record for good; raise StoreError when it cannot be written."""
-        self._database.change(
-            "INSERT INTO records (id, run_id, layer, component, operation, scenario, partner, "
-            "outcome, started_at, rate_Bps, coverage, flags, body) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                record.id,
-                record.run_id,
-                record.layer,
-                record.component,
-                record.operation.value,
-                record.scenario.value,
-                record.partner or "",
-                record.outcome.value,
-                record.started_at,
-                record.rate_Bps,
-                record.coverage,
-                " ".join(flag.value for flag in record.flags),
-                _compact(record.to_json()),
-            ),
-        )
+        self._database.change(f"INSERT {RECORD}", row(record))
 
     def save_verdict(self, run_id: str, judged_at: float, verdict: Verdict) -> None:
         """Keep a verdict with its evidence."""
@@ -209,6 +198,25 @@ class History:
 
 def _compact(document: dict[str, Any]) -> str:
     return json.dumps(document, separators=(",", ":"))
+
+
+def row(record: Record) -> tuple[object, ...]:
+    """Return the values of a record for the statement ``RECORD``."""
+    return (
+        record.id,
+        record.run_id,
+        record.layer,
+        record.component,
+        record.operation.value,
+        record.scenario.value,
+        record.partner or "",
+        record.outcome.value,
+        record.started_at,
+        record.rate_Bps,
+        record.coverage,
+        " ".join(flag.value for flag in record.flags),
+        _compact(record.to_json()),
+    )
 
 
 def _running(row: tuple[Any, ...]) -> Running:

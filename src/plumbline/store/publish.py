@@ -38,7 +38,7 @@ class Publisher:
         # the lock covers reading too: of two that finish together the later must see both
         try:
             with _locked(self._path.with_suffix(".lock")):
-                _replace(self._path, json.dumps(self.build(now).to_json(), separators=(",", ":")))
+                replace(self._path, json.dumps(self.build(now).to_json(), separators=(",", ":")))
         except OSError as error:
             raise StoreError(
                 f"snapshot {self._path} cannot be written: {error.strerror}; see that "
@@ -101,7 +101,7 @@ def _try_lock(descriptor: int) -> bool:
     return True
 
 
-def _replace(path: Path, text: str) -> None:
+def replace(path: Path, text: str) -> None:
     """Put ``text`` in the place of a file at once; after an error the old file is still there."""
     new = path.with_name(f".{path.name}.new")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW

@@ -1,0 +1,156 @@
+"""``plumbline collect``: bring what all nodes of a site have measured into one history."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Sequence
+
+from plumbline.errors import DocumentError, ToolError, UsageError
+from plumbline.units import format_duration, parse_duration
+
+if TYPE_CHECKING:
+    from plumbline.cli.gather import Gathered
+
+HISTORY = "/var/lib/plumbline-console/history.sqlite"
+PLAN = "/etc/plumbline-console/plan.json"
+SSH_CONFIG = "/etc/plumbline-console/ssh_config"
+REMOTE = f"ssh -F {SSH_CONFIG} -T {{node}} plumbline export"
+
+_CLOCK_OFF_S = 60.0
+
+
+def add(subparsers: Any) -> None:
+    """Declare the arguments."""
+    parser = subparsers.add_parser(
+        "collect",
+        help="bring what all nodes have measured into one history",
+        description="Ask every node of a plan for what it has measured since it was last asked, "
+        "and add it to the history of this host.  It can be ended at any moment and run again.",
+    )
+    parser.add_argument(
+        "--plan", metavar="FILE", default=PLAN, help="whose nodes are asked, default %(default)s"
+    )
+    parser.add_argument(
+        "--history", metavar="FILE", default=HISTORY, help="where it goes, default %(default)s"
+    )
+    parser.add_argument(
+        "--node",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="this node alone; may be given several times",
+    )
+    parser.add_argument(
+        "--remote",
+        metavar="WORDS",
+        default=REMOTE,
+        help="what connects to plumbline export on {node}, default '%(default)s'",
+    )
+    parser.add_argument(
+        "--limit", metavar="TIME", default="2 min", help="for each node, default %(default)s"
+    )
+    parser.add_argument(
+        "--at-once", metavar="N", type=int, default=16, help="nodes asked, default %(default)s"
+    )
+    parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
+    parser.add_argument("--json", action="store_true", help="print the result for programs")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Collect; return 0, 69 when a node did not answer, 65 when records were damaged."""
+    from plumbline.cli.gather import Manner, gather
+    from plumbline.store.plan import load_plan
+
+    nodes = _chosen(arguments.node, list(load_plan(arguments.plan).nodes))
+    manner = Manner(
+        Path(arguments.history),
+        _remote(arguments.remote),
+        _limit(arguments.limit),
+        _at_once(arguments.at_once),
+    )
+    found = []
+    for one in gather(nodes, manner):
+        found.append(one)
+        if not arguments.quiet:
+            print(f"{len(found)} of {len(nodes)}: {_sentence(one)}", file=sys.stderr, flush=True)
+    found.sort(key=lambda one: nodes.index(one.node))
+    _report(found, arguments)
+    if any(one.trouble for one in found):
+        return ToolError.exit_code
+    return DocumentError.exit_code if any(one.damaged for one in found) else 0
+
+
+def _chosen(wanted: Sequence[str], nodes: Sequence[str]) -> list[str]:
+    unknown = [name for name in wanted if name not in nodes]
+    if unknown:
+        raise UsageError(f"{unknown[0]!r} is no node of the plan, which has {', '.join(nodes)}")
+    return [name for name in nodes if not wanted or name in wanted]
+
+
+def _remote(words: str) -> list[str]:
+    try:
+        argv = shlex.split(words)
+    except ValueError as error:
+        raise UsageError(f"--remote {words!r} is not understood: {error}") from error
+    if not any("{node}" in word for word in argv):
+        raise UsageError(f"--remote {words!r} does not say where {{node}} stands; add it")
+    return argv
+
+
+def _limit(text: str) -> float:
+    seconds = parse_duration(text)
+    if not 0 < seconds < 86400:
+        raise UsageError(f"--limit {text} is no time to wait; write for example 2 min")
+    return seconds
+
+
+def _at_once(count: int) -> int:
+    if not 1 <= count <= 256:
+        raise UsageError(f"--at-once {count}: between 1 and 256 nodes can be asked at once")
+    return count
+
+
+def _report(found: Sequence[Gathered], arguments: argparse.Namespace) -> None:
+    from plumbline.output.table import render
+
+    if arguments.json:
+        document = {
+            "schema": 1,
+            "collected_at": time.time(),
+            "history": arguments.history,
+            "nodes": [one.to_json() for one in found],
+        }
+        print(json.dumps(document, allow_nan=False))
+        return
+    rows = [(one.node, str(one.new), str(one.cursor.seq), _remark(one)) for one in found]
+    print(render(("node", "new", "cursor", "remark"), rows))
+    silent = sum(bool(one.trouble) for one in found)
+    print(
+        f"{sum(one.new for one in found)} new records of {len(found) - silent} nodes; "
+        f"{silent} did not answer"
+    )
+
+
+def _sentence(one: Gathered) -> str:
+    remark = _remark(one)
+    return f"{one.node} {one.new} new" + (f"; {remark}" if remark else "")
+
+
+def _remark(one: Gathered) -> str:
+    remarks = []
+    if one.trouble:
+        remarks.append(f"no answer: {one.trouble}")
+    if one.anew:
+        remarks.append("its history was begun anew or restored; all of it was asked for")
+    if abs(one.clock_s) > _CLOCK_OFF_S:
+        way = "ahead" if one.clock_s > 0 else "behind"
+        remarks.append(f"its clock is {format_duration(abs(one.clock_s))} {way}")
+    if one.damaged:
+        remarks.append(f"{len(one.damaged)} records left out, first: {one.damaged[0]}")
+    return "; ".join(remarks)

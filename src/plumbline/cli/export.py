@@ -1,0 +1,95 @@
+"""``plumbline export``: answer a console that collects, on standard input and output.
+
+It takes its questions from standard input alone, so that it can be the forced command of an ssh
+key: whatever the other side wants to run, this is what runs, and it can do nothing but read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Optional
+
+from plumbline import __version__
+from plumbline.cli.history import DATABASE, STATE
+from plumbline.errors import DocumentError, PlumblineError
+
+if TYPE_CHECKING:
+    from plumbline.model.exchange import Request
+
+SYMPTOMS = "symptoms.json"
+
+_MOST_SYMPTOMS = 1 << 20
+_LONGEST_REQUEST = 1 << 16
+
+
+def add(subparsers: Any) -> None:
+    """Declare the arguments."""
+    parser = subparsers.add_parser(
+        "export",
+        help="give what was measured here to a console that collects",
+        description="Answer the requests of plumbline collect, one line of JSON each on standard "
+        "input, with what this node has measured since.",
+    )
+    parser.add_argument("--state", metavar="DIR", default=STATE, help="default: %(default)s")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Answer until there are no more requests, and return 0; trouble is an answer too."""
+    from plumbline.model.exchange import Request
+
+    state = Path(arguments.state)
+    try:
+        while line := sys.stdin.readline(_LONGEST_REQUEST):
+            _answer(state, Request.from_json(_parsed(line)))
+    except PlumblineError as error:
+        print(json.dumps({"error": str(error)}), flush=True)
+        return error.exit_code
+    return 0
+
+
+def _parsed(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise DocumentError(
+            f"the request is no JSON ({error}); this is for plumbline collect on the console, a "
+            "person reads with plumbline history"
+        ) from error
+
+
+def _answer(state: Path, request: Request) -> None:
+    from plumbline.model.exchange import Head
+    from plumbline.store.export import extract
+
+    found = extract(state / DATABASE, request.after, request.limit)
+    head = Head(__version__, time.time(), found.anew, found.running, symptoms_of(state / SYMPTOMS))
+    write = sys.stdout.write
+    write(json.dumps(head.to_json(), allow_nan=False) + "\n")
+    for seq, body in found.rows:
+        # a damaged record may hold anything, but must not end the line of another
+        write(f"[{seq},{' '.join(body.splitlines())}]\n")
+    write(json.dumps({"end": len(found.rows), "more": found.more}) + "\n")
+    sys.stdout.flush()
+
+
+def symptoms_of(path: Path) -> Optional[dict[str, Any]]:
+    """Return a node's document of other evidence, None where there is none.
+
+    One that cannot be read becomes ``{"trouble": SENTENCE}``: the records go on.
+    """
+    try:
+        if path.stat().st_size > _MOST_SYMPTOMS:
+            return {"trouble": f"{path} has more than {_MOST_SYMPTOMS} bytes and was left out"}
+        said = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError) as error:
+        return {"trouble": f"{path} cannot be read: {error}"}
+    if not isinstance(said, dict):
+        return {"trouble": f"{path} is no document of symptoms"}
+    return said

@@ -1,0 +1,192 @@
+"""Ask many nodes at once and keep what they say, each node's answers in their order.
+
+Each node has a thread that waits for it; what is kept is kept by one at a time.  A node is asked
+for more only when what it has sent is kept, so memory holds one answer of each.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import threading
+import time
+from pathlib import Path
+from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
+
+from plumbline.cli.conversation import Answer, Conversation
+from plumbline.errors import PlumblineError, StoreError
+from plumbline.model.exchange import Cursor, Request
+from plumbline.store.collection import Collection
+from plumbline.store.history import KEEP_DAYS, History
+from plumbline.store.publish import replace
+
+SYMPTOMS = "symptoms"
+"""The folder beside the history in which each node's symptoms are kept, NODE.json."""
+
+_DAY_S = 86400.0
+
+
+class Manner(NamedTuple):
+    """How to collect: words that connect to a ``{node}``, seconds for each, nodes at once."""
+
+    history: Path
+    remote: Sequence[str]
+    limit_s: float
+    at_once: int
+
+
+class Gathered(NamedTuple):
+    """What came of one node; ``trouble`` is empty when it answered to the end.
+
+    ``clock_s`` is how many seconds its clock is ahead; ``damaged`` says what was left out and why.
+    """
+
+    node: str
+    new: int = 0
+    cursor: Cursor = Cursor()
+    anew: bool = False
+    clock_s: float = 0.0
+    damaged: tuple[str, ...] = ()
+    trouble: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form."""
+        return {**self._asdict(), "cursor": self.cursor._asdict()}
+
+
+def gather(nodes: Sequence[str], manner: Manner) -> Iterator[Gathered]:
+    """Yield what came of each node as it ends, then drop what is older than a history keeps.
+
+    Raises:
+        StoreError: the history cannot be written; the nodes asked so far are kept.
+    """
+    with Collection(manner.history) as collection:
+        work = _Work(nodes, manner)
+        try:
+            yield from work.results()
+        finally:
+            work.stop()
+        now = time.time()
+        due = collection.prune_is_due(now)
+    if due:
+        with History(manner.history) as history:
+            history.prune(now - KEEP_DAYS * _DAY_S)
+
+
+class _Work:
+    """The threads, and what they share."""
+
+    def __init__(self, nodes: Sequence[str], manner: Manner) -> None:
+        self._count = len(nodes)
+        self._manner = manner
+        self._waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
+        for node in nodes:
+            self._waiting.put(node)
+        self._found: queue.SimpleQueue[Gathered | PlumblineError] = queue.SimpleQueue()
+        self._keeping = threading.Lock()
+        self._stopped = threading.Event()
+        self._open: set[Conversation] = set()
+        self._threads = [
+            threading.Thread(target=self._ask_on, daemon=True)
+            for _ in range(min(manner.at_once, self._count))
+        ]
+
+    def results(self) -> Iterator[Gathered]:
+        """Yield as many results as there are nodes; raise what ended the work before."""
+        for thread in self._threads:
+            thread.start()
+        for _ in range(self._count):
+            one = self._found.get()
+            if isinstance(one, PlumblineError):
+                raise one
+            yield one
+
+    def stop(self) -> None:
+        """End what still runs; what is being kept is kept to its end."""
+        self._stopped.set()
+        for conversation in list(self._open):
+            conversation.kill()
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join()
+
+    def _ask_on(self) -> None:
+        try:
+            with Collection(self._manner.history) as collection:
+                while not self._stopped.is_set():
+                    node = self._waiting.get_nowait()
+                    self._found.put(self._node(node, collection))
+        except queue.Empty:
+            return
+        except PlumblineError as error:
+            self._found.put(error)
+
+    def _node(self, node: str, collection: Collection) -> Gathered:
+        """Collect from one node; only a history that cannot be written ends all."""
+        state = _Progress(node, collection.cursor(node))
+        try:
+            argv = [word.replace("{node}", node) for word in self._manner.remote]
+            with Conversation(argv, self._manner.limit_s) as conversation:
+                self._open.add(conversation)
+                try:
+                    self._talk(conversation, state, collection)
+                finally:
+                    self._open.discard(conversation)
+        except StoreError:
+            raise
+        except PlumblineError as error:
+            with self._keeping:
+                collection.failed(node, str(error), time.time())
+            return state.result._replace(trouble=str(error))
+        return state.result
+
+    def _talk(self, conversation: Conversation, state: _Progress, collection: Collection) -> None:
+        more = True
+        while more and not self._stopped.is_set():
+            answer = conversation.ask(Request(state.result.cursor))
+            with self._keeping:
+                state.keep(answer, collection)
+            more = answer.more
+        collection.running(state.result.node, answer.head.running)
+        _keep_symptoms(self._manner.history, state.result.node, answer.head.symptoms)
+
+
+class _Progress:
+    """How far a node was read."""
+
+    def __init__(self, node: str, cursor: Cursor) -> None:
+        self.result = Gathered(node, cursor=cursor)
+
+    def keep(self, answer: Answer, collection: Collection) -> None:
+        """Keep an answer and the cursor behind it."""
+        before, now = self.result, time.time()
+        cursor = answer.cursor or (Cursor() if answer.head.anew else before.cursor)
+        anew = before.anew or answer.head.anew
+        oldest = now - KEEP_DAYS * _DAY_S
+        # what was dropped here for its age must not come back as the latest to arrive
+        records = [one for one in answer.records if not (anew and one.started_at < oldest)]
+        self.result = before._replace(
+            new=before.new + collection.keep(before.node, records, cursor, now),
+            cursor=cursor,
+            anew=anew,
+            clock_s=round(answer.head.now - now, 1),
+            damaged=before.damaged + answer.damaged,
+        )
+
+
+def _keep_symptoms(history: Path, node: str, said: Optional[Mapping[str, Any]]) -> None:
+    """Keep a node's symptoms beside the history; without any, those that it had are gone."""
+    folder = history.parent / SYMPTOMS
+    path = folder / f"{node}.json"
+    try:
+        if said is None:
+            path.unlink(missing_ok=True)
+            return
+        folder.mkdir(exist_ok=True)
+        replace(path, json.dumps(said, allow_nan=False))
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be written: {os.strerror(error.errno or 0)}; see that {history.parent} "
+            "has space and belongs to whoever collects"
+        ) from error

@@ -1,0 +1,101 @@
+"""What a console and a node say to one another when records are collected: JSON, one line each.
+
+The console asks with a :class:`Request`; the node answers with a :class:`Head`, then a line
+``[seq, record]`` for each record, then ``{"end": COUNT, "more": BOOL}``, so that an answer that was
+cut is seen.  A node that cannot answer says ``{"error": SENTENCE}``.
+The console keeps the answer for good before it asks for more, on the same connection.
+
+A cursor is the place of a record in its history and the record's id.  Where the node has another
+record at that place, or none, its history was begun anew, restored or pruned: everything is asked
+again, and the ids prevent doubles.
+"""
+
+from __future__ import annotations
+
+from plumbline.errors import DocumentError
+from plumbline.model.kinds import numbers, texts, times
+from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.series import Running
+
+if TYPE_CHECKING:
+    from typing import Any, Mapping, Optional
+
+SCHEMA = 1
+MOST_RECORDS = 500
+"""In one answer; with some kilobytes each it stays below a few megabytes."""
+
+_UPDATE = "deploy the roles export and console again, so that both have the same plumbline"
+
+
+class Cursor(NamedTuple):
+    """Up to where a history was read: the place of a record and its id; 0 and empty at first."""
+
+    seq: int = 0
+    id: str = ""
+
+
+class Request(NamedTuple):
+    """Ask for at most ``limit`` records after a cursor."""
+
+    after: Cursor
+    limit: int = MOST_RECORDS
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form, schema number first."""
+        return {"schema": SCHEMA, "after": self.after, "limit": self.limit}
+
+    @classmethod
+    def from_json(cls, raw: Any) -> Request:
+        """Build from the document form; raise DocumentError when it is not understood."""
+        try:
+            _same_schema(raw["schema"])
+            seq, name = raw["after"]
+            numbers(seq=seq, limit=raw["limit"])
+            texts("after", (name,))
+            return cls(Cursor(int(seq), name), max(1, min(int(raw["limit"]), MOST_RECORDS)))
+        except (KeyError, TypeError, ValueError) as error:
+            raise DocumentError(f"the request is damaged: {error!r}; {_UPDATE}") from error
+
+
+class Head(NamedTuple):
+    """The first line of an answer.
+
+    ``anew`` says that the cursor was not of this history, and that the answer begins at its first
+    record; ``now`` is the node's clock in seconds since the epoch; ``running`` what is being
+    measured; ``symptoms`` the node's document of other evidence, None where it has none.
+    """
+
+    version: str
+    now: float
+    anew: bool
+    running: tuple[Running, ...] = ()
+    symptoms: Optional[Mapping[str, Any]] = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form, schema number first."""
+        return {"schema": SCHEMA, **self._asdict()}
+
+    @classmethod
+    def from_json(cls, raw: Any) -> Head:
+        """Build from the document form; raise DocumentError when it is not understood."""
+        try:
+            if "error" in raw:
+                raise DocumentError(f"it says: {raw['error']:.500}")
+            _same_schema(raw["schema"])
+            times(now=raw["now"])
+            texts("version", (raw["version"],))
+            running = tuple(Running(*one) for one in raw["running"])
+            for one in running:
+                texts("running", one[:2])
+                times(since=one.since)
+            symptoms = raw["symptoms"]
+            if not (symptoms is None or isinstance(symptoms, dict)):
+                raise TypeError(f"symptoms are {symptoms!r:.60}")
+            return cls(raw["version"], raw["now"], raw["anew"] is True, running, symptoms)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise DocumentError(f"its answer is damaged: {error!r}; {_UPDATE}") from error
+
+
+def _same_schema(number: Any) -> None:
+    if number != SCHEMA:
+        raise DocumentError(f"it speaks schema {number!r}, this plumbline {SCHEMA}; {_UPDATE}")

@@ -1,0 +1,139 @@
+"""The history of a console: the records of all nodes, and up to where each node's was read.
+
+Records and cursor of an answer are kept in one transaction, so a kill at any moment leaves both or
+neither.  A record that is there already, by its id, is not kept twice.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Optional, Sequence
+
+from plumbline.model.exchange import Cursor
+from plumbline.model.record import Record
+from plumbline.model.series import Running
+from plumbline.store.database import Database
+from plumbline.store.history import RECORD, row
+
+_TABLE = """CREATE TABLE IF NOT EXISTS collected (
+    node TEXT PRIMARY KEY,
+    seq INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    answered_at REAL,
+    tried_at REAL,
+    trouble TEXT NOT NULL
+)"""
+_PRUNED = "CREATE TABLE IF NOT EXISTS pruned (at REAL NOT NULL)"
+_DAY_S = 86400.0
+_KEEP = (
+    "INSERT INTO collected (node, seq, id, answered_at, tried_at, trouble) "
+    "VALUES (?, ?, ?, ?, ?, '') ON CONFLICT (node) DO UPDATE SET seq = excluded.seq, "
+    "id = excluded.id, answered_at = excluded.answered_at, tried_at = excluded.tried_at, "
+    "trouble = ''"
+)
+_FAIL = (
+    "INSERT INTO collected (node, seq, id, tried_at, trouble) VALUES (?, 0, '', ?, ?) "
+    "ON CONFLICT (node) DO UPDATE SET tried_at = excluded.tried_at, trouble = excluded.trouble"
+)
+
+
+class Standing(NamedTuple):
+    """How a node stood when it was last asked; times in seconds since the epoch, None for never.
+
+    ``trouble`` is empty when it answered the last time.
+    """
+
+    node: str
+    cursor: Cursor
+    answered_at: Optional[float]
+    tried_at: Optional[float]
+    trouble: str
+
+
+class Collection:
+    """The history of a console, for whoever adds to it; use it in a ``with``."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the history, and begin it where there is none; raise StoreError if that fails."""
+        self._database = Database(path)
+        try:
+            self._database.change(_TABLE, ())
+            self._database.change(_PRUNED, ())
+        except BaseException:
+            self._database.close()
+            raise
+
+    def __enter__(self) -> Collection:
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        self._database.close()
+
+    def standings(self) -> dict[str, Standing]:
+        """Return how each node stands that was ever asked."""
+        query = "SELECT node, seq, id, answered_at, tried_at, trouble FROM collected ORDER BY node"
+        return {
+            node: Standing(node, Cursor(seq, name), answered_at, tried_at, trouble)
+            for node, seq, name, answered_at, tried_at, trouble in self._database.table(query)
+        }
+
+    def cursor(self, node: str) -> Cursor:
+        """Return up to where the history of a node was read."""
+        query = "SELECT seq, id FROM collected WHERE node = ?"
+        return next((Cursor(*row) for row in self._database.table(query, (node,))), Cursor())
+
+    def keep(self, node: str, records: Sequence[Record], cursor: Cursor, now: float) -> int:
+        """Keep an answer for good, with the cursor behind it; return how many records were new.
+
+        Raises:
+            StoreError: it cannot be written; nothing of it is kept then.
+        """
+        with self._database.together():
+            # the id alone may be known already: anything else wrong with a row must not pass
+            new = sum(
+                self._database.change(f"INSERT {RECORD} ON CONFLICT (id) DO NOTHING", row(record))
+                for record in records
+            )
+            self._database.change(_KEEP, (node, *cursor, now, now))
+        return new
+
+    def running(self, node: str, running: Sequence[Running]) -> None:
+        """Note what a node measures now, in the place of what it measured before."""
+        with self._database.together():
+            self._forget(node)
+            for one in running:
+                self._database.change(
+                    "INSERT OR REPLACE INTO running (layer, component, since, run_id) "
+                    "VALUES (?, ?, ?, ?)",
+                    (*one, _run_of(node)),
+                )
+
+    def failed(self, node: str, trouble: str, now: float) -> None:
+        """Note that a node did not answer: what it measures now is not known."""
+        with self._database.together():
+            self._forget(node)
+            self._database.change(_FAIL, (node, now, trouble))
+
+    def prune_is_due(self, now: float) -> bool:
+        """Return whether a day has gone by since this was last said, and remember it."""
+        ((last,),) = self._database.table("SELECT max(at) FROM pruned")
+        due = last is None or not last <= now < last + _DAY_S
+        if due:
+            with self._database.together():
+                self._database.change("DELETE FROM pruned", ())
+                self._database.change("INSERT INTO pruned (at) VALUES (?)", (now,))
+        return due
+
+    def _forget(self, node: str) -> None:
+        self._database.change("DELETE FROM running WHERE run_id = ?", (_run_of(node),))
+
+
+def _run_of(node: str) -> str:
+    """Return the run id under which a console notes what a node measures."""
+    return f"collected from {node}"

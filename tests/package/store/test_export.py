@@ -1,0 +1,149 @@
+"""A history is read for a console by who may only read, also while runs write to it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from plumbline.errors import StoreError
+from plumbline.model.exchange import Cursor
+from plumbline.store.export import MOST_BYTES, extract
+from plumbline.store.history import History
+from tests.package.records import record
+
+SRC = str(Path(__file__).parents[3] / "src")
+NOBODY = 65534
+READ = """
+import sys
+from pathlib import Path
+from plumbline.model.exchange import Cursor
+from plumbline.store.export import extract
+found = extract(Path(sys.argv[1]), Cursor(), 500)
+print(len(found.rows), len(found.running))
+"""
+
+
+def fill(path: Path, count: int, **changes: object) -> list[str]:
+    ids = [uuid4().hex for _ in range(count)]
+    with History(path) as history:
+        for name in ids:
+            history.save(record(id=name, **changes))
+    return ids
+
+
+def test_records_come_in_order_after_the_cursor(tmp_path: Path) -> None:
+    path = tmp_path / "history.sqlite"
+    ids = fill(path, 5)
+    first = extract(path, Cursor(), 2)
+    assert ([seq for seq, _ in first.rows], first.more, first.anew) == ([1, 2], True, False)
+    rest = extract(path, Cursor(2, ids[1]), 3)
+    assert [json.loads(body)["id"] for _, body in rest.rows] == ids[2:]
+    assert not rest.more
+
+
+@pytest.mark.parametrize("cursor", [Cursor(2, "another"), Cursor(9, "later")])
+def test_a_cursor_of_another_history_begins_with_the_first_record(
+    tmp_path: Path, cursor: Cursor
+) -> None:
+    fill(tmp_path / "history.sqlite", 3)
+    found = extract(tmp_path / "history.sqlite", cursor, 10)
+    assert (found.anew, len(found.rows)) == (True, 3)
+
+
+def test_large_records_come_in_several_answers(tmp_path: Path) -> None:
+    path = tmp_path / "history.sqlite"
+    fill(path, 3, profile_Bps=(123456789.123,) * (MOST_BYTES // 28))
+    found = extract(path, Cursor(), 500)
+    assert (len(found.rows), found.more) == (1, True)
+
+
+def test_no_history_is_an_empty_one(tmp_path: Path) -> None:
+    assert extract(tmp_path / "none.sqlite", Cursor(), 5).rows == ()
+    assert extract(tmp_path / "none.sqlite", Cursor(4, "x"), 5).anew
+
+
+def test_what_is_no_database_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "x.sqlite").write_text("this is no database at all, but a text of some length")
+    with pytest.raises(StoreError, match=r"cannot be read by user id .* see that"):
+        extract(tmp_path / "x.sqlite", Cursor(), 5)
+
+
+def as_stranger(path: Path) -> str:
+    """Read as a user who is only in the group of the file."""
+    done = subprocess.run(
+        [sys.executable, "-c", READ, str(path)],
+        user=NOBODY,
+        group=os.stat(path).st_gid,
+        extra_groups=[],
+        env={"PYTHONPATH": SRC},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout + done.stderr
+
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Path:
+    """Return a history that its group may read, in a folder that it may not write."""
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o755)
+    tmp_path.chmod(0o750)
+    return tmp_path / "history.sqlite"
+
+
+@needs_root
+def test_a_history_that_nobody_has_open_is_read_without_a_right_to_write(shared: Path) -> None:
+    fill(shared, 7)
+    assert not shared.with_name("history.sqlite-wal").exists()
+    assert as_stranger(shared) == "7 0\n"
+    assert sorted(path.name for path in shared.parent.iterdir()) == ["history.sqlite"]
+
+
+@needs_root
+def test_what_a_run_has_just_written_is_read_without_a_right_to_write(shared: Path) -> None:
+    fill(shared, 3)
+    with History(shared) as history:
+        history.save(record(id="fresh"))
+        assert shared.with_name("history.sqlite-wal").exists()
+        assert as_stranger(shared) == "4 0\n"
+
+
+@needs_root
+def test_what_a_killed_run_left_in_its_log_is_read(shared: Path) -> None:
+    code = "import os, sys; from pathlib import Path; from tests.package.store.test_export import *"
+    code += "; h = History(Path(sys.argv[1])); h.save(record(id='last')); os._exit(9)"
+    root = str(Path(__file__).parents[3])
+    subprocess.run(
+        [sys.executable, "-c", code, str(shared)],
+        env={**os.environ, "PYTHONPATH": f"{SRC}:{root}"},
+        check=False,
+    )
+    assert shared.with_name("history.sqlite-wal").stat().st_size
+    assert as_stranger(shared) == "1 0\n"
+
+
+def test_reading_while_a_run_writes_loses_no_record(tmp_path: Path) -> None:
+    path = tmp_path / "history.sqlite"
+    fill(path, 1)
+    writer = threading.Thread(target=lambda: [fill(path, 3) for _ in range(40)])
+    writer.start()
+    cursor, seen = Cursor(), []
+    while writer.is_alive() or extract(path, cursor, 5).rows:
+        found = extract(path, cursor, 5)
+        assert not found.anew
+        for seq, body in found.rows:
+            cursor = Cursor(seq, json.loads(body)["id"])
+            seen.append(seq)
+    writer.join()
+    assert seen == list(range(1, 122))
