@@ -7,8 +7,8 @@ one branch has tried the next ones leave out.  Two bounds cut it: rows that have
 need one each, which is also the size to begin with, and no column covers more rows than the
 largest.
 
-Storage trees take a few steps.  ``MOST_VISITS`` and ``MOST_COVERS`` end a search that no real system
-needs, and the answer then says that it is not complete.
+Storage trees take a few steps.  ``MOST_VISITS`` and ``MOST_COVERS`` end a search that no real
+system needs, and the answer then says that it is not complete.
 """
 
 from __future__ import annotations
