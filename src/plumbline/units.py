@@ -71,6 +71,12 @@ def format_bytes(size: float) -> str:
     return _format(size, "B")
 
 
+def format_size(size: int) -> str:
+    """Return a size exactly, in the largest binary unit that divides it: ``1 GiB``, ``1000 B``."""
+    prefix = next((p for p, unit in reversed(_BINARY.items()) if size and not size % unit), "")
+    return f"{size // _BINARY[prefix] if prefix else size} {prefix}B"
+
+
 def _format(value: float, unit: str) -> str:
     prefix = "G" if value >= 1e10 else "M" if value >= 1e5 else "k" if value >= 1e3 else ""
     scaled = value / _PREFIX[prefix]

@@ -60,3 +60,20 @@ def test_a_printed_rate_reads_back_within_its_last_digit(rate_Bps: float) -> Non
 def test_tcp_goodput_is_that_of_the_ethernet_arithmetic() -> None:
     assert units.tcp_goodput(1500) == pytest.approx(0.949, abs=5e-4)
     assert units.tcp_goodput(1500, 52, 14) == pytest.approx(1448 / 1514)
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (1 << 30, "1 GiB"),
+        (3 << 20, "3 MiB"),
+        ((1 << 30) + 512, "1073742336 B"),
+        (1536, "1536 B"),
+        (4096, "4 KiB"),
+        (1000, "1000 B"),
+        (0, "0 B"),
+    ],
+)
+def test_a_size_is_written_exactly(size: int, text: str) -> None:
+    assert units.format_size(size) == text
+    assert units.parse_bytes(text) == size

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from plumbline.errors import DocumentError
 from plumbline.judge.step import step_of
+from plumbline.model.conditions import SPECIFICATION, TERMS, differences, of_baseline, of_record
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.record import Operation, Scenario
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Optional
 
     from plumbline.judge.step import Step
+    from plumbline.model.conditions import Difference
     from plumbline.model.expectation import Limits
     from plumbline.model.record import Record
     from plumbline.model.reference import Baseline, Ceiling, Reference
@@ -138,21 +140,18 @@ def doubt_about(baseline: Optional[Baseline], record: Record, limits: Limits) ->
     """Return why a record cannot be compared with a baseline, empty when it can."""
     if baseline is None:
         return "no baseline yet"
-    if baseline.runs < limits.min_runs:
-        return f"its baseline rests on {baseline.runs} runs of {limits.min_runs} needed"
-    if baseline.spread > limits.max_spread:
-        return (
-            f"its baseline spreads by {100 * baseline.spread:.0f} %, "
-            f"more than {100 * limits.max_spread:.0f} %"
-        )
-    if baseline.spec_hash != record.spec_hash:
-        return "its baseline was taken with another probe specification"
-    now = record.versions or {}
-    for name in sorted({*baseline.versions, *now}):
-        then, current = baseline.versions.get(name, "unknown"), now.get(name, "unknown")
-        if then != current:
-            return f"its baseline was taken under {name} {then}, now {current}"
-    return ""
+    weakness = baseline.weakness(limits)
+    if weakness:
+        return f"its baseline {weakness}"
+    changed = differences(of_baseline(baseline), of_record(record), limits.fill_change)
+    return f"its baseline was taken {'; '.join(map(_taken, changed))}" if changed else ""
+
+
+def _taken(changed: Difference) -> str:
+    if changed.name == SPECIFICATION:
+        return "with another probe specification"
+    how = "with" if changed.name == TERMS else f"under {changed.name}"
+    return f"{how} {changed.then}, now {changed.now}"
 
 
 def _refuse_impossible(record: Record, reference: Reference) -> None:

@@ -25,7 +25,9 @@ class Limits(NamedTuple):
     standard errors the loss must be away from none; ``change_runs`` is the number of runs that show
     a lasting step down from the runs before; ``retransmit_share`` is the fraction of segments sent
     again that warns; ``fill_limit`` is the fraction above which a target
-    is not written; a baseline alarms from ``min_runs`` runs and up to ``max_spread`` on.
+    is not written; a baseline alarms from ``min_runs`` runs and up to ``max_spread`` on; it holds
+    while the target's fill differs by no more than ``fill_change``, a fraction of the target, and
+    is to be renewed at an age of ``max_age_s``.
     ``stale_after_s``: age at which the last record is too old.  ``hung_after_s``: a run that lasts
     longer hangs.
     """
@@ -42,6 +44,8 @@ class Limits(NamedTuple):
     fill_limit: float = 0.90
     min_runs: int = 5
     max_spread: float = 0.10
+    fill_change: float = 0.20
+    max_age_s: float = 180 * 86400.0
     stale_after_s: float = 129600.0
     hung_after_s: float = 900.0
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from plumbline.model.kinds import numbers, texts
+from plumbline.model.kinds import numbers, numbers_or_none, texts
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from typing import Any, Mapping, Optional
+
+    from plumbline.model.expectation import Limits
 
 
 class Ceiling(NamedTuple):
@@ -33,7 +35,9 @@ class Baseline(NamedTuple):
 
     ``median_Bps`` is the median; ``spread`` the robust relative spread (1.4826 x MAD of the natural
     logarithms of the rates, a fraction); ``runs`` how many runs on ``first``..``last`` (ISO dates).
-    ``spec_hash`` and ``versions`` are the conditions; a measurement under others is not comparable.
+    The conditions, of which model.conditions says when they differ: ``spec_hash`` and the same in
+    words as ``terms``, ``versions`` of the software with the settings that matter, the measuring
+    ``host``, the ``tool`` with its version, and the median ``fill`` (a fraction).
     """
 
     median_Bps: float
@@ -45,6 +49,20 @@ class Baseline(NamedTuple):
     versions: Mapping[str, str]
     accepted_by: str
     reason: str
+    terms: str = ""
+    host: str = ""
+    tool: str = ""
+    fill: Optional[float] = None
+
+    def weakness(self, limits: Limits) -> str:
+        """Return why it is not firm enough to alarm anybody; empty when it is."""
+        if self.runs < limits.min_runs:
+            return f"rests on {self.runs} runs of {limits.min_runs} needed"
+        if self.spread > limits.max_spread:
+            return (
+                f"spreads by {100 * self.spread:.0f} %, more than {100 * limits.max_spread:.0f} %"
+            )
+        return ""
 
 
 class Reference(NamedTuple):
@@ -73,6 +91,7 @@ class Reference(NamedTuple):
 def _baseline(raw: Mapping[str, Any]) -> Baseline:
     baseline = Baseline(**raw)
     numbers(median_Bps=baseline.median_Bps, spread=baseline.spread, runs=baseline.runs)
-    texts("baseline", (*baseline[3:6], *baseline[7:]))
+    numbers_or_none(fill=baseline.fill)
+    texts("baseline", (*baseline[3:6], *baseline[7:12]))
     texts("versions", (part for pair in baseline.versions.items() for part in pair))
     return baseline

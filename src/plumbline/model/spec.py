@@ -6,6 +6,7 @@ import json
 
 from plumbline.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.units import format_rate, format_size
 
 if TYPE_CHECKING:
     from typing import Any, Mapping, Optional
@@ -56,3 +57,20 @@ class ProbeSpec(NamedTuple):
 
         terms = {k: v for k, v in self._asdict().items() if k not in ("repeats", "seconds")}
         return sha256(json.dumps(terms, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def terms(spec: Mapping[str, Any]) -> str:
+    """Return in words what ``hash`` covers, from the document form; what is absent is left out.
+
+    E.g. ``fio, 1 GiB, block 1 MiB, depth 8, direct``.
+    """
+    size, block, cap = spec.get("bytes"), spec.get("block_bytes"), spec.get("rate_cap_Bps")
+    words = [
+        str(spec.get("tool", "")),
+        format_size(size) if size else "",
+        f"block {format_size(block)}" if block else "",
+        f"depth {spec['queue_depth']}" if "queue_depth" in spec else "",
+        f"at most {format_rate(cap)}" if cap else "",
+        ("direct" if spec["direct"] else "not direct") if "direct" in spec else "",
+    ]
+    return ", ".join(word for word in words if word)

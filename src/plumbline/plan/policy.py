@@ -48,6 +48,8 @@ class LimitsPolicy(Strict):
     fill_limit: Optional[Percent] = None
     min_runs: Annotated[Optional[int], Field(ge=1)] = None
     max_spread: Optional[Percent] = None
+    fill_change: Optional[Percent] = None
+    max_age: Optional[Duration] = None
     hung_after: Optional[Duration] = None
 
 
@@ -172,7 +174,7 @@ _SPECS = {
     "net": ProbeSpec("netperf", bytes=0, seconds=10.0, queue_depth=1, repeats=1, direct=False),
 }
 _SPEC_FIELDS = {"block": "block_bytes", "rate_cap": "rate_cap_Bps"}
-_LIMIT_FIELDS = {"hung_after": "hung_after_s"}
+_LIMIT_FIELDS = {"hung_after": "hung_after_s", "max_age": "max_age_s"}
 
 
 def load(raw: object) -> Policy:

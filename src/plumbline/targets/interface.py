@@ -13,7 +13,8 @@ class TargetState(NamedTuple):
 
     ``fill`` is used / (used + available), a fraction, None where it cannot be known; ``flags`` are
     known states that explain a lower rate; ``versions`` are the software versions that a baseline
-    depends on, by role (``client``, ``server``, ``filesystem``).
+    depends on, by role (``client``, ``server``, ``filesystem``), and the settings on which it
+    depends as much, by name.
     """
 
     fill: Optional[float]

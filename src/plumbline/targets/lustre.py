@@ -16,6 +16,7 @@ from plumbline.targets.ask import QUICK_S, SLOW_S, ask, complaint
 from plumbline.targets.file_target import FileTarget
 from plumbline.targets.interface import TargetState
 from plumbline.targets.lustre_output import (
+    TUNABLES,
     Import,
     Usage,
     parse_import,
@@ -23,6 +24,7 @@ from plumbline.targets.lustre_output import (
     parse_osts,
     parse_parameter,
     parse_transfers,
+    parse_tunables,
     parse_usage,
 )
 from plumbline.targets.mounts import Mount, mount_at
@@ -77,9 +79,8 @@ class LustreTarget(FileTarget):
         version = re.search(r"^(?:lustre: )?(\d\S*)$", client, re.MULTILINE)
         if not version or not imports[0].version:
             raise SkipTarget(f"the Lustre version of this client or of {self._ost} is not shown")
-        return TargetState(
-            usage.space.fill, flags, {"client": version[1], "server": imports[0].version}
-        )
+        versions = {"client": version[1], "server": imports[0].version}
+        return TargetState(usage.space.fill, flags, {**versions, **self._settings(run, imports[0])})
 
     def traffic(self, run: CommandRunner) -> Optional[int]:
         """Return the OST's bytes where this node is also its server, None on a mere client."""
@@ -133,6 +134,16 @@ class LustreTarget(FileTarget):
         if not values:
             raise SkipTarget(f"lctl shows no {name} of {self._ost} for a client on this node")
         return values
+
+    def _settings(self, run: CommandRunner, connection: Import) -> dict[str, str]:
+        """Return what else a rate depends on, from the client's memory; not shown is left out.
+
+        The server is the OST's own, whichever is connected: a failed-over OST is flagged.
+        """
+        names = [f"osc.{connection.device}.{name}" for name in TUNABLES]
+        # of parameters that this release does not have lctl complains, and shows the others
+        shown = parse_tunables(run(["lctl", "get_param", *names], QUICK_S).stdout, connection)
+        return {**shown, "nid": connection.nids[0]} if connection.nids else shown
 
     def _usage(self, run: CommandRunner) -> Usage:
         """Return the line of ``lfs df``: of this OST alone, or of all with an older lfs.

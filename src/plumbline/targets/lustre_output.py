@@ -19,6 +19,11 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGTPE]?)")
 _OBJECT = re.compile(r"^\s+(\d+)\s+\d+\s+0x[0-9a-f]+\s+\S+\s*$", re.MULTILINE)
 _TRANSFER = re.compile(r"^(?:read|write)_bytes\s+\d+ samples \[bytes\] \d+ \d+ (\d+)", re.MULTILINE)
 
+_CHOSEN = re.compile(r"\[(\S+)\]")
+
+TUNABLES = ("checksums", "checksum_type", "max_rpcs_in_flight", "max_pages_per_rpc")
+"""Settings of the client for one OST that change its rate."""
+
 
 class Import(NamedTuple):
     """One client's connection to an OST, as ``osc.*.import`` shows it."""
@@ -67,6 +72,23 @@ def parse_parameter(text: str, ost: str, name: str) -> dict[str, str]:
         for match, end in zip(matches, ends)
         if (match[1], match[3]) == ("osc", name) and client.fullmatch(match[2])
     }
+
+
+def parse_tunables(text: str, connection: Import) -> dict[str, str]:
+    """Return what of TUNABLES a client's connection shows: check sums, size and number of RPCs.
+
+    ``checksums`` is ``off`` or the algorithm in use, e.g. ``t10ip4K``.
+    """
+    ost = connection.device.partition("-osc-")[0]
+    shown = {name: parse_parameter(text, ost, name).get(connection.device) for name in TUNABLES}
+    chosen = _CHOSEN.search(shown["checksum_type"] or "")
+    checksums = {"0": "off", "1": chosen[1] if chosen else "on"}.get(shown["checksums"] or "")
+    found = {
+        "checksums": checksums,
+        "rpcs_in_flight": shown["max_rpcs_in_flight"],
+        "pages_per_rpc": shown["max_pages_per_rpc"],
+    }
+    return {name: value for name, value in found.items() if value}
 
 
 def parse_import(device: str, text: str) -> Import:

@@ -1,4 +1,4 @@
-"""Each operation gets its ceiling in its own direction, and a baseline on its own terms only."""
+"""Each operation gets its ceiling in its own direction, and the baseline that it has."""
 
 from __future__ import annotations
 
@@ -125,13 +125,14 @@ def test_a_network_without_rates_is_refused() -> None:
         expectations(document)
 
 
-def test_a_baseline_belongs_to_the_terms_it_was_taken_on() -> None:
+def test_a_baseline_goes_with_its_operation_whatever_it_was_taken_on() -> None:
+    """The judge compares the conditions and says which of them changed."""
     terms = expectations(site())["ost scratch-OST0"].spec.hash()
     baseline = Baseline(75e6, 0.01, 12, "2026-11-01", "2026-11-20", terms, {}, "ada", "new")
     key = Key("ost", "scratch-OST0", "read", "single")
     found = expectations(site(), {key: baseline})["ost scratch-OST0"].references
     assert found["read/single"].baseline == baseline
     assert found["write/single"].baseline is None
-    other = {key: baseline._replace(spec_hash="other")}
-    found = expectations(site(), other)["ost scratch-OST0"].references
-    assert found["read/single"].baseline is None
+    other = baseline._replace(spec_hash="other")
+    found = expectations(site(), {key: other})["ost scratch-OST0"].references
+    assert found["read/single"].baseline == other

@@ -43,6 +43,8 @@ def test_all_keys_are_read() -> None:
         "fill_limit": "95 %",
         "min_runs": 3,
         "max_spread": "20 %",
+        "fill_change": "30 %",
+        "max_age": "90 d",
         "hung_after": "10 min",
     }
     probe = {
@@ -69,6 +71,8 @@ def test_all_keys_are_read() -> None:
         fill_limit=0.95,
         min_runs=3,
         max_spread=0.2,
+        fill_change=0.3,
+        max_age_s=90 * 86400.0,
         hung_after_s=600,
     )
     assert spec_of(policy, "ost", "g", "c") == ProbeSpec(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,17 @@ def data(name: str) -> str:
     return (DATA / name).read_text()
 
 
+CLIENT = "ffff888120238800"
+
+
+def tunables(**changes: str) -> str:
+    """The settings of all OSTs' clients, as they were captured; ``changes`` replace values."""
+    text = data("lctl_osc_tunables.txt")
+    for name, value in changes.items():
+        text = re.sub(rf"\.{name}=.*", f".{name}={value}", text)
+    return text
+
+
 def imports(ost: str = "OST0003") -> str:
     """The import of one OST with the header that lctl prints without -n."""
     if ost != "OST0003":
@@ -54,6 +66,7 @@ def healthy(ost: str = "lustre-OST0003", /, **changes: Answer) -> dict[str, Answ
             data("st3_mds_inactive_osc_active.txt"),
         ),
         "imports": (f"lctl get_param osc.{ost}-osc-*.import", imports()),
+        "tunables": (f"lctl get_param osc.{ost}-osc-{CLIENT}.checksums", tunables()),
         "df": ("lfs df --ost=", data("lfs_df.txt").splitlines()[5]),
         "df_all": ("lfs df /mnt/lustre", data("lfs_df.txt")),
         "version": ("lctl get_param -n version", data("lctl_get_param_n_version.txt")),
@@ -79,7 +92,14 @@ def test_a_healthy_ost_has_fill_and_versions_and_no_flags() -> None:
     state = target().state(FakeRunner(healthy()))
     assert state.fill == pytest.approx(468332 / (468332 + 3138688))
     assert state.flags == ()
-    assert state.versions == {"client": "2.17.57", "server": "2.17.57.0"}
+    assert state.versions == {
+        "client": "2.17.57",
+        "server": "2.17.57.0",
+        "checksums": "t10ip4K",
+        "rpcs_in_flight": "8",
+        "pages_per_rpc": "1024",
+        "nid": "0@lo",
+    }
 
 
 def test_what_always_answers_is_asked_before_what_can_hang() -> None:
@@ -93,7 +113,34 @@ def test_what_always_answers_is_asked_before_what_can_hang() -> None:
         "lctl get_param",
         "lfs df",
         "lctl get_param",
+        "lctl get_param",
     ]
+
+
+@pytest.mark.parametrize(
+    ("shown", "settings"),
+    [
+        ({"checksums": "0"}, {"checksums": "off"}),
+        ({"checksum_type": "adler [crc32c]"}, {"checksums": "crc32c"}),
+        ({"checksum_type": "adler"}, {"checksums": "on"}),
+        ({"max_pages_per_rpc": "256"}, {"pages_per_rpc": "256", "rpcs_in_flight": "8"}),
+        ("", {"checksums": None, "rpcs_in_flight": None, "pages_per_rpc": None}),
+        (HANGING, {"checksums": None, "rpcs_in_flight": None, "pages_per_rpc": None}),
+    ],
+)
+def test_settings_are_taken_as_shown_and_left_out_where_they_are_not(
+    shown: Any, settings: dict[str, Any]
+) -> None:
+    shown = tunables(**shown) if isinstance(shown, dict) else shown
+    state = target().state(FakeRunner(healthy(tunables=shown)))
+    assert {name: state.versions.get(name) for name in settings} == settings
+
+
+def test_an_ost_that_is_failed_over_is_still_at_home() -> None:
+    """Only the flag says where it is now, so that its baseline stays the expectation."""
+    text = imports().replace('failover_nids: [ "0@lo" ]', 'failover_nids: [ "1@tcp", "0@lo" ]')
+    state = target().state(FakeRunner(healthy(imports=text)))
+    assert (state.flags, state.versions["nid"]) == ((Flag.FAILED_OVER,), "1@tcp")
 
 
 @pytest.mark.parametrize(
