@@ -17,11 +17,11 @@ MIB = 1 << 20
 class Aggregation(NamedTuple):
     """Small transfers gathered in memory before the file system sees them, as IOBUF does.
 
-    ``count`` buffers of ``size`` bytes; with two or more one is filled while another is written,
+    ``buffers`` of ``size`` bytes; with two or more one is filled while another is written,
     and reading is ahead by as many.
     """
 
-    count: int
+    buffers: int
     size: int
 
 

@@ -1,0 +1,84 @@
+"""One rank: ``mpirun ... python3 -m plumbline.ranks JOBFILE``.
+
+Whatever happens, every rank that can leaves a file for each operation; see :mod:`.job`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import NoReturn, Optional
+
+from plumbline.errors import PlumblineError, ToolError
+from plumbline.ranks.job import Job
+from plumbline.ranks.operation import Ended
+
+_LOOK_S = 0.5
+
+
+def main(argv: list[str]) -> int:
+    """Take part in a run; return 0 when this rank has said all it has to say."""
+    signal.signal(signal.SIGTERM, _end)
+    sys.excepthook = _abort
+    _watch_launcher()
+    from plumbline.ranks.rank import Rank
+    from plumbline.ranks.world import World
+
+    world = World()
+    text = Path(argv[1]).read_text(encoding="utf-8") if world.rank == 0 else ""
+    job = Job.from_json(json.loads(world.from_first(text)))
+    if world.size != len(job.places):
+        raise ToolError(
+            f"{world.size} ranks have found one another instead of {len(job.places)}; "
+            "start them with the mpirun of the MPI that mpi4py was built for"
+        )
+    Rank(job, world).run()
+    return 0
+
+
+def _end(_number: int, _frame: Optional[FrameType]) -> NoReturn:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise Ended
+
+
+def _abort(
+    kind: type[BaseException], error: BaseException, _traceback: Optional[TracebackType]
+) -> NoReturn:
+    """End at once: a rank that waits for MPI to end well would keep all others waiting."""
+    if isinstance(error, PlumblineError):
+        print(f"plumbline: {error}", file=sys.stderr, flush=True)
+        os._exit(error.exit_code)
+    if isinstance(error, ModuleNotFoundError) and error.name == "mpi4py":
+        print(
+            f"plumbline: {sys.executable} has no mpi4py; install python3-mpi4py, or name another "
+            "Python with --python",
+            file=sys.stderr,
+            flush=True,
+        )
+        os._exit(ToolError.exit_code)
+    if kind is not Ended:
+        sys.__excepthook__(kind, error, _traceback)
+    sys.stderr.flush()
+    os._exit(1)
+
+
+def _watch_launcher() -> None:
+    """End this rank when what started it is gone: a killed mpirun must leave nobody writing."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        never = threading.Event()
+        while os.getppid() == parent:
+            never.wait(_LOOK_S)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

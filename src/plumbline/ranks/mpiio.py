@@ -1,0 +1,91 @@
+"""Reading and writing by MPI-IO, alone or by all ranks of a file at once."""
+
+from __future__ import annotations
+
+import os
+from itertools import cycle, repeat
+from typing import Any, Callable, Iterator, Mapping, NamedTuple
+
+from plumbline.ranks.buffers import landing, sources
+from plumbline.ranks.loops import Move
+from plumbline.ranks.posix import drop_cached
+from plumbline.ranks.world import MPI
+
+_SOURCES = 512
+
+
+class Manner(NamedTuple):
+    """How a file is opened; ``comm`` are the ranks that open it together."""
+
+    comm: Any
+    collective: bool
+    hints: Mapping[str, str]
+
+
+class MpiFile:
+    """One file at full size, open for one operation of the ranks of a communicator."""
+
+    def __init__(self, path: str, offset: int, write: bool, manner: Manner) -> None:
+        """Open at ``offset``; raise MPI.Exception or OSError when that fails."""
+        if not write:
+            _drop_cached(path)
+        mode = MPI.MODE_WRONLY if write else MPI.MODE_RDONLY
+        info = MPI.Info.Create()
+        for name, value in manner.hints.items():
+            info.Set(name, value)
+        self._file = MPI.File.Open(manner.comm, path, mode, info)
+        self._file.Seek(offset)
+        self.collective = manner.collective
+
+    def writing(self, transfer: int) -> tuple[Move, Iterator[Any]]:
+        """Return what writes, and the buffers to give it."""
+        views = sources(transfer, direct=False)
+        ready = [_described(next(views)) for _ in range(_SOURCES)]
+        call = self._file.Write_all if self.collective else self._file.Write
+        return _moving(call), cycle(ready)
+
+    def reading(self, transfer: int) -> tuple[Move, Iterator[Any]]:
+        """Return what reads, and the buffer to give it each time."""
+        call = self._file.Read_all if self.collective else self._file.Read
+        return _moving(call), repeat(_described(landing(transfer)))
+
+    def put(self, view: memoryview) -> int:
+        """Write a piece of any size."""
+        return _moving(self._file.Write)(_described(view))
+
+    def get(self, view: memoryview) -> int:
+        """Read a piece of any size."""
+        return _moving(self._file.Read)(_described(view))
+
+    def sync(self) -> None:
+        """Return when all that was written is on the target."""
+        self._file.Sync()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.Close()
+
+
+def _described(view: memoryview) -> list[Any]:
+    return [view, len(view), MPI.BYTE]
+
+
+def _moving(call: Callable[[Any, Any], None]) -> Move:
+    """Return the call as one that tells its bytes."""
+    status = MPI.Status()
+    count, byte = status.Get_count, MPI.BYTE
+
+    def move(described: Any) -> int:
+        call(described, status)
+        moved: int = count(byte)
+        return moved
+
+    return move
+
+
+def _drop_cached(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        drop_cached(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,199 @@
+"""One operation of one rank: open, start together, move, see it safe, say what came of it."""
+
+from __future__ import annotations
+
+from itertools import repeat
+from time import monotonic
+from typing import Any, Callable, Iterator, NamedTuple, Optional, Protocol, Union
+
+from plumbline.errors import ToolError
+from plumbline.model.record import Operation
+from plumbline.profile.bins import per_second
+from plumbline.profile.calls import Calls
+from plumbline.profile.latencies import durations_of
+from plumbline.ranks.buffers import landing, sources
+from plumbline.ranks.gather import ReadAhead, WriteBehind
+from plumbline.ranks.job import Fixed, Job, Result, State
+from plumbline.ranks.loops import Move, bare, recorded
+
+_BETWEEN_VOTES = 64
+
+
+class Ended(BaseException):
+    """The run is being ended from outside: say what is known and go."""
+
+
+class File(Protocol):
+    """One file, open for one operation; MPI-IO's is only told apart by ``collective``."""
+
+    collective: bool
+
+    def writing(self, transfer: int) -> tuple[Move, Iterator[Any]]:
+        """Return what writes, and the buffers to give it."""
+        ...
+
+    def reading(self, transfer: int) -> tuple[Move, Iterator[Any]]:
+        """Return what reads, and the buffer to give it each time."""
+        ...
+
+    def put(self, view: memoryview) -> int:
+        """Write a piece of any size."""
+        ...
+
+    def get(self, view: memoryview) -> int:
+        """Read a piece of any size."""
+        ...
+
+    def sync(self) -> None:
+        """Return when all that was written is on the target."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the file."""
+        ...
+
+
+class Work(NamedTuple):
+    """What one rank has to do: ``transfers`` at most; ``vote`` asks the ranks of a shared file."""
+
+    operation: Operation
+    job: Job
+    transfers: int
+    vote: Callable[[bool], bool]
+
+    @property
+    def writes(self) -> bool:
+        """Whether bytes go to the target."""
+        return self.operation is Operation.WRITE
+
+
+class Attempt:
+    """The measured part; whatever ends it, what was moved until then is known.
+
+    All memory is made before the start.  ``start`` and ``ended_at`` are seconds of this rank's
+    monotonic clock.
+    """
+
+    def __init__(self, work: Work, file: File) -> None:
+        self.state = State.DONE
+        self.reason = ""
+        self.start = self.ended_at = 0.0
+        self.calls = _room_for(work.job)
+        self._uncounted = 0
+        self._work = work
+        self._file = file
+        self._line = self._gathering()
+        self._move, self._buffers = self._moving()
+
+    def make(self, start: float) -> None:
+        """Move the bytes; trouble is kept as state and reason, and only Ended is passed on."""
+        self.start = self.ended_at = start
+        try:
+            self._work_off(start + self._work.job.seconds)
+            if self._work.writes:
+                self._sync()
+        except Ended:
+            self.state, self.reason = State.ENDED, "the run was ended while this rank was at work"
+            raise
+        except (OSError, ToolError, RuntimeError) as error:
+            # MPI.Exception is a RuntimeError
+            self.state, self.reason = State.FAILED, str(error)
+        finally:
+            self.ended_at = monotonic()
+        short = self._work.job.fixed is Fixed.DATA and self.bytes < self._asked
+        if self.state is State.DONE and short:
+            self.state = State.SHORT
+
+    @property
+    def bytes(self) -> int:
+        """All bytes moved so far."""
+        return self.calls.bytes + self._uncounted
+
+    @property
+    def _asked(self) -> int:
+        return self._work.transfers * self._work.job.test.transfer
+
+    def _gathering(self) -> Union[WriteBehind, ReadAhead, None]:
+        aggregation = self._work.job.test.aggregation
+        if aggregation is None:
+            return None
+        if self._work.writes:
+            return WriteBehind(self._file.put, aggregation, self.calls)
+        return ReadAhead(self._file.get, aggregation, self.calls, self._asked)
+
+    def _moving(self) -> tuple[Move, Iterator[Any]]:
+        transfer = self._work.job.test.transfer
+        if isinstance(self._line, WriteBehind):
+            return self._line.put, sources(transfer, direct=False)
+        if isinstance(self._line, ReadAhead):
+            return self._line.get, repeat([landing(transfer)])
+        if self._work.writes:
+            return self._file.writing(transfer)
+        return self._file.reading(transfer)
+
+    def _work_off(self, deadline: float) -> None:
+        if self._line is None:
+            self._loop(deadline)
+            return
+        try:
+            bare(self._move, self._buffers, self._work.transfers, deadline)
+        finally:
+            self._line.close()
+
+    def _loop(self, deadline: float) -> None:
+        left = self._work.transfers
+        if not self._file.collective:
+            self._some(left, deadline)
+            return
+        # all ranks of a shared file must make as many calls
+        while left > 0 and self._work.vote(monotonic() < deadline):
+            self._some(min(left, _BETWEEN_VOTES), float("inf"))
+            left -= _BETWEEN_VOTES
+
+    def _some(self, count: int, deadline: float) -> None:
+        if self._work.job.instrument:
+            recorded(self._move, self._buffers, count, self.calls, deadline)
+        else:
+            self._uncounted += bare(self._move, self._buffers, count, deadline)
+
+    def _sync(self) -> None:
+        """Wait for the target: a call that moves nothing."""
+        start = monotonic()
+        self._file.sync()
+        self.calls.add(start, monotonic() - start, 0)
+
+
+def _room_for(job: Job) -> Calls:
+    """Return arrays for all calls of one operation: transfers or what gathers them, and fsync."""
+    gathered = job.test.aggregation
+    if gathered is not None:
+        # a file system may take a part of a piece only
+        return Calls(4 * (job.bytes // gathered.size + gathered.buffers) + 2)
+    return Calls(job.transfers + 2 if job.instrument else 2)
+
+
+def result_of(work: Work, attempt: Attempt, who: tuple[int, str, str]) -> Result:
+    """Return what came of an attempt of rank, client and target ``who``.
+
+    The calls are moved to the common start in place.
+    """
+    calls = attempt.calls
+    for index in range(calls.count):
+        calls.starts[index] = max(0.0, calls.starts[index] - attempt.start)
+    begin = calls.starts[0] if calls.count else 0.0
+    return Result(
+        *who,
+        operation=work.operation,
+        state=attempt.state,
+        reason=attempt.reason,
+        bytes=attempt.bytes,
+        begin_s=begin,
+        end_s=attempt.ended_at - attempt.start,
+        curve=per_second(calls),
+        durations=durations_of(calls),
+    )
+
+
+def nothing(operation: Operation, who: tuple[int, str, str], reason: Optional[str]) -> Result:
+    """Return the result of a rank that could not begin."""
+    return Result(*who, operation=operation, state=State.FAILED, reason=reason or "not begun")

@@ -1,0 +1,114 @@
+"""The course of one rank: operation after operation, in step with all others."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from time import monotonic
+from typing import NoReturn, Optional
+
+from plumbline.model.record import Operation
+from plumbline.profile.calls import Block, pack
+from plumbline.ranks.job import Job, Result, State, encoded, result_name, write_whole
+from plumbline.ranks.layout import Place, assign, readers
+from plumbline.ranks.mpiio import Manner, MpiFile
+from plumbline.ranks.operation import Attempt, Ended, File, Work, nothing, result_of
+from plumbline.ranks.posix import PosixFile
+from plumbline.ranks.world import World, least, voter
+
+_ENDED = 143
+"""What a shell says of a process that SIGTERM has ended."""
+
+
+class Rank:
+    """One rank of a job."""
+
+    def __init__(self, job: Job, world: World) -> None:
+        """Agree with all ranks on who works where."""
+        self._job = job
+        self._world = world
+        clients = world.share(world.client)
+        self._places = assign([place.server for place in job.places], clients)
+        self._readers = readers(clients)
+        self._written = [job.transfers * job.test.transfer] * world.size
+        world.compare_clocks()
+
+    def run(self) -> None:
+        """Carry out all operations."""
+        for operation in self._job.operations:
+            result = self._operation(operation)
+            if operation is Operation.WRITE:
+                done = result.state in (State.DONE, State.SHORT)
+                self._written = self._world.share(result.bytes if done else 0)
+        self._world.barrier()
+
+    def _operation(self, operation: Operation) -> Result:
+        writes = operation is Operation.WRITE
+        # what this rank writes, or what another one has written
+        author = self._world.rank if writes else self._readers[self._world.rank]
+        index = self._places[author]
+        place = self._job.places[index]
+        who = (self._world.rank, self._world.client, place.target)
+        paths = [place.path for place in self._job.places]
+        comm = self._world.together(paths.index(place.path))
+        file, obstacle = self._open(place, writes, comm)
+        transfers = self._written[author] // self._job.test.transfer
+        if self._job.test.collective:
+            transfers = least(comm, transfers)
+        if not obstacle and not transfers:
+            obstacle = f"rank {author} has written nothing here that could be read"
+        work = Work(operation, self._job, transfers, voter(comm))
+        attempt = Attempt(work, file) if file is not None and not obstacle else None
+        start = self._world.start_together()
+        if file is None or attempt is None:
+            return self._keep(nothing(operation, who, obstacle), None)
+        try:
+            attempt.make(start)
+        except Ended:
+            self._leave(work, attempt, file, who)
+        result = self._keep(result_of(work, attempt, who), attempt)
+        if file.collective and result.state is State.FAILED:
+            # the others wait in a call that this rank will never make
+            os._exit(1)
+        file.close()
+        return result
+
+    def _open(
+        self, place: Place, writes: bool, comm: object
+    ) -> tuple[Optional[File], Optional[str]]:
+        """Return the open file, or why it cannot be opened."""
+        test = self._job.test
+        try:
+            if test.api == "mpiio":
+                manner = Manner(comm, test.collective, test.hints)
+                return MpiFile(place.path, place.offset, writes, manner), None
+            return PosixFile(place.path, place.offset, writes, self._job.direct), None
+        except (OSError, RuntimeError) as error:
+            return None, f"{place.path} cannot be opened: {error}"
+
+    def _leave(
+        self, work: Work, attempt: Attempt, file: File, who: tuple[int, str, str]
+    ) -> NoReturn:
+        """Keep what is known, then see what was written safe, which makes it a measurement."""
+        result = self._keep(result_of(work, attempt, who), attempt)
+        if self._job.test.api == "posix":
+            if work.writes:
+                file.sync()
+            safe = result._replace(state=State.SHORT, end_s=monotonic() - attempt.start)
+            self._keep(safe, None)
+        os._exit(_ENDED)
+
+    def _keep(self, result: Result, attempt: Optional[Attempt]) -> Result:
+        name = result_name(result.operation, result.rank)
+        folder = Path(self._job.folder)
+        if self._job.keep_calls and attempt is not None:
+            block = Block(
+                result.rank,
+                result.client,
+                result.target,
+                result.operation.value,
+                attempt.calls,
+            )
+            write_whole(folder / f"{name}.calls", pack({}, [block]))
+        write_whole(folder / f"{name}.json", encoded(result.to_json()))
+        return result
