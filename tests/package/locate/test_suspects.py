@@ -207,9 +207,11 @@ def explained(name: str, voters: list[Observation]) -> list[set[str]]:
         most = max((one.of.expected_Bps for one in crossing), default=0.0)
         rates = {log(one.measured_Bps) - width: None for one in crossing}
         options: list[set[str]] = [set()]
-        for left in rates:
-            if all(log(one.measured_Bps) - width <= left + 1e-12 for one in crossing):
-                options.append({one.of.name for one in crossing if slowed(one, left, most, width)})
+        options += [
+            {one.of.name for one in crossing if slowed(one, left, most, width)}
+            for left in rates
+            if all(log(one.measured_Bps) - width <= left + 1e-12 for one in crossing)
+        ]
         by_lane.append(options)
     return [one | other for one, other in product(*by_lane)]
 
