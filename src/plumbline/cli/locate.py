@@ -37,20 +37,10 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the suspects and return 1 where something is slow, 3 where nothing could vote."""
-    from plumbline.cli.site import without_collector
-    from plumbline.locate.suspects import locate
     from plumbline.store.plan import load_plan
 
     plan = load_plan(arguments.plan)
-    if not plan.parts:
-        raise DocumentError(
-            f"plan {plan.path} does not say what the parts are; write it again with: "
-            "plumbline plan -i INVENTORY --json"
-        )
-    nodes = {name: _measured_by(plan, name) for name in plan.nodes}
-    with without_collector():
-        located = locate(_observations(nodes, Path(arguments.history), time.time()))
-        probes = _probes(located, nodes)
+    located, probes = locate_site(plan, Path(arguments.history), time.time())
     if arguments.json:
         from plumbline.locate.document import document
 
@@ -58,6 +48,29 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _print(located, plan, probes, arguments.verbose)
     return _code(located)
+
+
+def locate_site(
+    plan: SitePlan, history: Path, now: float
+) -> tuple[Located, list[Optional[NextProbe]]]:
+    """Return what explains the slow measurements of a site, and what would divide each set.
+
+    Raises:
+        DocumentError: the plan is of an older version, or damaged.
+        StoreError: there is no such history, or it cannot be read.
+    """
+    from plumbline.cli.site import without_collector
+    from plumbline.locate.suspects import locate
+
+    if not plan.parts:
+        raise DocumentError(
+            f"plan {plan.path} does not say what the parts are; write it again with: "
+            "plumbline plan -i INVENTORY --json"
+        )
+    nodes = {name: _measured_by(plan, name) for name in plan.nodes}
+    with without_collector():
+        located = locate(_observations(nodes, history, now))
+        return located, _probes(located, nodes)
 
 
 def _measured_by(plan: SitePlan, name: str) -> tuple[Expectation, ...]:

@@ -11,6 +11,7 @@ from plumbline.errors import DocumentError
 from plumbline.model.expectation import Expectations
 from plumbline.model.kinds import texts
 from plumbline.model.part import SitePart
+from plumbline.model.path_service import PathService
 from plumbline.model.service import Service
 from plumbline.store.snapshot import parse, read
 
@@ -22,13 +23,15 @@ _REMEDY = "write it with: plumbline plan -i INVENTORY --json"
 class SitePlan(NamedTuple):
     """What each node measures, the services that show the verdicts, and what the parts are.
 
-    ``parts`` is empty in a plan of an older version.
+    ``paths`` are the services that say the suspects; ``parts`` and ``paths`` are empty in a plan of
+    an older version.
     """
 
     path: str
     nodes: Mapping[str, Expectations]
     services: tuple[Service, ...]
     parts: Mapping[str, SitePart] = {}
+    paths: tuple[PathService, ...] = ()
 
 
 def load_plan(path: str) -> SitePlan:
@@ -45,7 +48,8 @@ def load_plan(path: str) -> SitePlan:
             )
         services = tuple(map(Service.from_json, raw["services"]))
         parts = {name: SitePart.from_json(part) for name, part in raw.get("parts", {}).items()}
-        return SitePlan(path, _nodes(raw["nodes"]), services, parts)
+        paths = tuple(map(PathService.from_json, raw.get("paths", ())))
+        return SitePlan(path, _nodes(raw["nodes"]), services, parts, paths)
     except (KeyError, TypeError, AttributeError) as error:
         raise DocumentError(f"plan {path} is damaged ({error!r}); {_REMEDY}") from error
 
