@@ -1,13 +1,13 @@
 """The days of a fleet one after another: faults begin, runs are made, the judge says what it sees.
 
-Who wants to know more of a day than the verdicts, for instance which parts explain them, takes the
-``Today`` that is yielded: its verdicts are those of all layers.
+Who wants to know more of a day than what the verdicts are worth, for instance which parts explain
+them, has it all in ``Today``: what each node expects and all that was measured, of all layers.
 """
 
 from __future__ import annotations
 
 from random import Random
-from typing import Callable, Iterable, Iterator, NamedTuple, Sequence
+from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.baseline.acceptance import accept
 from plumbline.baseline.capture import capture
@@ -41,12 +41,18 @@ class Scenario(NamedTuple):
 
 
 class Today(NamedTuple):
-    """One day, from 1 on: the verdicts of all layers at its end, and the faults that are there."""
+    """One day, from 1 on: the verdicts of all layers at its end, and the faults that are there.
+
+    ``nodes`` is what each node expects, with its baselines; ``memory`` holds what was measured
+    until ``now``, in epoch seconds, and goes on when the next day is asked for.
+    """
 
     day: int
     now: float
     verdicts: tuple[Verdict, ...]
     faults: tuple[Fault, ...]
+    nodes: Mapping[str, Sequence[Expectation]]
+    memory: Memory
 
 
 def course(fleet: Fleet, capacity: Capacity, scenario: Scenario, judge: Judge) -> Iterator[Today]:
@@ -66,8 +72,9 @@ def course(fleet: Fleet, capacity: Capacity, scenario: Scenario, judge: Judge) -
         for _ in measuring.day(day, rates.under(faults)):
             pass
         now = end_of(day)
-        verdicts = [one for each in nodes for one in judge(each, measuring.memory, now)]
-        yield Today(day, now, tuple(verdicts), faults)
+        memory = measuring.memory
+        verdicts = tuple(one for each in nodes.values() for one in judge(each, memory, now))
+        yield Today(day, now, verdicts, faults, nodes, memory)
 
 
 class _Rates:
@@ -100,12 +107,12 @@ def _accepted(records: Iterable[Record], members: Sequence[Member]) -> Baselines
     return accept({}, candidates, (), "plumbline simulate", "healthy days")
 
 
-def _nodes(members: Sequence[Member], baselines: Baselines) -> list[list[Expectation]]:
+def _nodes(members: Sequence[Member], baselines: Baselines) -> dict[str, list[Expectation]]:
     """Return what each node judges, with its baselines."""
     nodes: dict[str, list[Expectation]] = {}
     for member in members:
         nodes.setdefault(member.node, []).append(_with(member.expectation, baselines))
-    return list(nodes.values())
+    return nodes
 
 
 def _with(one: Expectation, baselines: Baselines) -> Expectation:

@@ -1,0 +1,111 @@
+"""``plumbline simulate`` says what a policy would do, the same for the same seed."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plumbline.cli import main
+from tests.package.cli.driver import call, inventory
+from tests.package.sites import INVENTORIES, part, site
+
+PAGE = INVENTORIES.parent / "docs" / "simulate.md"
+
+
+def document(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, Any]:
+    assert call("simulate", *argv, "--json") == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_the_example_of_the_page_is_what_the_command_prints(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocks = re.findall(r"^```\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)
+    (example,) = [block for block in blocks if block.startswith("$ ")]
+    command, _, expected = example.partition("\n")
+    monkeypatch.chdir(INVENTORIES.parent)
+    argv = shlex.split(command.removeprefix("$ plumbline "))
+    assert call(*argv) == 0
+    assert capsys.readouterr().out == expected
+
+
+def test_equal_seeds_print_equal_documents_on_any_number_of_processors(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ("-i", inventory(tmp_path), "--days", "10", "--random-faults", "2")
+    one = document(capsys, *asked, "--fleets", "3")
+    assert one == document(capsys, *asked, "--fleets", "3")
+    assert one["fleets"] == 3
+    assert len(one["faults"]) == 6
+    other = document(capsys, *asked, "--fleets", "3", "--seed", "2")
+    assert [fault["component"] for fault in one["faults"]] != [
+        fault["component"] for fault in other["faults"]
+    ]
+    # the first fleet is the same, however many there are
+    alone = document(capsys, *asked)
+    assert alone["faults"] == one["faults"][:2]
+
+
+def test_a_gross_fault_is_found_on_its_first_day_by_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ("-i", inventory(tmp_path), "--days", "9", "--noise", "none")
+    found = document(capsys, *asked, "--fault", "oss1-disk1=60%@4")
+    (fault,) = found["faults"]
+    assert (fault["identifiable"], fault["found_days"]) == (True, 1)
+    assert fault["sentence"].split()[0] in ("oss1-disk1", "scratch-OST0")
+    assert found["false_alarms"] == [] or not any(one["number"] for one in found["false_alarms"])
+    assert found["unknown_share"] == 0
+
+
+def test_the_policy_decides(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fault = ("--noise", "none", "--days", "2", "--fault", "scratch-OST0=30%")
+    folder = inventory(tmp_path / "strict", policy={"schema": 1})
+    lax = inventory(
+        tmp_path / "lax", policy={"schema": 1, "limits": {"warning": "60:", "peer_loss": "35%"}}
+    )
+    assert document(capsys, "-i", folder, *fault)["faults"][0]["found_days"] == 1
+    assert document(capsys, "-i", lax, *fault)["faults"][0]["found_days"] is None
+
+
+def test_a_part_with_slack_is_said_to_be_unidentifiable(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raw = site()
+    part(raw, "oss[1-2]").pop("address")
+    asked = ("-i", inventory(tmp_path, raw), "--days", "3", "--noise", "none")
+    assert call("simulate", *asked, "--fault", "oss1-nic=30%") == 0
+    assert "1 of 1 faults slow no measurement" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (("--fault", "oss9=40%"), "no measurement of this site crosses 'oss9'"),
+        (("--fault", "oss1"), "fault 'oss1' is not understood"),
+        (("--fault", "oss1=40%@99"), "begins after the last day"),
+        (("--random-faults", "999"), "is more than the"),
+        (("--loss", "much", "--random-faults", "1"), "loss"),
+    ],
+)
+def test_what_cannot_be_simulated_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], argv: tuple[str, ...], said: str
+) -> None:
+    assert main(["simulate", "-i", inventory(tmp_path), "--days", "5", *argv]) == 64
+    captured = capsys.readouterr()
+    assert said in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+
+
+@pytest.mark.parametrize("argv", [("--days", "0"), ("--fleets", "x"), ("--noise", "loud")])
+def test_a_call_that_is_not_understood_ends_with_64(tmp_path: Path, argv: tuple[str, ...]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["simulate", "-i", inventory(tmp_path), *argv])
+    assert ended.value.code == 64

@@ -1,0 +1,54 @@
+"""What a simulation came to is said in tables that fit a screen."""
+
+from __future__ import annotations
+
+from plumbline.output.simulation import Asked, tables
+from plumbline.simulate.faults import Fault
+from plumbline.simulate.score import Outcome, Rule, Trial
+
+ASKED = Asked("lab", 10, "year", 1)
+SEEN = Trial(Fault("oss1-disk1", 0.4, 3), "disk", 0.4, 58, 2, ("raw oss1-disk1", "slow"))
+MISSED = Trial(Fault("oss2-disk1", 0.15, 3), "disk", 0.15, 58)
+HIDDEN = Trial(Fault("oss1-nic", 0.3, 3), "nic", 0.0, 58)
+ALARMS = {Rule("ost", False, 5): 6, Rule("ost", True, 5): 2}
+
+
+def said(*trials: Trial, alarms: bool = True) -> str:
+    raised = ALARMS if alarms else {}
+    return "\n\n".join(tables(ASKED, Outcome(2, 60, 1200, raised, raised, {}, trials)))
+
+
+def test_false_alarms_are_told_by_rule_and_added_up() -> None:
+    rows = [line.split() for line in said().splitlines()]
+    assert next(
+        row[:9] for row in rows if row[:1] == ["ost"]
+    ) == ["ost", "rule", "5:", "below", "a", "level", "of", "its", "reference"]
+    assert next(row for row in rows if row[:1] == ["all"])[1:3] == ["8", "2.03"]
+    assert any(row[:2] == ["ost", "groups"] for row in rows)
+
+
+def test_a_policy_without_false_alarms_is_told_so() -> None:
+    assert "No false alarm." in said(alarms=False)
+
+
+def test_each_fault_is_told_with_what_found_it() -> None:
+    lines = said(SEEN, MISSED).splitlines()
+    assert any(
+        line.startswith("oss1-disk1") and line.endswith("2 d    raw oss1-disk1") for line in lines
+    )
+    assert any(line.startswith("oss2-disk1") and line.endswith("-      none") for line in lines)
+
+
+def test_a_part_with_slack_is_said_to_be_beyond_any_policy() -> None:
+    text = said(SEEN, HIDDEN)
+    assert "none possible: the part has slack" in text
+    assert "1 of 2 faults slow no measurement" in text
+
+
+def test_many_faults_are_told_by_size_alone() -> None:
+    assert "first alarm" not in said(*[SEEN] * 21)
+    assert "first alarm" in said(*[SEEN] * 20)
+
+
+def test_the_tables_fit_a_screen() -> None:
+    assert max(map(len, said(SEEN, MISSED, HIDDEN).splitlines())) <= 120

@@ -1,0 +1,50 @@
+"""Fleets to simulate in tests: the small site, changed in what a test is about."""
+
+from __future__ import annotations
+
+from typing import Any, Iterator, Optional, Sequence
+
+from plumbline.cli.verdicts import Judging
+from plumbline.model.expectation import Expectation
+from plumbline.model.verdict import Verdict
+from plumbline.plan.policy import load
+from plumbline.simulate.capacity import Capacity
+from plumbline.simulate.course import Scenario, Today, course
+from plumbline.simulate.faults import Fault
+from plumbline.simulate.fleet import Fleet, build
+from plumbline.simulate.memory import Memory
+from plumbline.simulate.noise import NONE, Noise
+from plumbline.simulate.score import Outcome, Score
+from plumbline.topology.graph import build as built
+from tests.package.sites import site
+
+
+def fleet(
+    document: Optional[dict[str, Any]] = None, policy: Optional[dict[str, Any]] = None
+) -> Fleet:
+    """Return the fleet of a topology document, else of the small site."""
+    return build(built(document or site()), load(policy or {}))
+
+
+def judge(chosen: Sequence[Expectation], memory: Memory, now: float) -> Iterator[Verdict]:
+    """Judge as the command does."""
+    judging = Judging(memory, now, evidence=False)
+    yield from judging.components(chosen)
+    yield from judging.groups(chosen)
+
+
+def days(
+    of: Fleet, number: int, *faults: Fault, noise: Noise = NONE, seed: str = "1"
+) -> Iterator[Today]:
+    """Yield the days of a course."""
+    return course(of, Capacity(of), Scenario(number, noise, faults, seed), judge)
+
+
+def outcome(
+    of: Fleet, number: int, *faults: Fault, noise: Noise = NONE, seed: str = "1"
+) -> Outcome:
+    """Return what a course came to."""
+    score = Score(of, Capacity(of), faults, number)
+    for today in days(of, number, *faults, noise=noise, seed=seed):
+        score.take(today)
+    return score.outcome()

@@ -1,0 +1,122 @@
+"""Faults slow what crosses the part and needs what it has lost, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plumbline.model.record import Operation, Scenario
+from plumbline.plan.policy import load
+from plumbline.simulate.capacity import Capacity
+from plumbline.simulate.faults import Fault
+from plumbline.simulate.fleet import Fleet, Flow, build
+from tests.package.simulate.fleets import fleet
+from tests.package.sites import paper, part, site
+
+SMALL = fleet()
+CAPACITY = Capacity(SMALL)
+READ, WRITE = Operation.READ, Operation.WRITE
+ALONE, TOGETHER = Scenario.SINGLE, Scenario.TOGETHER
+
+
+def shares(capacity: Capacity, *faults: Fault) -> dict[Flow, float]:
+    """Return the share of its healthy rate that each slowed flow keeps."""
+    return {
+        flow: rate / capacity.healthy_Bps[flow] for flow, rate in capacity.under(faults).items()
+    }
+
+
+@pytest.mark.parametrize("machine", ["edison", "redstorm", "bgl"])
+def test_a_healthy_flow_gives_what_the_plan_calls_its_ceiling(machine: str) -> None:
+    of = build(paper(machine), load({}))
+    healthy = Capacity(of).healthy_Bps
+    for member in of.members:
+        for flow in member.flows():
+            ceiling = member.expectation.reference(flow.operation, flow.scenario).ceiling
+            assert ceiling is not None
+            assert healthy[flow] == pytest.approx(ceiling.rate_Bps)
+
+
+def test_a_slow_disk_slows_its_target_and_its_own_reads() -> None:
+    found = shares(CAPACITY, Fault("oss1-disk2", 0.4))
+    assert set(found) == {
+        Flow("ost", "scratch-OST1", WRITE, ALONE),
+        Flow("ost", "scratch-OST1", READ, ALONE),
+        Flow("raw", "oss1-disk2", READ, ALONE),
+        Flow("raw", "oss1-disk2", READ, TOGETHER),
+    }
+    assert list(found.values()) == pytest.approx([0.6] * 4)
+
+
+def test_a_slow_target_slows_itself_alone() -> None:
+    found = shares(CAPACITY, Fault("scratch-OST3", 0.25))
+    assert {flow.component for flow in found} == {"scratch-OST3"}
+    assert list(found.values()) == pytest.approx([0.75] * 2)
+
+
+def test_a_part_with_slack_may_lose_it() -> None:
+    # the disks behind it give 80 MB/s, the port 125 MB/s
+    assert {flow.layer for flow in shares(CAPACITY, Fault("oss1-nic", 0.30))} == {"net"}
+    found = shares(CAPACITY, Fault("oss1-nic", 0.50))
+    assert {flow.component for flow in found if flow.layer == "ost"} == {
+        "scratch-OST0",
+        "scratch-OST1",
+    }
+    assert {share for flow, share in found.items() if flow.layer == "ost"} == {62.5 / 80}
+
+
+def test_a_part_without_a_rate_is_just_fast_enough() -> None:
+    found = shares(CAPACITY, Fault("oss1", 0.1))
+    # both disks together are the most that is asked of the server: one alone has slack
+    assert found[Flow("raw", "oss1-disk1", READ, TOGETHER)] == pytest.approx(0.9)
+    assert Flow("raw", "oss1-disk1", READ, ALONE) not in found
+    assert found[Flow("ost", "scratch-OST0", WRITE, ALONE)] == pytest.approx(0.9)
+
+
+def test_what_runs_together_shares_what_is_left() -> None:
+    document = site()
+    part(document, "oss[1-2]")["rate"] = "200 MB/s"
+    capacity = Capacity(fleet(document))
+    found = shares(capacity, Fault("oss1", 0.5))
+    together = {flow: share for flow, share in found.items() if flow.scenario is TOGETHER}
+    assert {flow.component for flow in together} == {"oss1-disk1", "oss1-disk2"}
+    assert list(together.values()) == pytest.approx([100 / 160] * 2)
+    assert Flow("raw", "oss1-disk1", READ, ALONE) not in found
+
+
+def test_two_faults_of_one_part_add_up() -> None:
+    found = shares(CAPACITY, Fault("oss1-disk1", 0.5), Fault("oss1-disk1", 0.5, 9))
+    assert found[Flow("raw", "oss1-disk1", READ, ALONE)] == pytest.approx(0.25)
+
+
+def test_every_part_of_a_path_can_have_a_fault() -> None:
+    kinds = {SMALL.kinds[name] for name in CAPACITY.components}
+    assert kinds == {"switch", "nic", "server", "disk", "client", "target"}
+
+
+faults = st.lists(
+    st.builds(Fault, st.sampled_from(CAPACITY.components), st.floats(0.01, 0.99)), max_size=3
+)
+
+
+@given(faults)
+def test_no_fault_makes_anything_faster_or_slower_than_its_own_loss(found: list[Fault]) -> None:
+    left = 1.0
+    for fault in found:
+        left *= 1 - fault.loss
+    for share in shares(CAPACITY, *found).values():
+        assert left * (1 - 1e-9) <= share < 1
+
+
+@given(st.sampled_from(CAPACITY.components), st.floats(0.01, 0.9), st.floats(0.01, 0.09))
+def test_a_larger_loss_is_never_the_better_one(component: str, loss: float, more: float) -> None:
+    mild, worse = (CAPACITY.under([Fault(component, one)]) for one in (loss, loss + more))
+    for flow, rate in mild.items():
+        assert worse[flow] <= rate
+
+
+def test_a_fleet_knows_the_kind_of_each_part() -> None:
+    assert isinstance(SMALL, Fleet)
+    assert SMALL.kinds["oss1-disk1"] == "disk"
+    assert SMALL.kinds["scratch-OST0"] == "target"

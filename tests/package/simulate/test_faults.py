@@ -1,0 +1,79 @@
+"""Faults as a person types them, and drawn ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from plumbline.errors import UsageError
+from plumbline.simulate.faults import (
+    Fault,
+    Losses,
+    parse_fault,
+    parse_losses,
+    random_faults,
+    refuse_unknown,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("oss1-disk1=40%", Fault("oss1-disk1", 0.4, 1)),
+        ("oss1-disk1=40%@12", Fault("oss1-disk1", 0.4, 12)),
+        ("oss1=12.5@2", Fault("oss1", 0.125, 2)),
+    ],
+)
+def test_a_fault_is_a_part_a_loss_and_a_day(text: str, fault: Fault) -> None:
+    assert parse_fault(text) == fault
+
+
+@pytest.mark.parametrize(
+    "text", ["oss1", "=40%", "oss1=", "oss1=x%", "oss1=0%", "oss1=100%", "oss1=40%@", "oss1=40%@0"]
+)
+def test_what_is_no_fault_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(UsageError, match="for example"):
+        parse_fault(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "losses"),
+    [
+        ("20-90%", Losses(0.2, 0.9)),
+        ("40%", Losses(0.4, 0.4, (0.4,))),
+        ("15,20,30%", Losses(0.15, 0.3, (0.15, 0.2, 0.3))),
+    ],
+)
+def test_losses_are_a_span_or_some(text: str, losses: Losses) -> None:
+    assert parse_losses(text) == losses
+
+
+@pytest.mark.parametrize("text", ["", "90-20%", "20-", "0-50%", "a,b", "20-100%"])
+def test_what_is_no_loss_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="loss"):
+        parse_losses(text)
+
+
+def test_drawn_faults_are_of_different_parts_and_begin_in_the_first_half() -> None:
+    parts = [f"disk{number}" for number in range(50)]
+    found = random_faults(parts, 50, Losses(0.2, 0.9), 60, "1")
+    assert sorted(fault.component for fault in found) == sorted(parts)
+    assert all(0.2 <= fault.loss <= 0.9 and 1 <= fault.day <= 30 for fault in found)
+    assert len({fault.day for fault in found}) > 10
+
+
+def test_equal_seeds_draw_equal_faults() -> None:
+    parts = [f"disk{number}" for number in range(50)]
+    losses = parse_losses("15,30%")
+    found = [random_faults(parts, 5, losses, 60, seed) for seed in ("1", "1", "2")]
+    assert found[0] == found[1]
+    assert found[0] != found[2]
+
+
+def test_a_fault_of_what_nothing_crosses_is_refused() -> None:
+    with pytest.raises(UsageError, match="crosses 'disk9'"):
+        refuse_unknown([Fault("disk9", 0.4)], ["disk1"], 30)
+
+
+def test_a_fault_after_the_last_day_is_refused() -> None:
+    with pytest.raises(UsageError, match="after the last day, 30"):
+        refuse_unknown([Fault("disk1", 0.4, 31)], ["disk1"], 30)

@@ -1,0 +1,101 @@
+"""Runs are made when the policy has them made, and siblings are measured beside one another."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import Any, Optional
+
+import pytest
+
+from plumbline.model.record import Record
+from plumbline.simulate.capacity import Capacity
+from plumbline.simulate.measuring import Measuring, end_of
+from plumbline.simulate.noise import NONE, YEAR, Noise
+from plumbline.simulate.weather import Weather
+from tests.package.simulate.fleets import fleet
+
+
+def measured(
+    first: int, last: int, policy: Optional[dict[str, Any]] = None, noise: Noise = NONE
+) -> tuple[Measuring, list[Record]]:
+    of = fleet(policy=policy)
+    measuring = Measuring(of, Weather(noise, Random("1")))
+    healthy = Capacity(of).healthy_Bps
+    records = [one for day in range(first, last + 1) for one in measuring.day(day, healthy)]
+    return measuring, records
+
+
+def every(layer: str, period: str) -> dict[str, Any]:
+    schedule = {"calendar": "*-*-* 03:00", "every": period}
+    return {"schema": 1, "layers": {layer: {"schedule": schedule}}}
+
+
+@pytest.mark.parametrize(("period", "runs"), [("1 d", 14), ("12 h", 28), ("7 d", 2)])
+def test_a_layer_runs_as_often_as_the_policy_says_and_on_the_first_day(
+    period: str, runs: int
+) -> None:
+    records = measured(1, 14, every("raw", period))[1]
+    starts = {one.started_at for one in records if one.layer == "raw"}
+    assert len(starts) == runs
+    assert end_of(0) <= min(starts) < end_of(1)
+
+
+def test_twelve_runs_come_before_the_first_day() -> None:
+    measuring, _ = measured(1, 0, every("raw", "7 d"))
+    assert measuring.days_before == 84
+    records = measured(1 - 84, 0, every("raw", "7 d"))[1]
+    runs = Counter(
+        (one.layer, one.operation, one.scenario) for one in records if one.component[-1] == "1"
+    )
+    counts = {layer: count for (layer, _, _), count in runs.items()}
+    assert counts["raw"] == 12 * 2
+    assert counts["ost"] == 12
+
+
+def test_hosts_meet_their_partners_in_turns() -> None:
+    records = [one for one in measured(1, 1)[1] if one.layer == "net"]
+    # 24 slots a day, one pair, both directions by turns
+    assert Counter(one.component for one in records) == {"oss1": 24, "oss2": 24}
+    assert {(one.component, one.partner) for one in records} == {("oss1", "oss2"), ("oss2", "oss1")}
+
+
+def test_a_sample_stands_beside_the_median_of_the_others() -> None:
+    measuring, records = measured(1, 1, noise=YEAR)
+    rates = {
+        one.component: one.rate_Bps
+        for one in records
+        if one.layer == "ost" and one.operation.value == "read"
+    }
+    for name, rate in rates.items():
+        others = sorted(other for key, other in rates.items() if key != name and other)
+        found = next(
+            series for series in measuring.memory.of("ost", name) if series.latest.rate_Bps == rate
+        )
+        assert found.samples[0].peers_Bps == others[1]
+        assert found.samples[0].peers == 3
+        assert found.days[0].peers == 3
+
+
+def test_a_history_is_as_long_as_a_node_keeps_it() -> None:
+    measuring, _ = measured(1, 40)
+    series = measuring.memory.of("ost", "scratch-OST0")
+    assert [len(one.samples) for one in series] == [30, 30]
+    assert [len(one.days) for one in series] == [14, 14]
+    assert series[0].samples[0].started_at == series[0].latest.started_at
+
+
+def test_several_runs_of_a_day_are_one_day() -> None:
+    measuring, _ = measured(1, 3, every("ost", "6 h"))
+    days = measuring.memory.of("ost", "scratch-OST0")[0].days
+    assert [day.runs for day in days] == [4, 4, 4]
+
+
+def test_a_contended_run_says_nothing_of_the_day() -> None:
+    noise = NONE._replace(contended=1.0, coverage_lost=0.5, contention_cost=1.0)
+    measuring, records = measured(1, 3, noise=noise)
+    raw = [one for one in records if one.layer == "raw"]
+    assert all(one.coverage is not None and one.coverage < 0.9 for one in raw)
+    assert measuring.memory.of("raw", "oss1-disk1")[0].days == ()
+    # a mere client does not know
+    assert len(measuring.memory.of("ost", "scratch-OST0")[0].days) == 3

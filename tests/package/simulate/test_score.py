@@ -1,0 +1,160 @@
+"""An alarm is false unless a fault explains it, and a fault is found by its first new alarm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from plumbline.model.state import State
+from plumbline.model.verdict import Verdict
+from plumbline.simulate.capacity import Capacity
+from plumbline.simulate.course import Today
+from plumbline.simulate.faults import Fault
+from plumbline.simulate.memory import Memory
+from plumbline.simulate.noise import NONE, QUIET, YEAR
+from plumbline.simulate.score import Outcome, Rule, Score, Trial, add
+from tests.package.simulate.fleets import fleet, outcome
+from tests.package.sites import part, site
+
+FLEET = fleet()
+CAPACITY = Capacity(FLEET)
+DISK = Fault("oss1-disk1", 0.4, 3)
+W, C, U, OK = State.WARNING, State.CRITICAL, State.UNKNOWN, State.OK
+
+
+def verdict(component: str, state: State, **changes: Any) -> Verdict:
+    values = {"layer": "raw", "rule": 7 if state is OK else 5, "sentence": f"{component} is slow"}
+    return Verdict(component=component, state=state, **{**values, **changes})
+
+
+def scored(*each: list[Verdict], faults: tuple[Fault, ...] = ()) -> Outcome:
+    """Return the score of days with these verdicts."""
+    score = Score(FLEET, CAPACITY, faults, len(each))
+    for day, verdicts in enumerate(each, start=1):
+        there = tuple(fault for fault in faults if fault.day <= day)
+        score.take(Today(day, 0.0, tuple(verdicts), there, {}, Memory(())))
+    return score.outcome()
+
+
+def of(component: str, *states: State, **changes: Any) -> list[list[Verdict]]:
+    return [[verdict(component, state, **changes)] for state in states]
+
+
+@pytest.mark.parametrize(
+    ("states", "raised", "standing"),
+    [
+        ([OK, OK, OK], 0, 0),
+        ([OK, W, W], 1, 2),
+        ([W, OK, W], 2, 2),
+        ([W, C, W], 2, 3),
+        ([W, U, W], 2, 2),
+    ],
+)
+def test_an_alarm_is_raised_once_and_again_when_it_gets_worse(
+    states: list[State], raised: int, standing: int
+) -> None:
+    found = scored(*of("oss1-disk1", *states))
+    rule = Rule("raw", False, 5)
+    assert (found.raised.get(rule, 0), found.standing.get(rule, 0)) == (raised, standing)
+    assert found.healthy_days == 3
+
+
+def test_unknown_is_no_alarm_and_is_counted() -> None:
+    found = scored(*of("oss1-disk1", U, U, OK, rule=4))
+    assert found.raised == {Rule("raw", False, 4): 0} or not sum(found.raised.values())
+    assert found.unknown[Rule("raw", False, 4)] == 2
+
+
+def test_a_fault_is_found_by_the_first_alarm_of_what_it_slows() -> None:
+    found = scored(*of("oss1-disk1", OK, OK, OK, W, C), faults=(DISK,))
+    (trial,) = found.trials
+    assert (trial.found, trial.followed, trial.kind) == (2, 3, "disk")
+    assert trial.by == ("raw oss1-disk1", "oss1-disk1 is slow")
+    assert trial.slows == pytest.approx(0.4)
+    assert found.healthy_days == 2
+    assert not sum(found.raised.values())
+
+
+def test_an_alarm_that_stood_before_finds_nothing() -> None:
+    found = scored(*of("oss1-disk1", OK, W, W, W), faults=(DISK,))
+    assert found.trials[0].found is None
+    assert found.raised[Rule("raw", False, 5)] == 1
+
+
+def test_an_alarm_of_a_healthy_sibling_is_false_while_there_is_a_fault() -> None:
+    found = scored(*of("oss1-disk2", OK, OK, W), faults=(DISK,))
+    assert found.trials[0].found is None
+    assert found.raised[Rule("raw", False, 5)] == 1
+
+
+@pytest.mark.parametrize(("group", "found"), [("oss1", 1), ("oss2", None)])
+def test_a_group_finds_what_slows_half_of_it(group: str, found: int) -> None:
+    result = scored(*of(group, OK, OK, W, group=True), faults=(DISK,))
+    assert result.trials[0].found == found
+    assert result.healthy_days == 0
+
+
+def test_a_host_is_not_accused_of_its_partner() -> None:
+    document = site()
+    part(document, "oss[1-2]")["address"] = "10.0.0.[1-2]"
+    document["parts"].append(
+        {"name": "oss[3-5]", "kind": "server", "address": "10.0.0.[3-5]", "feeds": "oss[3-5]-nic"}
+    )
+    nics = {"name": "oss[3-5]-nic", "kind": "nic", "rate": "125 MB/s", "feeds": "switch1"}
+    document["parts"].append(nics)
+    hosts = fleet(document)
+    fault = Fault("oss5-nic", 0.5, 1)
+    score = Score(hosts, Capacity(hosts), (fault,), 1)
+    accused = [verdict(name, W, layer="net") for name in ("oss1", "oss5")]
+    score.take(Today(1, 0.0, tuple(accused), (fault,), {}, Memory(())))
+    found = score.outcome()
+    assert found.trials[0].by[0] == "net oss5"
+    assert found.raised[Rule("net", False, 5)] == 1
+
+
+def test_a_fault_of_a_part_with_slack_is_not_identifiable() -> None:
+    document = site()
+    part(document, "oss[1-2]").pop("address")
+    roomy = fleet(document)
+    hidden, seen = Fault("oss1-nic", 0.3), Fault("oss1-nic", 0.5)
+    found = outcome(roomy, 5, hidden).trials[0]
+    assert (found.identifiable, found.slows, found.found) == (False, 0.0, None)
+    found = outcome(roomy, 5, seen).trials[0]
+    assert found.identifiable
+    assert found.slows == pytest.approx(1 - 62.5 / 80)
+    assert found.found is not None
+
+
+def test_outcomes_add_up() -> None:
+    one = scored(*of("oss1-disk1", OK, W, W, W), faults=(DISK,))
+    both = add([one, one])
+    assert (both.fleets, both.days, both.healthy_days) == (2, 4, 2 * one.healthy_days)
+    assert both.raised == {Rule("raw", False, 5): 2}
+    assert both.trials == one.trials * 2
+
+
+def alarms(outcomes: Outcome) -> int:
+    return sum(outcomes.raised.values())
+
+
+def test_more_noise_raises_more_false_alarms() -> None:
+    none, quiet, year = (alarms(outcome(FLEET, 60, noise=noise)) for noise in (NONE, QUIET, YEAR))
+    assert none == 0
+    assert quiet < year
+
+
+def test_longer_spells_keep_alarms_standing_longer() -> None:
+    brief, lasting = (
+        sum(outcome(FLEET, 120, noise=YEAR._replace(spell_goes_on=share)).standing.values())
+        for share in (0.0, 0.9)
+    )
+    assert brief < lasting
+
+
+def test_a_larger_loss_is_found_no_later() -> None:
+    faults = [Fault("scratch-OST1", loss, 4) for loss in (0.12, 0.3, 0.6)]
+    found: list[Trial] = [outcome(FLEET, 30, fault, noise=QUIET).trials[0] for fault in faults]
+    days = [float("inf") if trial.found is None else trial.found for trial in found]
+    assert days == sorted(days, reverse=True)
+    assert days[-1] == 1

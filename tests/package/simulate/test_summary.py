@@ -1,0 +1,92 @@
+"""Counts become figures for a month, and what was not found stays visible."""
+
+from __future__ import annotations
+
+import json
+from typing import Optional
+
+import pytest
+
+from plumbline.simulate.faults import Fault
+from plumbline.simulate.score import Outcome, Rule, Trial
+from plumbline.simulate.summary import false_alarms, sizes, to_json, unknown_share
+
+OST, RAW = Rule("ost", False, 5), Rule("raw", True, 5)
+
+
+def trial(loss: float, found: Optional[int], followed: int = 60, slows: float = 0.3) -> Trial:
+    by = () if found is None else ("ost a", "a is slow")
+    return Trial(Fault("a", loss, 61 - followed), "disk", slows, followed, found, by)
+
+
+def outcome(*trials: Trial, fleets: int = 1) -> Outcome:
+    return Outcome(
+        fleets,
+        60,
+        fleets * 60 * 100,
+        {OST: 6 * fleets, RAW: 3 * fleets},
+        {OST: 60 * fleets},
+        {OST: 12 * fleets, RAW: 500},
+        trials,
+    )
+
+
+@pytest.mark.parametrize("fleets", [1, 4])
+def test_alarms_are_for_one_fleet_in_a_month_and_for_1000_components(fleets: int) -> None:
+    ost, raw = false_alarms(outcome(fleets=fleets))
+    assert (ost.rule, ost.number) == (OST, 6 * fleets)
+    assert ost.a_month == pytest.approx(6 / 60 * 30.44)
+    assert ost.per_thousand == pytest.approx(6 / 6000 * 30.44 * 1000)
+    assert ost.standing == pytest.approx(0.01)
+    assert (raw.number, raw.standing) == (3 * fleets, 0)
+
+
+def test_groups_do_not_count_as_components_without_a_judgement() -> None:
+    assert unknown_share(outcome()) == pytest.approx(12 / 6000)
+
+
+def test_faults_of_one_size_are_told_together() -> None:
+    found = list(sizes(outcome(trial(0.4, 1), trial(0.4, 3), trial(0.4, None), trial(0.2, 9))))
+    assert [(one.least, one.most, one.faults) for one in found] == [(0.2, 0.2, 1), (0.4, 0.4, 3)]
+    assert (found[1].identifiable, found[1].found, found[1].median) == (3, 2, 3)
+    assert found[1].within == pytest.approx((1 / 3, 2 / 3, 2 / 3))
+    # one in three was not found, so nine in ten were not
+    assert found[1].most_days is None
+
+
+def test_many_sizes_are_put_together_by_tens_of_percent() -> None:
+    losses = [0.20, 0.203, 0.25, 0.30, 0.31, 0.35, 0.41, 0.45, 0.5, 0.6, 0.7, 0.9]
+    found = [
+        (one.least, one.most, one.faults) for one in sizes(outcome(*(trial(x, 1) for x in losses)))
+    ]
+    assert found == [
+        (0.1, 0.2, 1),
+        (0.2, 0.3, 3),
+        (0.3, 0.4, 2),
+        (0.4, 0.5, 3),
+        (0.5, 0.6, 1),
+        (0.6, 0.7, 1),
+        (0.8, 0.9, 1),
+    ]
+
+
+def test_who_was_followed_for_less_says_nothing_about_longer() -> None:
+    (one,) = sizes(outcome(trial(0.4, None, followed=5), trial(0.4, 2, followed=10)))
+    assert one.within == (0.0, 1.0, None)
+
+
+def test_what_slows_nothing_is_not_among_what_can_be_found() -> None:
+    (one,) = sizes(outcome(trial(0.4, None, slows=0.0)))
+    assert (one.faults, one.identifiable, one.found) == (1, 0, 0)
+    assert (one.within, one.median) == ((None, None, None), None)
+
+
+def test_the_document_has_each_figure_and_is_plain_json() -> None:
+    found = to_json(outcome(trial(0.4, 1), trial(0.4, None, slows=0.0)), {"site": "lab"})
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    assert list(found)[:2] == ["schema", "site"]
+    assert found["false_alarms"][0]["layer"] == "ost"
+    assert found["false_alarms"][0]["number"] == 6
+    assert found["detection"][0]["within"] == {"1": 1.0, "7": 1.0, "30": 1.0}
+    assert [one["identifiable"] for one in found["faults"]] == [True, False]
+    assert found["faults"][0]["found_by"] == "ost a"

@@ -1,0 +1,99 @@
+"""What is drawn is as wide as the model says, and the model is as the year was."""
+
+from __future__ import annotations
+
+from math import log
+from random import Random
+from statistics import median, pstdev
+
+import pytest
+
+from plumbline.simulate.noise import NONE, QUIET, YEAR, Noise
+from plumbline.simulate.weather import Draw, Weather
+
+COMPONENT = ("ost", "scratch-OST0000")
+
+
+def drawn(noise: Noise, days: int, seed: str = "1") -> list[Draw]:
+    """Return one run a day."""
+    weather = Weather(noise, Random(seed))
+    found = []
+    for _ in range(days):
+        weather.next_day()
+        found.append(weather.run(COMPONENT, "oss1", "scratch"))
+    return found
+
+
+def test_without_noise_no_run_differs() -> None:
+    assert set(drawn(NONE, 20)) == {Draw(0.0, 0.99)}
+
+
+def test_equal_seeds_draw_equally() -> None:
+    assert drawn(YEAR, 20, "7") == drawn(YEAR, 20, "7")
+    assert drawn(YEAR, 20, "7") != drawn(YEAR, 20, "8")
+
+
+@pytest.mark.parametrize("part", ["host", "day", "run"])
+def test_each_part_of_the_noise_is_as_wide_as_it_says(part: str) -> None:
+    losses = [one.loss for one in drawn(NONE._replace(**{part: 0.1}), 2000)]
+    assert pstdev(losses) == pytest.approx(0.1, rel=0.1)
+
+
+def test_what_differs_for_good_does_not_change_from_day_to_day() -> None:
+    losses = {one.loss for one in drawn(NONE._replace(component=0.1), 20)}
+    assert len(losses) == 1
+    assert losses != {0.0}
+
+
+def test_a_day_is_shared_by_a_file_system_and_a_host_by_its_parts() -> None:
+    weather = Weather(NONE._replace(day=0.1, host=0.01), Random("1"))
+    weather.next_day()
+    one, beside, elsewhere, other = (
+        weather.run(("ost", name), host, system).loss
+        for name, host, system in (
+            ("a", "oss1", "scratch"),
+            ("b", "oss1", "scratch"),
+            ("c", "oss2", "scratch"),
+            ("d", "oss1", "home"),
+        )
+    )
+    assert one == beside
+    assert 0 < abs(one - elsewhere) < 0.06
+    assert abs(one - other) > 0.0
+
+
+def test_repeats_differ_and_none_exceeds_the_hardware() -> None:
+    weather = Weather(NONE._replace(repeat=0.1), Random("1"))
+    rates = weather.repeats(95e6, 200, 100e6)
+    assert len(set(rates)) > 100
+    assert max(rates) == 100e6
+
+
+def low_in_a_row(noise: Noise, count: int) -> float:
+    """Return how often so many runs in a row are below 80 % of their own median."""
+    rows = []
+    for seed in range(60):
+        losses = [one.loss for one in drawn(noise, 300, str(seed))]
+        limit = median(losses) - log(0.8)
+        low = [loss > limit for loss in losses]
+        rows += [all(low[at : at + count]) for at in range(len(low) - count + 1)]
+    return sum(rows) / len(rows)
+
+
+def test_as_many_healthy_runs_are_low_as_in_the_year() -> None:
+    # of the year's large benchmarks: 13.3 % of the runs, 4.7 % of the pairs in a row
+    assert low_in_a_row(YEAR, 1) == pytest.approx(0.133, abs=0.02)
+    assert low_in_a_row(YEAR, 2) == pytest.approx(0.047, abs=0.015)
+
+
+def test_nothing_is_low_where_it_is_quiet() -> None:
+    assert low_in_a_row(QUIET, 1) == 0.0
+
+
+def test_as_many_runs_are_contended_as_in_the_year_and_these_are_slower() -> None:
+    draws = drawn(YEAR._replace(spell_begins=0.0), 5000)
+    contended = [one for one in draws if one.coverage < 0.9]
+    assert len(contended) / len(draws) == pytest.approx(0.08, abs=0.015)
+    others = [one for one in draws if one.coverage >= 0.9]
+    cost = median(one.loss for one in contended) - median(one.loss for one in others)
+    assert 0.08 < cost < 0.25
