@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plumbline.errors import DocumentError
-from plumbline.model.kinds import numbers, texts
+from plumbline.model.kinds import numbers, rates_or_none, texts
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.reference import Ceiling, Reference
@@ -131,6 +131,14 @@ def _partner(raw: Mapping[str, Any]) -> Partner:
     return Partner(raw["name"], raw["address"], tuple(raw["path"]), ceiling)
 
 
+class Neighbour(NamedTuple):
+    """A part next to a node, such as its network adapter; ``rate_Bps`` None if it never limits."""
+
+    name: str
+    kind: str
+    rate_Bps: Optional[float]
+
+
 class Expectations(NamedTuple):
     """The document of one node: its name, the site's name and all of its measurements."""
 
@@ -138,6 +146,8 @@ class Expectations(NamedTuple):
     site: str
     entries: tuple[Mapping[str, Any], ...]
     """Still in document form: a check builds only the entries that it needs."""
+    neighbours: tuple[Neighbour, ...] = ()
+    """The parts that the node feeds or is fed by; none in a document of an older version."""
 
     def find(self, layer: str, component: Optional[str] = None) -> tuple[Expectation, ...]:
         """Return the expectations of ``layer`` (of one component), in measuring order.
@@ -177,7 +187,14 @@ class Expectations(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form, schema number first."""
-        return {"schema": SCHEMA, "node": self.node, "site": self.site, "entries": self.entries}
+        return {
+            "schema": SCHEMA,
+            "node": self.node,
+            "site": self.site,
+            "neighbours": [neighbour._asdict() for neighbour in self.neighbours],
+            # the last, see plumbline.store.excerpt
+            "entries": self.entries,
+        }
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Expectations:
@@ -188,8 +205,16 @@ class Expectations(NamedTuple):
                     f"expectations have schema {raw['schema']!r}, this version reads {SCHEMA}; "
                     "deploy the role agent again"
                 )
-            return cls(node=raw["node"], site=raw["site"], entries=tuple(raw["entries"]))
+            neighbours = tuple(map(_neighbour, raw.get("neighbours", ())))
+            return cls(raw["node"], raw["site"], tuple(raw["entries"]), neighbours)
         except (KeyError, TypeError) as error:
             raise DocumentError(
                 f"expectations are damaged ({error!r}); deploy the role agent again"
             ) from error
+
+
+def _neighbour(raw: Mapping[str, Any]) -> Neighbour:
+    found = Neighbour(raw["name"], raw["kind"], raw["rate_Bps"])
+    texts("neighbour", (found.name, found.kind))
+    rates_or_none(rate_Bps=found.rate_Bps)
+    return found

@@ -30,6 +30,11 @@ PACKAGES = {
     "getfattr": "attr",
     "gluster": "glusterfs-cli",
     "findmnt": "util-linux",
+    "mpirun": "openmpi-bin",
+    "srun": "slurm-client",
+    "smartctl": "smartmontools",
+    "sg_ses": "sg3-utils",
+    "zpool": "zfsutils-linux",
 }
 """The distribution's package of each tool."""
 

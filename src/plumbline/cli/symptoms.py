@@ -1,0 +1,103 @@
+"""``plumbline symptoms``: what hardware and kernel of this node say about themselves."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from plumbline.cli.history import STATE
+from plumbline.errors import DocumentError
+from plumbline.store.snapshot import EXPECTATIONS
+
+if TYPE_CHECKING:
+    from plumbline.symptoms.counters import Past
+    from plumbline.symptoms.symptom import Report
+
+
+def add(subparsers: Any) -> None:
+    """Declare the arguments."""
+    parser = subparsers.add_parser(
+        "symptoms",
+        help="look for signs of faults beside the numbers",
+        description="Look at arrays, disks, enclosures, links, Lustre connections and the kernel's "
+        "messages of this node.  Counters are held against those of earlier looks.  Exit code "
+        "1 when something raises the suspicion against a component.",
+    )
+    parser.add_argument(
+        "--expectations", metavar="FILE", default=EXPECTATIONS, help="default: %(default)s"
+    )
+    parser.add_argument("--state", metavar="DIR", default=STATE, help="default: %(default)s")
+    parser.add_argument(
+        "--save", action="store_true", help="keep this look in DIR, for the next one and for checks"
+    )
+    parser.add_argument("--json", action="store_true", help="print the report for programs")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Look, print what was found and what could not be asked; return 0 or 1."""
+    from plumbline.run.command import SystemRunner
+    from plumbline.run.system import LocalSystem
+    from plumbline.store.snapshot import load_expectations
+    from plumbline.store.symptoms import FILE, Saved, save_symptoms
+    from plumbline.symptoms.counters import Counters
+    from plumbline.symptoms.gather import gather
+    from plumbline.symptoms.parts import Parts
+    from plumbline.symptoms.symptom import Direction
+    from plumbline.symptoms.system import Node
+
+    path = Path(arguments.state) / FILE
+    counters = Counters(_past(str(path)))
+    system = LocalSystem(SystemRunner())
+    parts = Parts(load_expectations(arguments.expectations), system)
+    now = time.time()
+    report = gather(Node(system, parts, counters, now))
+    if arguments.save:
+        save_symptoms(path, Saved(report, counters.after(now)))
+    _print(report, arguments.json)
+    return int(any(one.direction is Direction.RAISES for one in report.symptoms))
+
+
+def _past(path: str) -> Past:
+    """Return what the last look has left; nothing before the first one, or from a damaged one."""
+    from plumbline.store.symptoms import load_symptoms
+    from plumbline.symptoms.counters import Past
+
+    trouble = f"{path} is not there"
+    if os.path.lexists(path):
+        try:
+            return load_symptoms(path).past
+        except DocumentError as error:
+            trouble = str(error)
+    print(f"plumbline: {trouble}: counters have nothing to be held against", file=sys.stderr)
+    return Past()
+
+
+def _print(report: Report, as_json: bool) -> None:
+    from plumbline.output.table import render
+    from plumbline.symptoms.evidence import quote
+
+    if as_json:
+        print(json.dumps(report.to_json(), allow_nan=False))
+        return
+    headers = ("severity", "component", "suspicion", "found by", "symptom")
+    rows = [
+        (one.severity.name, one.component, one.direction.value, one.collector, quote(one))
+        for one in report.symptoms
+    ]
+    print(render(headers, rows) if rows else f"{report.node}: nothing found")
+    asked = [
+        (
+            look.collector,
+            "" if look.unavailable else str(look.examined),
+            look.unavailable or "; ".join(look.notes),
+        )
+        for look in report.looks
+    ]
+    print()
+    print(render(("asked", "looked at", "not available"), asked))

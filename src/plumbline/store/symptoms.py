@@ -1,0 +1,57 @@
+"""The last look at a node's symptoms: a report for whoever judges, and what the next one needs."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from plumbline.errors import DocumentError, StoreError
+from plumbline.store.database import keep_owner
+from plumbline.store.snapshot import parse, read
+from plumbline.symptoms.counters import Past
+from plumbline.symptoms.symptom import Report
+
+FILE = "symptoms.json"
+
+_REMEDY = "look again with: plumbline symptoms --save FILE"
+
+
+class Saved(NamedTuple):
+    """What a look leaves behind."""
+
+    report: Report
+    past: Past
+
+
+def load_symptoms(path: str) -> Saved:
+    """Return what the last look has left.
+
+    Raises:
+        DocumentError: the file is missing, damaged, or somebody else's.
+    """
+    raw = parse(read(path, "symptoms", _REMEDY), path, _REMEDY)
+    try:
+        return Saved(Report.from_json(raw), Past.from_json(raw["past"]))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DocumentError(f"symptoms {path} are damaged ({error!r}); {_REMEDY}") from error
+
+
+def save_symptoms(path: Path, saved: Saved) -> None:
+    """Put a look in the place of the one before, at once; raise StoreError when that fails."""
+    document = {**saved.report.to_json(), "past": saved.past.to_json()}
+    new = path.with_name(f".{path.name}.new")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        with os.fdopen(os.open(new, flags, 0o640), "w", encoding="utf-8") as file:
+            keep_owner(new)
+            json.dump(document, file, allow_nan=False, separators=(",", ":"))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(new, path)
+    except OSError as error:
+        raise StoreError(
+            f"symptoms {path} cannot be written: {error.strerror}; see that {path.parent} is "
+            "there, has space and belongs to the user plumbline"
+        ) from error

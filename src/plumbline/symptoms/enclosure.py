@@ -1,0 +1,90 @@
+"""Enclosures: slots as the kernel shows them to anybody, fans and power through sg_ses (sg_ses(8)).
+
+sg_ses opens the enclosure's generic device and so needs the group that owns it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Iterator
+
+from plumbline.errors import ToolError
+from plumbline.model.state import State
+from plumbline.symptoms.symptom import Direction, Look, Symptom
+from plumbline.symptoms.system import Node, ask
+
+NAME = "enclosure"
+
+_ROOT = "/sys/class/enclosure"
+_TIMEOUT_S = 30.0
+_ELEMENT = re.compile(
+    r"^ *(?P<name>\S.*?|) \[\d+,(?P<index>-?\d+)\] +Element type: (?P<type>[^,\n]+).*\n"
+    r"(?: .*\n)*? .*\bstatus: (?P<status>[A-Za-z ]+)$",
+    re.MULTILINE,
+)
+_SEVERITY = {
+    "Critical": State.CRITICAL,
+    "Unrecoverable": State.CRITICAL,
+    "Noncritical": State.WARNING,
+    "Non-critical": State.WARNING,
+}
+"""Element status codes of SES-3, table 68; the others say nothing of a fault."""
+_SLOTS = ("array device slot", "device slot")
+
+
+def look(node: Node) -> Look:
+    """Look at all enclosures; raise ToolError where the kernel knows none."""
+    enclosures = node.system.names(_ROOT)
+    if not enclosures:
+        raise ToolError(f"{_ROOT} is empty: no enclosure, or the module ses is not loaded")
+    found: list[Symptom] = []
+    notes = []
+    for enclosure in enclosures:
+        found += _slots(node, enclosure)
+        try:
+            found += _elements(node, enclosure)
+        except ToolError as error:
+            notes.append(f"fans and power of enclosure {enclosure}: {error}")
+    return Look(NAME, len(enclosures), tuple(found), tuple(notes))
+
+
+def _slots(node: Node, enclosure: str) -> Iterator[Symptom]:
+    for slot in node.system.names(f"{_ROOT}/{enclosure}"):
+        folder = f"{_ROOT}/{enclosure}/{slot}"
+        fault, status = node.system.read(f"{folder}/fault"), node.system.read(f"{folder}/status")
+        severity = _SEVERITY.get(status.capitalize(), State.WARNING if fault == "1" else State.OK)
+        if severity is State.OK:
+            continue
+        blocks = node.system.names(f"{folder}/device/block")
+        component = node.parts.of_block(blocks[0]) if blocks else _enclosure(node)
+        disk = f" with {blocks[0]}" if blocks else ""
+        words = "fault" if fault == "1" else status
+        sentence = f"slot {slot}{disk} of enclosure {enclosure} shows {words}"
+        yield Symptom(NAME, component, "slot", severity, Direction.RAISES, sentence)
+
+
+def _elements(node: Node, enclosure: str) -> Iterator[Symptom]:
+    """Yield fans, supplies and sensors at fault; slots are told from /sys."""
+    devices = node.system.names(f"{_ROOT}/{enclosure}/device/scsi_generic")
+    if not devices:
+        raise ToolError("it has no generic SCSI device; load the module sg")
+    text = ask(node.system, ["sg_ses", "--join", f"/dev/{devices[0]}"], _TIMEOUT_S)
+    elements = list(_ELEMENT.finditer(text))
+    if not elements:
+        raise ToolError(f"sg_ses printed what is not understood: {text[:60]!r}")
+    for element in elements:
+        kind = element["type"].strip().lower()
+        severity = _SEVERITY.get(element["status"].strip())
+        # element -1 sums up all others of its type
+        if severity is None or element["index"] == "-1" or kind in _SLOTS:
+            continue
+        name = element["name"].strip() or f"number {element['index']}"
+        status = element["status"].strip().lower()
+        sentence = f"{kind} {name} of enclosure {enclosure} is {status}"
+        yield Symptom(
+            NAME, _enclosure(node), kind.replace(" ", "_"), severity, Direction.RAISES, sentence
+        )
+
+
+def _enclosure(node: Node) -> str:
+    return node.parts.of_kind("enclosure", "array")[0]

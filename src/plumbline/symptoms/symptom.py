@@ -1,0 +1,133 @@
+"""What a collector has found, and the report of all collectors of one node."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from plumbline.errors import DocumentError
+from plumbline.model.kinds import numbers, texts, times
+from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.state import State
+
+if TYPE_CHECKING:
+    from typing import Any, Mapping, Optional
+
+SCHEMA = 1
+
+
+class Direction(str, Enum):
+    """What a symptom does to the suspicion against its component.
+
+    RAISES: a part that fails looks like this.  LOWERS: something that passes makes the part slower
+    than it is expected to be, and is no fault of it: a rebuild, a scrub, a failover.
+    """
+
+    RAISES = "raises"
+    LOWERS = "lowers"
+
+
+class Symptom(NamedTuple):
+    """One thing found.
+
+    ``component`` is the part of the topology that it is about, or the node itself; ``kind`` a
+    lasting word for programs; ``severity`` OK for what is worth knowing alone; ``sentence`` is
+    quoted in verdicts, without a full stop; ``since`` in seconds since the epoch, None if unknown.
+    """
+
+    collector: str
+    component: str
+    kind: str
+    severity: State
+    direction: Direction
+    sentence: str
+    since: Optional[float] = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form."""
+        return {
+            **self._asdict(),
+            "severity": self.severity.name,
+            "direction": self.direction.value,
+        }
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Symptom:
+        """Build from the document form; raise KeyError, TypeError or ValueError."""
+        values = {**raw, "severity": State[raw["severity"]]}
+        values["direction"] = Direction(raw["direction"])
+        symptom = cls(**values)
+        texts("symptom", symptom[:3] + (symptom.sentence,))
+        if symptom.since is not None:
+            times(since=symptom.since)
+        return symptom
+
+
+class Look(NamedTuple):
+    """What one collector saw.
+
+    ``unavailable`` is why it saw nothing, empty if it did; ``examined`` how many things it looked
+    at, which may be none; ``notes`` say what of them could not be asked.  No symptom of an
+    unavailable collector means nothing: not that all is well.
+    """
+
+    collector: str
+    examined: int
+    symptoms: tuple[Symptom, ...] = ()
+    notes: tuple[str, ...] = ()
+    unavailable: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form."""
+        raw = self._asdict()
+        raw["symptoms"] = [symptom.to_json() for symptom in self.symptoms]
+        raw["notes"] = list(self.notes)
+        return raw
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Look:
+        """Build from the document form; raise KeyError, TypeError or ValueError."""
+        values = {**raw, "notes": tuple(raw["notes"])}
+        values["symptoms"] = tuple(map(Symptom.from_json, raw["symptoms"]))
+        look = cls(**values)
+        texts("look", (look.collector, look.unavailable, *look.notes))
+        numbers(examined=look.examined)
+        return look
+
+
+class Report(NamedTuple):
+    """All looks at one node, at ``looked_at`` seconds since the epoch."""
+
+    node: str
+    looked_at: float
+    looks: tuple[Look, ...]
+
+    @property
+    def symptoms(self) -> tuple[Symptom, ...]:
+        """Return everything found, in the order of the collectors."""
+        return tuple(symptom for look in self.looks for symptom in look.symptoms)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form, schema number first."""
+        return {
+            "schema": SCHEMA,
+            "node": self.node,
+            "looked_at": self.looked_at,
+            "looks": [look.to_json() for look in self.looks],
+        }
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Report:
+        """Build from the document form; raise DocumentError when it is not one of this schema."""
+        try:
+            if raw["schema"] != SCHEMA:
+                raise DocumentError(
+                    f"symptoms have schema {raw['schema']!r}, this version reads {SCHEMA}; "
+                    "look again with plumbline symptoms --json"
+                )
+            texts("node", (raw["node"],))
+            times(looked_at=raw["looked_at"])
+            return cls(raw["node"], raw["looked_at"], tuple(map(Look.from_json, raw["looks"])))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise DocumentError(
+                f"symptoms are damaged ({error!r}); look again with plumbline symptoms --json"
+            ) from error
