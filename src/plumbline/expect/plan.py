@@ -8,10 +8,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from plumbline.baseline.document import Baselines
+from plumbline.expect.paths import parents, path_services
 from plumbline.expect.references import expectation, find_ceilings
 from plumbline.expect.services import services
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.part import SitePart
+from plumbline.model.path_service import PathService
 from plumbline.model.service import Service
 from plumbline.plan.assignments import assignments
 from plumbline.plan.policy import Policy, TimedLayer
@@ -30,6 +32,8 @@ class Plan(NamedTuple):
     services: tuple[Service, ...]
     hosts: tuple[dict[str, str], ...]
     parts: dict[str, SitePart]
+    paths: tuple[PathService, ...]
+    parents: dict[str, list[str]]
 
     def node(self, name: str) -> Expectations:
         """Return the document of one node; KeyError for a name that is none."""
@@ -47,6 +51,8 @@ class Plan(NamedTuple):
             "services": [service.to_json() for service in self.services],
             "hosts": list(self.hosts),
             "parts": {name: part._asdict() for name, part in self.parts.items()},
+            "paths": [path.to_json() for path in self.paths],
+            "parents": self.parents,
         }
 
 
@@ -65,14 +71,17 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
         {"name": host.name, "kind": host.kind, "address": host.address or host.name}
         for host in topology.hosts()
     )
+    found = services(measured)
     return Plan(
         topology.site,
         {name: tuple(entries) for name, entries in nodes.items()},
         _schedule(policy),
         policy.layers.net.port,
-        services(measured),
+        found,
         hosts,
         _parts(topology),
+        path_services(topology, measured, found),
+        parents(topology),
     )
 
 

@@ -50,7 +50,7 @@ def test_expectations_survive_the_way_to_the_node() -> None:
 def test_the_document_has_what_the_roles_need() -> None:
     raw = json.loads(json.dumps(plan().to_json()))
     keys = ["schema", "site", "nodes", "schedule", "netserver", "services", "hosts", "parts"]
-    assert list(raw) == keys
+    assert list(raw) == [*keys, "paths", "parents"]
     assert raw["schedule"] == {
         "ost": {"calendar": "*-*-* 02:00", "randomized_delay_s": 1800, "limit_s": 3600},
         "raw": {"calendar": "*-*-* 02:00", "randomized_delay_s": 1800, "limit_s": 3600},
