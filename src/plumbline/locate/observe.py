@@ -36,6 +36,8 @@ _LEAST_ERROR = 0.015
 _ERROR_BESIDE_PEERS = 0.05
 """Good siblings differ by up to this (ORNL's acceptance limit), so a rate beside them does."""
 _ERROR_OF_SHARES = 0.01
+_ALL = 100.0
+_TWO_HOSTS = 2
 
 
 class _Run(NamedTuple):
@@ -143,19 +145,23 @@ def _run(of: Measured, expected: float) -> _Run:
 def _segments(placed: Placed, ruling: Ruling) -> Iterator[Observation]:
     """Yield what a pair says of segments sent again: as if half of the rate were lost.
 
-    It is yes or no, so the size of a loss says nothing; it has lanes of its own.
+    It is yes or no, so the size of a loss says nothing; it has lanes of its own.  Segments are lost
+    between the hosts, so these are left out where the site says what lies between.
     """
     record = ruling.record
     if ruling.measured is None or record is None or not record.bytes or record.retransmits is None:
         return
     share = record.retransmits * SEGMENT_BYTES / record.bytes
     bad = share > placed.expectation.limits.retransmit_share
+    between = slice(1, -1) if len(placed.of.path) > _TWO_HOSTS else slice(None)
+    lanes = placed.of.lanes[between]
     of = placed.of._replace(
         name=f"{placed.of.name} segments",
         operation=f"{placed.of.operation} segments",
-        expected_Bps=1.0,
-        lanes=tuple(tuple(SEGMENTS + lane for lane in lanes) for lanes in placed.of.lanes),
+        path=placed.of.path[between],
+        expected_Bps=_ALL,
+        lanes=tuple(tuple(SEGMENTS + lane for lane in crossed) for crossed in lanes),
     )
     text = f"{100 * share:.2f} % of the segments sent again"
-    vote, rate = (Vote.BAD, 0.5) if bad else (Vote.GOOD, 1.0)
+    vote, rate = (Vote.BAD, _ALL / 2) if bad else (Vote.GOOD, _ALL)
     yield Observation(of, vote, rate, _ERROR_OF_SHARES, record.started_at, 0.0, text)

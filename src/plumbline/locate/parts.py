@@ -91,7 +91,7 @@ def find_parts(observations: Sequence[Observation]) -> dict[str, Part]:
     for name, lanes in _crossed(observations, suspected).items():
         made = tuple(
             lane
-            for key, members in lanes.items()
+            for key, members in sorted(lanes.items())
             if (lane := _lane(key, members, observations)).blamed
         )
         if made:

@@ -1,0 +1,149 @@
+"""``plumbline locate`` names what is slow, from the plan and the history of all nodes."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any, Iterable
+
+import pytest
+
+from plumbline.errors import DocumentError, StoreError
+from plumbline.locate.measurables import Placed, Site
+from plumbline.locate.words import HEADERS
+from plumbline.model.record import Record
+from plumbline.store.history import History
+from tests.package.cli.driver import call
+from tests.package.locate.scenes import Left, Scene, both, lab, rate
+from tests.package.records import record
+
+LAB = Scene(lab())
+BASELINE = {
+    "spread": 0.01,
+    "runs": 12,
+    "first": "2026-11-01",
+    "last": "2026-11-20",
+    "versions": {},
+    "accepted_by": "ada",
+    "reason": "first",
+}
+
+
+def plan() -> dict[str, Any]:
+    """Return the lab's plan; each reference has a baseline that its ceiling allows."""
+    raw: dict[str, Any] = json.loads(json.dumps(LAB.plan.to_json()))
+    hashes = {
+        (one.layer, one.component): one.spec.hash()
+        for found in LAB.plan.expectations.values()
+        for one in found
+    }
+    for node in raw["nodes"].values():
+        for entry in node["entries"]:
+            ceilings = [partner["ceiling"] for partner in entry["partners"]]
+            for reference in entry["references"].values():
+                ceiling = reference["ceiling"] or ceilings[0]
+                reference["baseline"] = {
+                    **BASELINE,
+                    "median_Bps": ceiling["rate_Bps"],
+                    "spec_hash": hashes[entry["layer"], entry["component"]],
+                }
+    return raw
+
+
+def measured(left: Left, resent: Iterable[str] = ()) -> Iterable[Record]:
+    """Yield what one night shows; segments are sent again where a path crosses ``resent``."""
+    now = time.time()
+    for placed in Site(LAB.plan.expectations).measurables():
+        yield _record(placed, rate(placed.of, left), now, not set(resent) & {*placed.of.path})
+
+
+def _record(placed: Placed, rate_Bps: float, now: float, clean: bool) -> Record:
+    net: dict[str, Any] = {}
+    if placed.partner:
+        net = {"partner": placed.partner.name, "retransmits": 0 if clean else 50_000}
+    return record(
+        run_id=f"{placed.of.node} {placed.of.layer}",
+        layer=placed.of.layer,
+        component=placed.of.component,
+        operation=placed.operation,
+        scenario=placed.scenario,
+        rate_Bps=rate_Bps,
+        repeats_Bps=(rate_Bps,) * 2,
+        spec_hash=placed.expectation.spec.hash(),
+        started_at=now - 70,
+        finished_at=now - 60,
+        **net,
+    )
+
+
+def execute(
+    tmp_path: Path, records: Iterable[Record], *arguments: str, document: Any = None
+) -> int:
+    path, history = tmp_path / "plan.json", tmp_path / "history.sqlite"
+    path.write_text(json.dumps(document or plan()), encoding="utf-8")
+    with History(history) as opened:
+        for one in records:
+            opened.save(one)
+    return call("locate", "--plan", str(path), "--history", str(history), *arguments)
+
+
+def test_a_slow_disk_and_a_slow_link_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    faults = {"oss2-disk1": both(80e6), "oss3-nic": both(25e6)}
+    assert execute(tmp_path, measured(faults)) == 1
+    first, second, last = capsys.readouterr().out.splitlines()
+    assert first.startswith("Suspect: nic oss3-nic (2 of 3 slow targets cross it, 3 healthy ones")
+    assert second.startswith("Suspect: disk oss2-disk1 (1 of 3 slow targets cross it")
+    assert last.startswith("20 slow and ")
+
+
+def test_a_bad_cable_is_named_by_what_is_sent_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(tmp_path, measured({}, resent=["oss3-nic"])) == 1
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith("Suspect: nic oss3-nic (")
+    assert "segments are lost" in first.lower()
+
+
+def test_a_healthy_site_has_no_suspect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(tmp_path, measured({})) == 0
+    assert capsys.readouterr().out.startswith("0 slow and ")
+
+
+def test_the_evidence_is_shown_on_request(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(tmp_path, measured({"oss2-disk1": both(80e6)}), "-v") == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2].split() == [*HEADERS]
+    assert any("raw oss2-disk1 read " in line and "40 %" in line for line in lines)
+
+
+def test_the_document_is_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    records = [one for one in measured({"oss2-disk1": both(80e6)}) if one.component != "oss2-disk1"]
+    assert execute(tmp_path, records, "--json") == 1
+    raw = json.loads(capsys.readouterr().out)
+    assert raw["sets"][0]["alternatives"] == [["oss2-disk1"], ["scratch-OST0002"]]
+    assert raw["sets"][0]["next"]["component"] == "oss2-disk1"
+    assert raw["votes"]["does not vote"] == 2
+
+
+def test_a_history_without_anything_to_vote_is_unknown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(tmp_path, []) == 3
+    assert capsys.readouterr().out == ("0 slow and 0 good measurements, 48 do not vote.\n")
+
+
+def test_what_is_missing_is_named(tmp_path: Path) -> None:
+    old = plan()
+    del old["parts"]
+    with pytest.raises(DocumentError, match="does not say what the parts are; write it again"):
+        execute(tmp_path, [], document=old)
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(plan()), encoding="utf-8")
+    with pytest.raises(StoreError, match="there is no history"):
+        call("locate", "--plan", str(path), "--history", str(tmp_path / "none"))

@@ -1,0 +1,153 @@
+"""The next measurement divides the suspects best, and disturbs least among equals."""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, Optional
+
+import pytest
+
+from plumbline.locate.candidates import Candidates, Intrusion
+from plumbline.locate.next_probe import NextProbe, next_probe
+from plumbline.locate.suspects import Located, locate
+from plumbline.topology.graph import build
+from tests.package.locate.scenes import Left, Scene, both, lab, redstorm
+from tests.package.sites import site
+
+LAB = Scene(lab())
+REDSTORM = redstorm()
+
+
+def asked(scene: Scene, located: Located) -> Optional[NextProbe]:
+    """Return the next measurement for the only ambiguity set."""
+    (found,) = located.sets
+    slow = [located.observations[index].of.component for index in found.explains]
+    names = [suspect.name for suspect in found.suspects]
+    return next_probe(located, found, scene.candidates.crossing(names, slow))
+
+
+def words(scene: Scene, left: Left, silent: Iterable[str]) -> str:
+    found = asked(scene, scene.locate(left, silent))
+    return found.candidate.words if found else ""
+
+
+@pytest.mark.parametrize(
+    ("scene", "left", "silent", "expected"),
+    [
+        pytest.param(
+            LAB,
+            {"oss2-disk1": both(80e6)},
+            ["raw"],
+            "a raw read of oss2-disk1 on oss2",
+            id="disk or the file system on it",
+        ),
+        pytest.param(
+            REDSTORM,
+            {"oss001-link": both(100e6)},
+            ["raw"],
+            "a raw read of ddn01a-lun1 on oss001",
+            id="front or back of a server",
+        ),
+        pytest.param(
+            REDSTORM,
+            {"ddn01a-lun1": both(80e6)},
+            [],
+            "a read of scratch-OST0000 failed over to oss002",
+            id="disk or a port of its path",
+        ),
+        pytest.param(
+            REDSTORM, {"login1": both(100e6)}, [], "", id="nothing can divide client and mesh"
+        ),
+    ],
+)
+def test_the_next_measurement(scene: Scene, left: Left, silent: list[str], expected: str) -> None:
+    assert words(scene, left, silent) == expected
+
+
+def test_a_network_test_is_preferred_to_a_raw_read() -> None:
+    """One client sees one server slow, and neither network nor disks are known."""
+    located = LAB.locate({"oss2": both(25e6)}, ["net", "raw", "ost scratch-OST0003"])
+    found = asked(LAB, located)
+    assert found is not None
+    kinds = {
+        candidate.intrusion
+        for candidate in LAB.candidates.crossing(["oss2"], ["scratch-OST0002"])
+        if candidate.of.name.startswith(("net", "raw"))
+    }
+    assert {Intrusion.PAIR, Intrusion.RAW_READ} <= kinds
+    assert found.candidate.intrusion in (Intrusion.PAIR, Intrusion.RAW_READ)
+
+
+def test_each_outcome_leaves_its_own_suspects() -> None:
+    found = asked(LAB, LAB.locate({"oss2-disk1": both(80e6)}, ["raw"]))
+    assert found is not None
+    slow, fine = found.outcomes
+    assert slow.alternatives == (("oss2-disk1",),)
+    assert slow.ratio == pytest.approx(0.4, abs=0.01)
+    assert fine.alternatives == (("scratch-OST0002",),)
+    assert fine.ratio == 1.0
+
+
+def test_what_has_voted_since_the_trouble_began_is_not_asked_again() -> None:
+    """An old raw read does not clear the disk, so it is the next one to make."""
+    seen = [
+        one._replace(at=50.0) if one.of.layer == "raw" else one._replace(at=200.0, since=100.0)
+        for one in LAB.observe({"oss2-disk1": both(80e6)})
+        if one.of.layer != "raw" or one.of.component != "oss2-disk1"
+    ]
+    old = [one._replace(at=50.0) for one in LAB.observe({}) if one.of.name == "raw oss2-disk1 read"]
+    found = asked(LAB, locate([*seen, *old]))
+    assert found is not None
+    assert found.candidate.of.name == "raw oss2-disk1 read"
+    assert asked_after(seen, old[0]._replace(at=150.0)) == {"scratch-OST0002"}
+
+
+def asked_after(seen: list[Any], late: Any) -> set[str]:
+    """Return the suspects when the raw read was made after the trouble began."""
+    (found,) = locate([*seen, late]).sets
+    return {suspect.name for suspect in found.suspects}
+
+
+def test_another_client_and_company_are_candidates() -> None:
+    document = site()
+    document["parts"][-1]["address"] = "10.0.0.21"
+    document["parts"].append(
+        {
+            "name": "client2",
+            "kind": "client",
+            "rate": "1 GB/s",
+            "feeds": "switch1",
+            "address": "10.0.0.22",
+        }
+    )
+
+    scene = Scene(build(document))
+    found = {
+        candidate.intrusion: candidate
+        for candidate in scene.candidates.crossing(["client1", "oss1"], ["scratch-OST0"])
+    }
+    other = found[Intrusion.OTHER_CLIENT].of
+    assert other.path == ("client2", "switch1", *other.path[2:])
+    assert other.path[-1] == "scratch-OST0"
+    together = [
+        candidate
+        for candidate in scene.candidates.crossing(["oss1"], ["scratch-OST0"])
+        if "2 targets behind oss1" in candidate.words
+    ]
+    assert dict(zip(together[0].of.path, together[0].of.flows))["oss1"] == 2
+    assert dict(zip(together[0].of.path, together[0].of.flows))["oss1-disk1"] == 1
+
+
+def test_a_client_that_is_alike_is_told_by_another_client() -> None:
+    document = site()
+    document["parts"][-1].update(address="10.0.0.21")
+    document["parts"].append({**document["parts"][-1], "name": "c2", "address": "10.0.0.22"})
+
+    scene = Scene(build(document))
+    located = scene.locate({"client1": both(40e6)}, ["net"])
+    found = asked(scene, located)
+    assert found is not None
+    assert found.candidate.intrusion is Intrusion.PAIR
+
+
+def test_a_site_without_measurements_has_no_candidate() -> None:
+    assert list(Candidates({}).crossing(["oss1"], ["OST0"])) == []

@@ -1,0 +1,146 @@
+"""Which measurements vote, with which rate, and since when."""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Sequence
+
+import pytest
+
+from plumbline.errors import DocumentError
+from plumbline.locate.measurables import Site
+from plumbline.locate.observation import Observation, Vote
+from plumbline.locate.observe import observe
+from plumbline.model.expectation import Expectation
+from plumbline.model.record import Flag, Operation, Outcome
+from plumbline.model.reference import Reference
+from plumbline.model.series import Running, Sample, Series
+from tests.package.judgements import (
+    BASELINE,
+    CEILING,
+    DAY_S,
+    NOW,
+    REFERENCE,
+    expectation,
+    host_expectation,
+    series,
+)
+
+READ = {"read/single": REFERENCE}
+
+
+class Memory:
+    """What was measured of one component."""
+
+    running: tuple[Running, ...] = ()
+
+    def __init__(self, *found: Series) -> None:
+        self._found = found
+
+    def of(self, layer: str, component: str) -> tuple[Series, ...]:
+        if component == "damaged":
+            raise DocumentError("record 7 is damaged")
+        return self._found
+
+
+def seen(found: Sequence[Series], one: Optional[Expectation] = None) -> list[Observation]:
+    expected = one or expectation(references=READ)
+    site = Site({"client1": (expected,)})
+    return list(observe(site.of("client1"), Memory(*found), NOW))
+
+
+@pytest.mark.parametrize(
+    ("made", "vote"),
+    [
+        pytest.param(series(), Vote.GOOD, id="fine"),
+        pytest.param(series(80e6), Vote.BAD, id="slow, its siblings fine"),
+        pytest.param(series(80e6, peers_Bps=81e6), Vote.BAD, id="as slow as its siblings"),
+        pytest.param(series(80e6, coverage=0.4), Vote.NONE, id="contended"),
+        pytest.param(
+            series(80e6, peers_Bps=81e6, coverage=0.4), Vote.NONE, id="contended like its siblings"
+        ),
+        pytest.param(series(900e6), Vote.NONE, id="faster than the hardware"),
+        pytest.param(series(80e6, flags=(Flag.DEGRADED,)), Vote.NONE, id="known to be degraded"),
+        pytest.param(
+            series(80e6, repeats_Bps=(80e6, 201e6)), Vote.BAD, id="repeats disagree, gross"
+        ),
+        pytest.param(
+            series(150e6, repeats_Bps=(150e6, 201e6)), Vote.NONE, id="repeats disagree, mild"
+        ),
+        pytest.param(series(None), Vote.NONE, id="failed"),
+        pytest.param(series(started_at=1.0, finished_at=2.0), Vote.NONE, id="too old"),
+    ],
+)
+def test_what_votes(made: Series, vote: Vote) -> None:
+    (one,) = seen([made])
+    assert one.vote is vote
+    assert one.reason
+
+
+def test_what_was_never_measured_or_is_damaged_does_not_vote() -> None:
+    (never,) = seen([])
+    assert (never.vote, never.of.name) == (Vote.NONE, "ost scratch-OST0003 read")
+    (damaged,) = seen([], expectation(component="damaged", references=READ))
+    assert (damaged.vote, damaged.reason) == (Vote.NONE, "record 7 is damaged")
+
+
+def test_a_measurement_that_hung_passed_nothing() -> None:
+    stuck: dict[str, Any] = {"outcome": Outcome.HUNG, "reason": "stuck in the kernel"}
+    (one,) = seen([series(None, **stuck)])
+    assert (one.vote, one.measured_Bps, one.of.expected_Bps) == (Vote.BAD, 0.0, 202.1e6)
+
+
+def test_the_rate_is_the_middle_of_the_runs_that_are_alike() -> None:
+    earlier = [
+        Sample(NOW - day * DAY_S, rate, 1.0, 201e6, 5, None)
+        for day, rate in ((1, 84e6), (2, 86e6), (3, None), (4, 200e6), (5, 80e6))
+    ]
+    (one,) = seen([series(80e6, earlier=earlier)])
+    assert one.measured_Bps == 84e6
+    assert one.since == NOW - 4 * DAY_S
+    assert one.at == NOW - 3610
+    assert one.error == 0.015
+
+
+def test_beside_siblings_alone_a_rate_is_less_certain() -> None:
+    reference = {"read/single": Reference(CEILING, None)}
+    (one,) = seen([series(200e6)], expectation(references=reference))
+    assert one.vote is Vote.GOOD
+    assert one.of.expected_Bps == 201e6
+    assert one.error == 0.05
+
+
+def test_a_spread_baseline_makes_a_rate_less_certain() -> None:
+    reference = {"read/single": Reference(CEILING, BASELINE._replace(spread=0.08))}
+    (one,) = seen([series(200e6)], expectation(references=reference))
+    assert one.error == 0.08
+
+
+def pair(rate_Bps: float, retransmits: Optional[int]) -> list[Observation]:
+    made = series(
+        rate_Bps,
+        layer="net",
+        component="oss3",
+        operation=Operation.SEND,
+        partner="client1",
+        bytes=1_448_000_000,
+        retransmits=retransmits,
+    )
+    return seen([made], host_expectation("client1", "oss1"))
+
+
+def test_each_pair_is_an_observation_with_its_partner() -> None:
+    first, second = pair(116e6, None)
+    assert (first.of.name, first.vote) == ("net oss3 send with client1", Vote.GOOD)
+    assert (second.of.name, second.vote) == ("net oss3 send with oss1", Vote.NONE)
+    assert first.of.expected_Bps == 117e6
+
+
+@pytest.mark.parametrize(("retransmits", "vote"), [(1000, Vote.GOOD), (20_000, Vote.BAD)])
+def test_segments_sent_again_are_observed_beside_the_rate(retransmits: int, vote: Vote) -> None:
+    rate, segments, _ = pair(116e6, retransmits)
+    assert rate.vote is Vote.GOOD
+    assert segments.vote is vote
+    assert not segments.of.is_rate
+    assert all(lane.startswith("segments ") for lanes in segments.of.lanes for lane in lanes)
+    assert segments.of.path == ("switch",)
+    assert segments.reason.endswith("% of the segments sent again")
