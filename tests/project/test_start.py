@@ -41,5 +41,5 @@ def test_a_check_loads_no_module_that_is_slow_to_start(check: Path) -> None:
         text=True,
         check=True,
     ).stdout.split()
-    assert "plumbline.judge" in loaded
+    assert "plumbline.output.runtime" in loaded
     assert sorted(SLOW.intersection(loaded)) == []

@@ -31,6 +31,7 @@ VERBS = (
     "history",
     "export",
     "collect",
+    "publish",
     "symptoms",
 )
 

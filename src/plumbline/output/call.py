@@ -13,7 +13,7 @@ from plumbline.model.threshold import Range
 from plumbline.store.snapshot import EXPECTATIONS, SNAPSHOT
 
 if TYPE_CHECKING:
-    from typing import Iterator, Optional, Sequence
+    from typing import Iterator, Mapping, Optional, Sequence
 
     from plumbline.model.expectation import Expectation
 
@@ -88,8 +88,8 @@ class Call(NamedTuple):
 
 def parse(program: str, argv: Sequence[str]) -> Call:
     """Return what the arguments ask for; raise UsageError with one sentence."""
-    pairs = tuple(_pairs(program, argv))
-    given = dict(pairs)
+    found = tuple(pairs(program, argv, _WITH_VALUE))
+    given = dict(found)
     if "--help" in given or "--version" in given:
         return Call(answer=_answer(program, "--help" in given))
     if bool(given.get("--component")) is bool(given.get("--group")):
@@ -99,15 +99,20 @@ def parse(program: str, argv: Sequence[str]) -> Call:
         group=given.get("--group", ""),
         warning=_level(given, "--warning"),
         critical=_level(given, "--critical"),
-        timeout_s=_timeout(given.get("--timeout", str(TIMEOUT_S))),
-        verbosity=sum(name == "--verbose" for name, _ in pairs),
+        timeout_s=timeout(given),
+        verbosity=sum(name == "--verbose" for name, _ in found),
         expectations=given.get("--expectations", EXPECTATIONS),
         snapshot=given.get("--snapshot", SNAPSHOT),
     )
 
 
-def _pairs(program: str, argv: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield long names and values, in the order given; ``-vw80:`` is ``-v -w 80:``."""
+def pairs(
+    program: str, argv: Sequence[str], with_value: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Yield long names and values, in the order given; ``-vw80:`` is ``-v -w 80:``.
+
+    ``with_value`` are the options that take one, with their long names; raises UsageError.
+    """
     words = list(argv)
     while words:
         word = words.pop(0)
@@ -117,9 +122,9 @@ def _pairs(program: str, argv: Sequence[str]) -> Iterator[tuple[str, str]]:
         elif name in _ALONE and not word.startswith("--"):
             yield _ALONE[name], ""
             words.insert(0, f"-{value}")
-        elif name in _WITH_VALUE and (glued or words):
-            yield _WITH_VALUE[name], value if glued else words.pop(0)
-        elif name in _WITH_VALUE:
+        elif name in with_value and (glued or words):
+            yield with_value[name], value if glued else words.pop(0)
+        elif name in with_value:
             raise UsageError(f"{name} needs a value; see {program} --help")
         else:
             raise UsageError(f"argument {word!r} is not understood; see {program} --help")
@@ -149,7 +154,9 @@ def _level(given: dict[str, str], option: str) -> Optional[Range]:
         raise UsageError(f"{option}: {error}") from error
 
 
-def _timeout(text: str) -> float:
+def timeout(given: Mapping[str, str]) -> float:
+    """Return the seconds that a check may take; raise UsageError."""
+    text = given.get("--timeout", str(TIMEOUT_S))
     try:
         seconds = float(text)
     except ValueError:

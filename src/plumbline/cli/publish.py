@@ -1,0 +1,92 @@
+"""``plumbline publish``: look for suspects, and write what check_path says of each service."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from plumbline.cli.collect import HISTORY, PLAN
+from plumbline.errors import DocumentError, StoreError, UsageError
+from plumbline.store.paths import PATHS
+from plumbline.units import parse_duration
+
+if TYPE_CHECKING:
+    from plumbline.model.verdict import Verdict
+
+STALE = "1 h"
+
+
+def add(subparsers: Any) -> None:
+    """Declare the arguments."""
+    parser = subparsers.add_parser(
+        "publish",
+        help="look for suspects and write what check_path says",
+        description="Name the components that explain what is slow, as plumbline locate does, and "
+        "write for each file system and each shared component what check_path is to say.",
+    )
+    parser.add_argument("--plan", metavar="FILE", default=PLAN, help="default %(default)s")
+    parser.add_argument("--history", metavar="FILE", default=HISTORY, help="default %(default)s")
+    parser.add_argument("--to", metavar="FILE", default=PATHS, help="default %(default)s")
+    parser.add_argument(
+        "--stale", metavar="TIME", default=STALE, help="how long it holds, default %(default)s"
+    )
+    parser.add_argument("--json", action="store_true", help="print the document as well")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the document and return 0, whatever it says."""
+    from plumbline.cli.locate import locate_site
+    from plumbline.output.paths import Site, path_verdicts
+    from plumbline.store.paths import document
+    from plumbline.store.plan import load_plan
+
+    stale_after_s = parse_duration(arguments.stale)
+    if stale_after_s <= 0:
+        raise UsageError(f"--stale {arguments.stale} is no time; write for example {STALE}")
+    plan, now = load_plan(arguments.plan), time.time()
+    if not plan.paths:
+        raise DocumentError(
+            f"plan {plan.path} names no services of check_path; write it again with: "
+            "plumbline plan -i INVENTORY --json"
+        )
+    located, probes = locate_site(plan, Path(arguments.history), now)
+    verdicts = path_verdicts(Site(plan.paths, plan.services, plan.parts), located, probes)
+    made = document(verdicts, now, stale_after_s)
+    _write(Path(arguments.to), made)
+    if arguments.json:
+        print(json.dumps(made, allow_nan=False))
+    else:
+        _print(verdicts)
+    return 0
+
+
+def _write(path: Path, made: dict[str, Any]) -> None:
+    from plumbline.store.publish import replace
+
+    try:
+        replace(path, json.dumps(made, allow_nan=False, separators=(",", ":")))
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be written: {os.strerror(error.errno or 0)}; see that {path.parent} is "
+            "there, has space and belongs to you"
+        ) from error
+
+
+def _print(verdicts: dict[str, Verdict]) -> None:
+    from plumbline.model.state import State
+    from plumbline.output.table import render
+
+    odd = [one for one in verdicts.values() if one.state is not State.OK]
+    if odd:
+        print(
+            render(
+                ("state", "service", "suspects"),
+                [(one.state.name, one.component, one.sentence) for one in odd],
+            )
+        )
+    print(f"{len(verdicts)} services, {len(odd)} of them not OK")

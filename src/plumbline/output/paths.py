@@ -1,0 +1,198 @@
+"""From suspects to the verdicts that check_path shows, one for each path service of the plan.
+
+One cause, one alarm: of components that explain the same measurements equally well one bears the
+alarm, a host where there is one, and Nagios keeps quiet about the services behind it.  A file
+system names all its suspects; its own alarm is for what would be silenced otherwise: a second fault
+behind a component that is itself at fault.
+"""
+
+from __future__ import annotations
+
+from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
+
+from plumbline.locate.next_probe import NextProbe
+from plumbline.locate.observation import Observation, Vote
+from plumbline.locate.suspects import AmbiguitySet, Located
+from plumbline.locate.words import listed, sentence
+from plumbline.model.part import SitePart
+from plumbline.model.path_service import PathService
+from plumbline.model.service import Service
+from plumbline.model.state import State
+from plumbline.model.verdict import Figure, Verdict
+
+LAYER = "path"
+
+_GROSS = 0.5
+"""Slowed below this part of what is expected is CRITICAL, as for a component by default."""
+
+_HOSTS = ("server", "client")
+
+
+class Site(NamedTuple):
+    """What the plan says: path services, all other services, what the parts are."""
+
+    paths: Sequence[PathService]
+    services: Sequence[Service]
+    parts: Mapping[str, SitePart]
+
+
+class _Alarm(NamedTuple):
+    """An ambiguity set with its sentence, and the components whose services bear its alarm."""
+
+    of: AmbiguitySet
+    sentence: str
+    bearers: tuple[str, ...]
+
+
+def path_verdicts(
+    site: Site, located: Located, probes: Sequence[Optional[NextProbe]]
+) -> dict[str, Verdict]:
+    """Return the verdict of each path service by its name; ``probes`` as of the sets."""
+    shared = {path.component: path.name for path in site.paths if path.component}
+    alarms = [
+        _Alarm(one, sentence(located, one, site.parts, probe), _bearers(one, shared, site.parts))
+        for one, probe in zip(located.sets, probes)
+    ]
+    crossing = _crossing(located.observations)
+    silenced = _silenced(located, alarms)
+    found = {}
+    for path in site.paths:
+        if path.component:
+            found[path.name] = _of_component(path, located, alarms, crossing, shared)
+        else:
+            found[path.name] = _of_file_system(path, site, located, alarms, silenced)
+    return found
+
+
+def _bearers(
+    one: AmbiguitySet, shared: Mapping[str, str], parts: Mapping[str, SitePart]
+) -> tuple[str, ...]:
+    """Return the components that bear the alarm: those of one alternative, the most telling one."""
+
+    def telling(names: tuple[str, ...]) -> tuple[int, int]:
+        known = [name for name in names if name in shared]
+        hosts = [name for name in known if name in parts and parts[name].kind in _HOSTS]
+        return len(known), len(hosts)
+
+    return tuple(name for name in max(one.alternatives, key=telling) if name in shared)
+
+
+def _crossing(observations: Sequence[Observation]) -> dict[str, list[Vote]]:
+    """Return what the measurements that cross a component say, by its name."""
+    found: dict[str, list[Vote]] = {}
+    for one in observations:
+        for name in one.of.path:
+            found.setdefault(name, []).append(one.vote)
+    return found
+
+
+def _of_component(
+    path: PathService,
+    located: Located,
+    alarms: Sequence[_Alarm],
+    crossing: Mapping[str, Sequence[Vote]],
+    shared: Mapping[str, str],
+) -> Verdict:
+    mine = [one for one in alarms if any(path.component in names for names in one.of.alternatives)]
+    borne = [one for one in mine if path.component in one.bearers]
+    votes = crossing.get(path.component, ())
+    slow, good = votes.count(Vote.BAD), votes.count(Vote.GOOD)
+    figures = _figures(slow=slow, good=good)
+    evidence = _evidence(located, (index for one in mine for index in one.of.explains))
+    if borne:
+        gross = any(_is_gross(located, one.of) for one in borne)
+        state = State.CRITICAL if gross else State.WARNING
+        text = " ".join(one.sentence for one in borne)
+    elif mine:
+        state = State.OK
+        others = listed([shared[name] for one in mine for name in one.bearers], " and ")
+        text = f"{path.name} may be at fault too; the alarm is that of {others}"
+    elif not slow + good:
+        state, text = State.UNKNOWN, f"no measurement that crosses {path.name} could be judged"
+    else:
+        state, text = State.OK, f"{path.name} is no suspect: {good} good measurements cross it"
+        text += f", {slow} slow ones have another cause" if slow else ""
+    return Verdict(LAYER, path.name, state, 0, text, evidence=evidence, figures=figures)
+
+
+def _of_file_system(
+    path: PathService,
+    site: Site,
+    located: Located,
+    alarms: Sequence[_Alarm],
+    silenced: Sequence[_Silenced],
+) -> Verdict:
+    targets = {site.services[place].component for place in path.members}
+    own = [index for index, one in enumerate(located.observations) if _is_of(one, targets)]
+    votes = [located.observations[index].vote for index in own]
+    slow, good = votes.count(Vote.BAD), votes.count(Vote.GOOD)
+    mine = [one for one in alarms if not set(own).isdisjoint(one.of.explains)]
+    lone = [located.observations[i].of.name for i in located.unexplained if i in set(own)]
+    hidden = [one.text for one in silenced if not one.targets or one.targets & targets]
+    texts = [one.sentence for one in mine]
+    if lone:
+        texts.append(f"Not explained by any component: {listed(lone, ', ')}.")
+    if hidden:
+        state, text = State.CRITICAL, f"silent behind another alarm: {' '.join(hidden)}"
+    elif texts:
+        state, text = State.WARNING, " ".join(texts)
+    elif not slow + good:
+        state, text = State.UNKNOWN, f"no measurement of {path.name} could be judged"
+    else:
+        state, text = State.OK, f"{path.name} has no suspect: {good} good measurements"
+    evidence = (*texts, *_evidence(located, (index for index in own if _is_bad(located, index))))
+    figures = _figures(suspects=len(mine), slow=slow, good=good)
+    return Verdict(LAYER, path.name, state, 0, text, evidence=evidence, figures=figures)
+
+
+class _Silenced(NamedTuple):
+    """A fault about whose services Nagios keeps quiet, and the targets that it slows."""
+
+    text: str
+    targets: frozenset[str]
+
+
+def _silenced(located: Located, alarms: Sequence[_Alarm]) -> list[_Silenced]:
+    """Return what is slow behind a component with an alarm, for another reason than that."""
+    found = []
+    for one in alarms:
+        others = {name for other in alarms if other is not one for name in other.bearers}
+        if not one.bearers and _crosses(located, one.of.explains, others):
+            found.append(_Silenced(one.sentence, _targets(located, one.of.explains)))
+    bearers = {name for one in alarms for name in one.bearers}
+    for index in located.unexplained:
+        if _crosses(located, (index,), bearers):
+            name = located.observations[index].of.name
+            found.append(_Silenced(f"{name} is slow.", _targets(located, (index,))))
+    return found
+
+
+def _crosses(located: Located, indices: Iterable[int], names: set[str]) -> bool:
+    return any(not names.isdisjoint(located.observations[index].of.path) for index in indices)
+
+
+def _targets(located: Located, indices: Iterable[int]) -> frozenset[str]:
+    found = (located.observations[index].of for index in indices)
+    return frozenset(of.component for of in found if of.layer == "ost")
+
+
+def _is_of(one: Observation, targets: set[str]) -> bool:
+    return one.of.layer == "ost" and one.of.component in targets
+
+
+def _is_bad(located: Located, index: int) -> bool:
+    return located.observations[index].vote is Vote.BAD
+
+
+def _is_gross(located: Located, one: AmbiguitySet) -> bool:
+    slow = (located.observations[index] for index in one.explains)
+    return any(each.of.is_rate and each.ratio < _GROSS for each in slow)
+
+
+def _evidence(located: Located, indices: Iterable[int]) -> tuple[str, ...]:
+    found = (located.observations[index] for index in dict.fromkeys(indices))
+    return tuple(f"{one.of.name}: {one.reason}" for one in found)
+
+
+def _figures(**counts: int) -> tuple[Figure, ...]:
+    return tuple(Figure(name, count) for name, count in counts.items())

@@ -1,0 +1,199 @@
+"""``plumbline publish`` writes what check_path says, and the check says it in one line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Iterable
+
+import pytest
+
+from plumbline.errors import DocumentError, StoreError, UsageError
+from plumbline.model.record import Record
+from plumbline.store.history import History
+from tests.package.cli.driver import call
+from tests.package.cli.test_locate import measured, plan
+from tests.package.locate.scenes import both
+
+ROOT = Path(__file__).parents[3]
+SLOW_LINK = {"oss3-nic": both(25e6)}
+
+
+def publish(folder: Path, records: Iterable[Record], *more: str, document: Any = None) -> Path:
+    """Publish what one night shows of the lab, and return the document's path."""
+    path, history, to = folder / "plan.json", folder / "history.sqlite", folder / "paths.json"
+    path.write_text(json.dumps(document or plan()), encoding="utf-8")
+    with History(history) as opened:
+        for one in records:
+            opened.save(one)
+    words = ["--plan", str(path), "--history", str(history), "--to", str(to), *more]
+    assert call("publish", *words) == 0
+    return to
+
+
+def states(path: Path) -> dict[str, str]:
+    said = json.loads(path.read_text(encoding="utf-8"))
+    return {name: one["state"] for name, one in said["services"].items() if one["state"] != "OK"}
+
+
+def check(document: Path, *arguments: str) -> tuple[int, str]:
+    """Run the check as Nagios does; return its exit code and output."""
+    done = subprocess.run(
+        [
+            *(sys.executable, "-I", "-S", str(ROOT / "checks" / "check_path")),
+            *("--document", str(document), *arguments),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""
+    return done.returncode, done.stdout
+
+
+def test_a_healthy_site_is_all_ok(tmp_path: Path) -> None:
+    document = publish(tmp_path, measured({}))
+    assert states(document) == {}
+    code, out = check(document, "--service", "server oss3")
+    assert code == 0
+    assert out.startswith("PATH OK - server oss3 is no suspect: ")
+    assert " good measurements cross it | 'slow'=0;;;0 'good'=" in out
+
+
+def test_a_slow_shared_part_is_one_alarm_and_the_file_system_names_it(tmp_path: Path) -> None:
+    document = publish(tmp_path, measured(SLOW_LINK))
+    assert states(document) == {"nic oss3-nic": "CRITICAL", "file system scratch": "WARNING"}
+    code, out = check(document, "--service", "nic oss3-nic")
+    assert code == 2
+    assert out.startswith("PATH CRITICAL - Suspect: nic oss3-nic (2 of 2 slow targets cross it")
+    code, out = check(document, "--service", "file system scratch", "-v")
+    assert code == 1
+    assert out.startswith("PATH WARNING - Suspect: nic oss3-nic")
+    assert "\nost scratch-OST0004 read: " in out
+    code, out = check(document, "--service", "server oss3")
+    assert (code, "slow ones have another cause" in out) == (0, True)
+
+
+def test_a_mild_loss_is_a_warning(tmp_path: Path) -> None:
+    document = publish(tmp_path, measured({"oss3-nic": both(75e6)}))
+    assert states(document)["nic oss3-nic"] == "WARNING"
+
+
+def test_a_slow_disk_leaves_the_alarm_to_its_own_services(tmp_path: Path) -> None:
+    document = publish(tmp_path, measured({"oss2-disk1": both(60e6)}))
+    assert states(document) == {"file system scratch": "WARNING"}
+
+
+def test_a_fault_whose_own_alarms_are_silenced_is_the_alarm_of_the_file_system(
+    tmp_path: Path,
+) -> None:
+    document = publish(tmp_path, measured({**SLOW_LINK, "oss3-disk2": both(6e6)}))
+    assert states(document) == {"nic oss3-nic": "CRITICAL", "file system scratch": "CRITICAL"}
+    _, out = check(document, "--service", "file system scratch")
+    assert out.startswith("PATH CRITICAL - silent behind another alarm: Suspect: disk oss3-disk2")
+
+
+def of_layer(layer: str, records: Iterable[Record]) -> list[Record]:
+    return [one for one in records if one.layer == layer]
+
+
+def test_of_parts_that_cannot_be_told_apart_one_bears_the_alarm(tmp_path: Path) -> None:
+    document = publish(tmp_path, of_layer("ost", measured(SLOW_LINK)))
+    assert states(document) == {"server oss3": "CRITICAL", "file system scratch": "WARNING"}
+    _, out = check(document, "--service", "server oss3")
+    assert "Suspects: one of " in out
+    assert "nic oss3-nic" in out
+    code, out = check(document, "--service", "nic oss3-nic")
+    assert code == 0
+    assert "nic oss3-nic may be at fault too; the alarm is that of server oss3" in out
+
+
+def test_what_nothing_measured_crosses_is_unknown(tmp_path: Path) -> None:
+    document = publish(tmp_path, [])
+    assert set(states(document).values()) == {"UNKNOWN"}
+    code, out = check(document, "-s", "switch switch1")
+    assert code == 3
+    assert "no measurement that crosses switch switch1 could be judged" in out
+    assert (
+        "no measurement of file system scratch could be judged"
+        in check(document, "-s", "file system scratch")[1]
+    )
+
+
+def change(document: Path, **changes: Any) -> Path:
+    said = json.loads(document.read_text(encoding="utf-8"))
+    document.write_text(json.dumps({**said, **changes}), encoding="utf-8")
+    return document
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"written_at": time.time() - 7200}, "suspects were looked for 120 min ago, which is too"),
+        ({"written_at": time.time() + 7200}, "min ahead of now, which is too old"),
+        ({"written_at": "now"}, "is damaged"),
+        ({"schema": 2}, "has schema 2, this version reads 1; write it on the console with"),
+        ({"services": []}, "is damaged"),
+        ({"services": {}}, "says nothing about server oss1; deploy the roles nagios and console"),
+        ({"services": {"server oss1": {"state": "FINE"}}}, "a verdict is damaged"),
+    ],
+)
+def test_a_document_that_cannot_be_relied_on_is_unknown(
+    tmp_path: Path, changes: dict[str, Any], said: str
+) -> None:
+    document = change(publish(tmp_path, measured({})), **changes)
+    code, out = check(document, "--service", "server oss1")
+    assert (code, out.count("\n")) == (3, 1)
+    assert out.startswith("PATH UNKNOWN - ")
+    assert said in out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "name a service with --service; see check_path --help"),
+        (["--sevice", "x"], "argument '--sevice' is not understood"),
+        (["--service"], "--service needs a value"),
+        (["-s", "x", "-t", "soon"], "--timeout 'soon' is no number of seconds"),
+        (["-s", "x"], "no such file; write it on the console with"),
+        (["--version"], "check_path 0."),
+        (["--help"], "usage: check_path --service NAME"),
+    ],
+)
+def test_a_call_is_answered_in_words(tmp_path: Path, words: list[str], said: str) -> None:
+    code, out = check(tmp_path / "none.json", *words)
+    assert code == 3
+    assert said in out
+
+
+def test_a_document_that_anybody_may_write_is_not_believed(tmp_path: Path) -> None:
+    document = publish(tmp_path, measured({}))
+    document.chmod(0o666)
+    assert "anybody may write it" in check(document, "-s", "server oss1")[1]
+
+
+def test_a_person_sees_what_is_not_ok(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    publish(tmp_path, measured(SLOW_LINK))
+    out = capsys.readouterr().out
+    assert "CRITICAL  nic oss3-nic" in out
+    assert out.endswith("10 services, 2 of them not OK\n")
+    document = publish(tmp_path, [], "--json")
+    assert json.loads(capsys.readouterr().out) == json.loads(document.read_text())
+
+
+def test_trouble_is_a_sentence_and_leaves_the_old_document(tmp_path: Path) -> None:
+    document = publish(tmp_path, measured({}))
+    before = document.read_bytes()
+    with pytest.raises(UsageError, match="--stale 0 is no time"):
+        publish(tmp_path, [], "--stale", "0")
+    with pytest.raises(DocumentError, match="names no services of check_path; write it again"):
+        publish(tmp_path, [], document={**plan(), "paths": []})
+    with pytest.raises(StoreError, match="there is no history"):
+        publish(tmp_path, [], "--history", str(tmp_path / "none"))
+    with pytest.raises(StoreError, match="cannot be written: No such file"):
+        publish(tmp_path, [], "--to", os.path.join(str(tmp_path), "none", "paths.json"))
+    assert document.read_bytes() == before
