@@ -6,13 +6,14 @@ import argparse
 import json
 import multiprocessing
 import os
-from typing import TYPE_CHECKING, Any, Iterator, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.errors import UsageError
 
 if TYPE_CHECKING:
     from plumbline.model.expectation import Expectation
     from plumbline.model.verdict import Verdict
+    from plumbline.run.bench import Step
     from plumbline.simulate.capacity import Capacity
     from plumbline.simulate.faults import Fault, Losses
     from plumbline.simulate.fleet import Fleet
@@ -133,7 +134,7 @@ def _setting(arguments: argparse.Namespace) -> _Setting:
     from plumbline.simulate.fleet import build
     from plumbline.simulate.noise import NOISES as MODELS
 
-    faults = tuple(parse_fault(text) for text in arguments.fault)
+    faults = tuple(dict.fromkeys(map(parse_fault, arguments.fault)))
     losses = parse_losses(arguments.loss)
     inventory = read_inventory(arguments.inventory)
     fleet = build(topology_of(inventory), load(inventory.policy))
@@ -165,10 +166,8 @@ def _outcomes(setting: _Setting, fleets: int) -> Iterator[Outcome]:
     processes = min(fleets, len(os.sched_getaffinity(0)))
     with without_collector(), progress(quiet=False) as show:
         if processes == 1:
-            found = (_one(setting, number) for number in range(fleets))
-            for number, outcome in enumerate(found, start=1):
-                show(Step("fleets", number, fleets))
-                yield outcome
+            for number in range(fleets):
+                yield _one(setting, number, show)
             return
         context = multiprocessing.get_context("fork")
         with context.Pool(processes, _Worker.begin, (setting,)) as pool:
@@ -192,8 +191,9 @@ class _Worker:
         return _one(cls.setting, number)
 
 
-def _one(setting: _Setting, number: int) -> Outcome:
+def _one(setting: _Setting, number: int, show: Optional[Callable[[Step], None]] = None) -> Outcome:
     """Return the outcome of one fleet; it depends on the seed and its number alone."""
+    from plumbline.run.bench import Step
     from plumbline.simulate.course import Scenario, course
     from plumbline.simulate.faults import random_faults
     from plumbline.simulate.score import Score
@@ -210,6 +210,8 @@ def _one(setting: _Setting, number: int) -> Outcome:
     score = Score(setting.fleet, setting.capacity, faults, setting.days)
     for today in course(setting.fleet, setting.capacity, scenario, _judge):
         score.take(today)
+        if show:
+            show(Step(f"day {today.day}", today.day, setting.days))
     return score.outcome()
 
 

@@ -110,6 +110,7 @@ def _blank(member: Member, flow: Flow) -> Record:
         partner=flow.partner or None,
         seconds=1.0,
         rate_Bps=1.0,
+        spec=expectation.spec.to_json(),
         spec_hash=expectation.spec.hash(),
         versions={},
     )
