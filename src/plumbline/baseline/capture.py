@@ -1,17 +1,26 @@
-"""Records become candidates: only sound measurements under the newest conditions count."""
+"""Records become candidates: only sound measurements under the newest conditions count.
+
+Records may come by the hundred thousand, so of each no more is kept than its rate and a share in
+the conditions that it has in common with others.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from datetime import datetime, timezone
+from functools import lru_cache
 from statistics import median
-from typing import Iterable, Mapping, NamedTuple, Sequence
+from typing import Any, Iterable, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.baseline.document import Candidate, Key, rate_text
+from plumbline.baseline.document import Baselines, Candidate, Key, rate_text
 from plumbline.baseline.statistics import summarize
-from plumbline.model.expectation import Expectation
+from plumbline.model.conditions import Conditions, filled_otherwise, of_record
+from plumbline.model.expectation import Expectation, Limits
 from plumbline.model.record import Flag, Operation, Outcome, Record, Scenario
 from plumbline.model.reference import Baseline
+from plumbline.model.spec import ProbeSpec, terms
+from plumbline.siblings import median_without
 from plumbline.units import format_rate
 
 LAST_RUNS = 12
@@ -33,28 +42,49 @@ class Captured(NamedTuple):
     left_out: Mapping[str, int]
 
 
-def capture(records: Iterable[Record], expected: Expected, last: int = LAST_RUNS) -> Captured:
-    """Return a candidate for each operation that has sound records, from its ``last`` runs."""
+class _Run(NamedTuple):
+    """What is kept of a record; runs of equal conditions, fill aside, share them."""
+
+    started_at: float
+    rate_Bps: float
+    fill: Optional[float]
+    conditions: Conditions
+
+
+def capture(
+    records: Iterable[Record],
+    expected: Expected,
+    last: int = LAST_RUNS,
+    accepted: Optional[Baselines] = None,
+) -> Captured:
+    """Return a candidate for each operation that has sound records, from its ``last`` runs.
+
+    A candidate is held against its siblings' candidates, and where a sibling has none against the
+    baseline that it has among ``accepted``.
+    """
     left_out: Counter[str] = Counter()
-    sound: dict[Key, list[Record]] = {}
-    for record in {record.id: record for record in records}.values():
-        reason = unsound(record, expected)
-        if reason:
-            left_out[reason] += 1
-        else:
-            sound.setdefault(_key(record), []).append(record)
+    sound = _sound(records, expected, left_out)
     baselines = {}
-    for key, found in sorted(sound.items()):
-        newest = _newest_conditions(found)
-        left_out["taken under earlier conditions"] += len(found) - len(newest)
+    for key, runs in sorted(sound.items()):
+        newest = _newest_conditions(runs, _limits(key, expected).fill_change)
+        left_out["taken under earlier conditions"] += len(runs) - len(newest)
         left_out["older than the last runs"] += max(0, len(newest) - last)
         baselines[key] = _baseline(newest[-last:])
-    groups = _groups(baselines, expected)
+    groups = _groups({**(accepted or {}), **baselines}, expected)
     candidates = {
-        key: Candidate(baseline, _outlier(baseline.median_Bps, groups[_siblings(key, expected)]))
+        key: Candidate(
+            baseline,
+            _outlier(baseline.median_Bps, groups[_siblings(key, expected)]),
+            baseline.weakness(_limits(key, expected)),
+        )
         for key, baseline in baselines.items()
     }
     return Captured(candidates, {reason: count for reason, count in left_out.items() if count})
+
+
+def key_of(record: Record) -> Key:
+    """Return what a record is a measurement of."""
+    return Key(record.layer, record.component, record.operation.value, record.scenario.value)
 
 
 def unsound(record: Record, expected: Expected) -> str:
@@ -64,7 +94,7 @@ def unsound(record: Record, expected: Expected) -> str:
         return "of a component that the topology does not have"
     if record.outcome is not Outcome.OK or record.rate_Bps is None:
         return "without a rate"
-    if record.spec_hash != expectation.spec.hash():
+    if record.spec_hash != _hash(expectation.spec):
         return "taken on other terms than the policy's"
     flags = [flag.value for flag in record.flags if flag in _UNSOUND]
     if flags:
@@ -76,40 +106,85 @@ def unsound(record: Record, expected: Expected) -> str:
     return ""
 
 
+def _sound(
+    records: Iterable[Record], expected: Expected, left_out: Counter[str]
+) -> dict[Key, list[_Run]]:
+    """Return what is kept of the sound records; count the others in ``left_out``."""
+    seen: set[str] = set()
+    shared: dict[Any, Conditions] = {}
+    sound: dict[Key, list[_Run]] = {}
+    for record in records:
+        if record.id in seen:
+            continue
+        seen.add(record.id)
+        reason = unsound(record, expected)
+        if reason:
+            left_out[reason] += 1
+        elif record.rate_Bps is not None:
+            common = _shared(record, shared)
+            run = _Run(record.started_at, record.rate_Bps, record.fill, common)
+            sound.setdefault(key_of(record), []).append(run)
+    return sound
+
+
+def _shared(record: Record, shared: dict[Any, Conditions]) -> Conditions:
+    """Return the conditions of a record without its fill, the same object where they are equal."""
+    versions = tuple(sorted((record.versions or {}).items()))
+    tool = record.tool and (record.tool.name, record.tool.version)
+    common = (record.spec_hash, record.host, tool, versions)
+    if common not in shared:
+        conditions = of_record(record)
+        shared[common] = conditions._replace(spec=terms(record.spec or {}), fill=None)
+    return shared[common]
+
+
+@lru_cache(maxsize=1024)
+def _hash(spec: ProbeSpec) -> str:
+    return spec.hash()
+
+
 def _above_ceiling(rate_Bps: float, record: Record, expectation: Expectation) -> bool:
     ceiling = expectation.reference(record.operation, record.scenario).ceiling
     return ceiling is not None and rate_Bps > expectation.limits.invalid_above * ceiling.rate_Bps
 
 
-def _key(record: Record) -> Key:
-    return Key(record.layer, record.component, record.operation.value, record.scenario.value)
+def _limits(key: Key, expected: Expected) -> Limits:
+    return expected[key.layer, key.component].limits
 
 
-def _newest_conditions(records: Sequence[Record]) -> list[Record]:
-    """Return the records, oldest first, whose specification and versions are the newest one's."""
-    ordered = sorted(records, key=lambda record: record.started_at)
+def _newest_conditions(runs: Sequence[_Run], fill_change: float) -> list[_Run]:
+    """Return the runs, oldest first, whose conditions are the newest one's."""
+    ordered = sorted(runs, key=lambda run: run.started_at)
     newest = ordered[-1]
     return [
-        record
-        for record in ordered
-        if (record.spec_hash, record.versions) == (newest.spec_hash, newest.versions)
+        run
+        for run in ordered
+        if run.conditions is newest.conditions
+        and not filled_otherwise(run.fill, newest.fill, fill_change)
     ]
 
 
-def _baseline(records: Sequence[Record]) -> Baseline:
-    """Return the statistics of records of equal conditions, oldest first."""
-    summary = summarize([record.rate_Bps for record in records if record.rate_Bps is not None])
-    newest = records[-1]
+def _baseline(runs: Sequence[_Run]) -> Baseline:
+    """Return the statistics of runs of equal conditions, oldest first."""
+    summary = summarize([run.rate_Bps for run in runs])
+    conditions = runs[-1].conditions
+    versions = dict(conditions.settings)
+    host, tool = versions.pop("host"), versions.pop("tool", "")
+    fills = [run.fill for run in runs if run.fill is not None]
     return Baseline(
         summary.median_Bps,
         summary.spread,
         summary.runs,
-        _date(records[0].started_at),
-        _date(newest.started_at),
-        newest.spec_hash,
-        dict(newest.versions or {}),
+        _date(runs[0].started_at),
+        _date(runs[-1].started_at),
+        conditions.spec_hash,
+        versions,
         accepted_by="",
         reason="",
+        terms=str(conditions.spec),
+        host=host,
+        tool=tool,
+        fill=median(fills) if fills else None,
     )
 
 
@@ -130,19 +205,21 @@ def _siblings(key: Key, expected: Expected) -> Siblings:
 
 
 def _groups(baselines: Mapping[Key, Baseline], expected: Expected) -> dict[Siblings, list[float]]:
-    """Return the medians of all siblings, sorted."""
+    """Return the medians of all siblings that are measured on the terms of today, sorted."""
     groups: dict[Siblings, list[float]] = {}
     for key, baseline in baselines.items():
-        groups.setdefault(_siblings(key, expected), []).append(baseline.median_Bps)
+        expectation = expected.get((key.layer, key.component))
+        if expectation and baseline.spec_hash == _hash(expectation.spec):
+            groups.setdefault(_siblings(key, expected), []).append(baseline.median_Bps)
     return {siblings: sorted(medians) for siblings, medians in groups.items()}
 
 
 def _outlier(own_Bps: float, medians_Bps: Sequence[float]) -> str:
-    """Return what sets one of ``medians_Bps`` apart from the others; empty where nothing does."""
-    others = list(medians_Bps)
-    others.remove(own_Bps)
-    if not others or own_Bps >= _SIBLING_SHARE * median(others):
+    """Return what sets one of ascending medians apart from the others; empty where nothing does."""
+    if len(medians_Bps) < 2:
         return ""
-    middle = median(others)
+    middle = median_without(medians_Bps, bisect_left(medians_Bps, own_Bps))
+    if own_Bps >= _SIBLING_SHARE * middle:
+        return ""
     share = f"{100 * own_Bps / middle:.0f} %"
     return f"{format_rate(own_Bps)} is {share} of its siblings' {format_rate(middle)}"

@@ -5,6 +5,7 @@ The form is explained with an example in docs/baselines.md.
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Annotated, Any, Literal, Mapping, NamedTuple, Optional
 
 from pydantic import AfterValidator, Field
@@ -26,17 +27,31 @@ class Key(NamedTuple):
     operation: str
     scenario: str
 
+    @property
+    def step(self) -> str:
+        """The operation in words: ``read`` or ``read together``."""
+        scenario = "" if self.scenario == Scenario.SINGLE.value else f" {self.scenario}"
+        return f"{self.operation}{scenario}"
+
+    @property
+    def reference(self) -> str:
+        """The operation as documents key it: ``read/single``."""
+        return f"{self.operation}/{self.scenario}"
+
     def __str__(self) -> str:
         """Return e.g. ``ost scratch-OST0003 write``; the scenario only where it is not single."""
-        scenario = "" if self.scenario == Scenario.SINGLE.value else f" {self.scenario}"
-        return f"{self.layer} {self.component} {self.operation}{scenario}"
+        return f"{self.layer} {self.component} {self.step}"
 
 
 class Candidate(NamedTuple):
-    """A captured baseline, accepted or not; ``outlier`` says in a sentence why it needs a name."""
+    """A captured baseline, accepted or not.
+
+    ``outlier`` says in a sentence why it must be accepted by name, ``weak`` why it will not alarm.
+    """
 
     baseline: Baseline
     outlier: str = ""
+    weak: str = ""
 
 
 Baselines = Mapping[Key, Baseline]
@@ -54,17 +69,33 @@ def _step(text: str) -> str:
     return text
 
 
+def _date(text: str) -> str:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no date; write for example '2026-11-20', quoted") from None
+    return text
+
+
+_Date = Annotated[str, AfterValidator(_date)]
+
+
 class _Entry(Strict):
     median: Rate
     spread: Percent
     runs: Annotated[int, Field(ge=1)]
-    first: str
-    last: str
+    first: _Date
+    last: _Date
     spec: str
+    terms: str = ""
+    host: str = ""
+    tool: str = ""
+    fill: Optional[Percent] = None
     versions: dict[str, str]
     accepted_by: str = ""
     reason: str = ""
     outlier: str = ""
+    weak: str = ""
 
 
 _Steps = dict[Annotated[str, AfterValidator(_step)], _Entry]
@@ -102,7 +133,10 @@ def read_baselines(raw: object) -> dict[Key, Baseline]:
 def read_candidates(raw: object) -> dict[Key, Candidate]:
     """Return the captured baselines of a parsed YAML mapping; raise DocumentError as above."""
     entries = _entries(parse(_Captured, raw, CANDIDATES).captured)
-    return {key: Candidate(_baseline(entry), entry.outlier) for key, entry in entries.items()}
+    return {
+        key: Candidate(_baseline(entry), entry.outlier, entry.weak)
+        for key, entry in entries.items()
+    }
 
 
 def _entries(layers: _Layers) -> dict[Key, _Entry]:
@@ -125,6 +159,10 @@ def _baseline(entry: _Entry) -> Baseline:
         entry.versions,
         entry.accepted_by,
         entry.reason,
+        entry.terms,
+        entry.host,
+        entry.tool,
+        entry.fill,
     )
 
 
@@ -137,7 +175,8 @@ def write_baselines(baselines: Baselines) -> dict[str, Any]:
 def write_candidates(candidates: Candidates) -> dict[str, Any]:
     """Return the document form of captured baselines, sorted."""
     plain = {
-        key: _plain(candidate.baseline, candidate.outlier) for key, candidate in candidates.items()
+        key: {**_plain(one.baseline), **_said(outlier=one.outlier, weak=one.weak)}
+        for key, one in candidates.items()
     }
     return {CANDIDATES: {"schema": 1, "captured": _nested(plain)}}
 
@@ -146,26 +185,28 @@ def _nested(entries: Mapping[Key, dict[str, Any]]) -> dict[str, Any]:
     nested: dict[str, Any] = {}
     for key in sorted(entries):
         steps = nested.setdefault(key.layer, {}).setdefault(key.component, {})
-        steps[f"{key.operation}/{key.scenario}"] = entries[key]
+        steps[key.reference] = entries[key]
     return nested
 
 
-def _plain(baseline: Baseline, outlier: str = "") -> dict[str, Any]:
-    entry: dict[str, Any] = {
+def _plain(baseline: Baseline) -> dict[str, Any]:
+    fill = "" if baseline.fill is None else f"{100 * baseline.fill:.0f} %"
+    return {
         "median": rate_text(baseline.median_Bps),
-        "spread": f"{baseline.spread:.2%}".replace("%", " %"),
+        "spread": f"{100 * baseline.spread:.2f} %",
         "runs": baseline.runs,
         "first": baseline.first,
         "last": baseline.last,
         "spec": baseline.spec_hash,
+        **_said(terms=baseline.terms, host=baseline.host, tool=baseline.tool, fill=fill),
         "versions": dict(sorted(baseline.versions.items())),
+        **_said(accepted_by=baseline.accepted_by, reason=baseline.reason),
     }
-    said: Mapping[str, Optional[str]] = {
-        "accepted_by": baseline.accepted_by,
-        "reason": baseline.reason,
-        "outlier": outlier,
-    }
-    return {**entry, **{key: value for key, value in said.items() if value}}
+
+
+def _said(**texts: str) -> dict[str, str]:
+    """Return those that say something."""
+    return {name: text for name, text in texts.items() if text}
 
 
 def rate_text(rate_Bps: float) -> str:

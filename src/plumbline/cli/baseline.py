@@ -1,21 +1,21 @@
-"""``plumbline baseline``: capture what components give, compare, and accept it for a reason."""
+"""``plumbline baseline``: capture what components give, compare, accept for a reason, renew."""
 
 from __future__ import annotations
 
 import argparse
 import getpass
 import json
-import sys
+import time
+from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Mapping
 
+from plumbline.cli.records import read_records
 from plumbline.errors import DocumentError, UsageError
-from plumbline.model.record import Record
-from plumbline.units import format_rate
+from plumbline.model.state import State
 
 if TYPE_CHECKING:
     from plumbline.baseline.capture import Captured, Expected
-    from plumbline.baseline.compare import Change
     from plumbline.baseline.document import Candidate, Key
     from plumbline.cli.inventory import Inventory
 
@@ -29,17 +29,12 @@ def add(subparsers: Any) -> None:
     _add_capture(actions)
     _add_diff(actions)
     _add_accept(actions)
+    _add_age(actions)
 
 
 def _add_capture(actions: Any) -> None:
     parser = _action(actions, "capture", "make candidates of records", run_capture)
-    parser.add_argument(
-        "--records",
-        nargs="+",
-        required=True,
-        metavar="FILE",
-        help="JSON lines as `plumbline history --json` prints them; - is standard input",
-    )
+    _take_records(parser, required=True)
     parser.add_argument("--last", type=int, default=12, help="newest runs that count (12)")
     parser.add_argument("--output", type=Path, help="candidates file (hidden, in the inventory)")
 
@@ -47,6 +42,12 @@ def _add_capture(actions: Any) -> None:
 def _add_diff(actions: Any) -> None:
     parser = _action(actions, "diff", "set candidates beside accepted baselines", run_diff)
     parser.add_argument("--candidates", type=Path, help="what capture wrote with --output")
+    parser.add_argument(
+        "--sort",
+        choices=("change", "component"),
+        default="change",
+        help="outliers and the biggest change first, or by name (%(default)s)",
+    )
 
 
 def _add_accept(actions: Any) -> None:
@@ -56,6 +57,27 @@ def _add_accept(actions: Any) -> None:
     parser.add_argument("--by", default="", help="who accepts (the login name)")
     parser.add_argument(
         "--component", nargs="+", default=[], metavar="NAME", help="these alone, outliers too"
+    )
+
+
+def _add_age(actions: Any) -> None:
+    parser = _action(actions, "age", "list the baselines that are to be renewed", run_age)
+    parser.description = (
+        "List the baselines that are older than max_age of the policy, taken under other "
+        "conditions than the newest records show, or of nothing that is measured. Ends with 0 "
+        "when all hold, with 1 when some are to be renewed."
+    )
+    _take_records(parser, required=False)
+
+
+def _take_records(parser: argparse.ArgumentParser, required: bool) -> None:
+    parser.add_argument(
+        "--records",
+        nargs="+",
+        required=required,
+        default=[],
+        metavar="FILE",
+        help="JSON lines as `plumbline history --json` prints them; - is standard input",
     )
 
 
@@ -70,13 +92,16 @@ def _action(actions: Any, name: str, summary: str, run: Any) -> argparse.Argumen
 def run_capture(arguments: argparse.Namespace) -> int:
     """Write the candidates file and say what went into it; return 0."""
     from plumbline.baseline.capture import capture
-    from plumbline.baseline.document import write_candidates
-    from plumbline.cli.inventory import read_inventory, write_document
+    from plumbline.baseline.document import read_baselines, write_candidates
+    from plumbline.cli.document_file import write_document
+    from plumbline.cli.inventory import read_inventory
 
     if arguments.last < 1:
         raise UsageError(f"--last {arguments.last} leaves no run; give 1 or more")
     inventory = read_inventory(arguments.inventory)
-    captured = capture(_records(arguments.records), _expected(inventory), arguments.last)
+    accepted = read_baselines(inventory.baselines)
+    records = read_records(arguments.records)
+    captured = capture(records, _expected(inventory), arguments.last, accepted)
     if not captured.candidates:
         raise DocumentError(
             f"no record in {', '.join(arguments.records)} can make a baseline"
@@ -92,26 +117,27 @@ def run_capture(arguments: argparse.Namespace) -> int:
     for key, candidate in captured.candidates.items():
         if candidate.outlier:
             print(f"{key}: {candidate.outlier}; it must be accepted by name")
+    _print_weak(captured.candidates)
     print(f"{len(captured.candidates)} candidates in {path}; look at `plumbline baseline diff`")
     return 0
 
 
 def run_diff(arguments: argparse.Namespace) -> int:
     """Print old and new of each candidate; return 0."""
-    from plumbline.baseline.compare import compare
+    from plumbline.baseline.compare import biggest_first, compare
     from plumbline.baseline.document import read_baselines
     from plumbline.cli.inventory import read_inventory
 
     inventory = read_inventory(arguments.inventory)
     candidates = _candidates(inventory, arguments)
     changes = compare(read_baselines(inventory.baselines), candidates)
+    ordered = changes if arguments.sort == "component" else biggest_first(changes)
     if arguments.json:
-        _print_json([change.to_json() for change in changes])
+        _print_json([change.to_json() for change in ordered])
         return 0
-    from plumbline.output.table import render
+    from plumbline.output.baselines import changes_text
 
-    headers = ("layer", "component", "operation", "old", "new", "change", "spread", "runs", "note")
-    print(render(headers, [_row(change) for change in changes]))
+    print(changes_text(ordered))
     return 0
 
 
@@ -120,30 +146,50 @@ def run_accept(arguments: argparse.Namespace) -> int:
     from plumbline.baseline.acceptance import accept
     from plumbline.baseline.compare import compare
     from plumbline.baseline.document import read_baselines, write_baselines
-    from plumbline.cli.inventory import read_inventory, write_document
+    from plumbline.cli.document_file import write_document
+    from plumbline.cli.inventory import read_inventory
 
     inventory = read_inventory(arguments.inventory)
     accepted = read_baselines(inventory.baselines)
     candidates = _candidates(inventory, arguments)
-    merged = accept(
-        accepted,
-        candidates,
-        arguments.component,
-        arguments.by or getpass.getuser(),
-        arguments.reason,
-    )
+    by = arguments.by or getpass.getuser()
+    merged = accept(accepted, candidates, arguments.component, by, arguments.reason)
     taken = {k: one for k, one in candidates.items() if merged.get(k) != accepted.get(k)}
-    changes = compare(accepted, taken)
-    write_document(inventory.baselines_file, write_baselines(merged), _COMMENT.format("accept"))
+    if taken:
+        comment = _COMMENT.format("accept")
+        write_document(inventory.baselines_file, write_baselines(merged), comment)
     if arguments.json:
-        accepted_now = [change.to_json() for change in changes]
+        accepted_now = [change.to_json() for change in compare(accepted, taken)]
         _print_json({"file": str(inventory.baselines_file), "accepted": accepted_now})
-        return 0
-    print(
-        f"{len(changes)} baselines accepted in {inventory.baselines_file}; "
-        "review and commit it, then deploy the role agent"
-    )
+    elif taken:
+        _print_weak(taken)
+        print(
+            f"{len(taken)} baselines accepted in {inventory.baselines_file}; "
+            "review and commit it, then deploy the role agent"
+        )
+    else:
+        print(f"{inventory.baselines_file} has all of this already; nothing changed")
     return 0
+
+
+def run_age(arguments: argparse.Namespace) -> int:
+    """Print which baselines are to be renewed; return 1 when there are some, else 0."""
+    from plumbline.baseline.age import ages, newest_conditions
+    from plumbline.baseline.document import read_baselines
+    from plumbline.cli.inventory import read_inventory
+    from plumbline.output.baselines import ages_text
+
+    inventory = read_inventory(arguments.inventory)
+    expected = _expected(inventory)
+    newest = newest_conditions(read_records(arguments.records), expected)
+    today = datetime.fromtimestamp(time.time(), timezone.utc).date()
+    found = ages(read_baselines(inventory.baselines), expected, newest, today)
+    state = State.WARNING if found.aged else State.OK
+    if arguments.json:
+        _print_json({"state": state.name, "compared": bool(newest), **found.to_json()})
+    else:
+        print(ages_text(found, compared=bool(newest)))
+    return int(state)
 
 
 def _candidates(inventory: Inventory, arguments: argparse.Namespace) -> Mapping[Key, Candidate]:
@@ -167,36 +213,15 @@ def _expected(inventory: Inventory) -> Expected:
     }
 
 
-def _records(files: Sequence[str]) -> Iterator[Record]:
-    """Yield the records of all files; raise DocumentError naming file and line."""
-    for name in files:
-        if name == "-":
-            yield from _parse_lines("standard input", sys.stdin)
-            continue
-        try:
-            with open(name, encoding="utf-8") as stream:
-                yield from _parse_lines(name, stream)
-        except (OSError, UnicodeDecodeError) as error:
-            raise DocumentError(f"records {name} cannot be read: {error}") from error
-
-
-def _parse_lines(name: str, lines: Iterable[str]) -> Iterator[Record]:
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            yield Record.from_json(json.loads(line))
-        except (ValueError, DocumentError) as error:
-            raise DocumentError(
-                f"{name} line {number} is no record: {error}; "
-                "write the file with `plumbline history --json`"
-            ) from error
-
-
 def _captured(captured: Captured) -> dict[str, Any]:
     return {
         "captured": [
-            {**key._asdict(), **candidate.baseline._asdict(), "outlier": candidate.outlier}
+            {
+                **key._asdict(),
+                **candidate.baseline._asdict(),
+                "outlier": candidate.outlier,
+                "weak": candidate.weak,
+            }
             for key, candidate in captured.candidates.items()
         ],
         "left_out": dict(captured.left_out),
@@ -208,20 +233,11 @@ def _because(left_out: Mapping[str, int]) -> str:
     return f" ({said})" if said else ""
 
 
-def _row(change: Change) -> tuple[str, ...]:
-    key, new = change.key, change.new
-    together = " together" if key.scenario == "together" else ""
-    return (
-        key.layer,
-        key.component,
-        key.operation + together,
-        format_rate(change.old.median_Bps) if change.old else "none",
-        format_rate(new.median_Bps),
-        f"{100 * (change.ratio - 1):+.1f} %" if change.ratio else "new",
-        f"{100 * new.spread:.1f} %",
-        str(new.runs),
-        "; ".join([*change.conditions, *([change.outlier] if change.outlier else [])]),
-    )
+def _print_weak(candidates: Mapping[Key, Candidate]) -> None:
+    from plumbline.output.baselines import weak_lines
+
+    for line in weak_lines(candidate.weak for candidate in candidates.values()):
+        print(line)
 
 
 def _print_json(document: object) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.cli.inventory import plan_of, read_document, read_inventory, write_document
-from plumbline.errors import DocumentError, StoreError
+from plumbline.cli.inventory import plan_of, read_document, read_inventory
+from plumbline.errors import DocumentError
 from tests.package.cli.driver import inventory
 
 
@@ -70,33 +70,6 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match=r"cannot be read: Is a directory"):
         read_document(tmp_path, "a")
-
-
-def test_a_document_is_written_as_it_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "notes.yml"
-    write_document(path, {"a": {"z": "1 MB/s", "b": "yes"}}, "Written here.")
-    text = path.read_text(encoding="utf-8")
-    assert text == "---\n# Written here.\na:\n  z: 1 MB/s\n  b: 'yes'\n"
-    assert read_document(path, "a") == {"z": "1 MB/s", "b": "yes"}
-    assert os.listdir(path.parent) == ["notes.yml"]
-    assert path.stat().st_mode & 0o777 == 0o644
-
-
-def test_a_document_keeps_its_mode(tmp_path: Path) -> None:
-    path = tmp_path / "notes.yml"
-    path.write_text("old", encoding="utf-8")
-    path.chmod(0o640)
-    write_document(path, {"a": 1}, "")
-    assert path.stat().st_mode & 0o777 == 0o640
-
-
-def test_a_document_that_cannot_be_replaced_stays(tmp_path: Path) -> None:
-    path = tmp_path / "notes.yml"
-    (path / "kept").mkdir(parents=True)
-    with pytest.raises(StoreError, match=r"notes\.yml cannot be written: .*; nothing changed"):
-        write_document(path, {"a": 1}, "")
-    assert os.listdir(tmp_path) == ["notes.yml"]
-    assert (path / "kept").is_dir()
 
 
 def test_a_mapping_as_a_key_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,113 @@
+"""Write a YAML document that people keep in git: at once, in one form, and nothing of it lost.
+
+One value a line and never a line broken, so that a change of one value changes one line.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Iterator, Mapping
+
+from plumbline.errors import DocumentError, StoreError
+
+_QUOTED = re.compile(r"((?:^|: |- |[\[{,])\s*)(?:'(?:[^']|'')*'|\"(?:[^\"\\]|\\.)*\")")
+"""A quoted text where one can begin: the quote in ``it's`` begins nothing."""
+_COMMENT = re.compile(r"(?:^|\s)#")
+_INDENT = "  "
+_NEVER = 1 << 30
+"""Columns after which a line is broken."""
+
+
+def write_document(path: Path, document: Mapping[str, Any], comment: str) -> bool:
+    """Replace a YAML file at once; return False where it says all that already.
+
+    ``comment`` becomes the last of the lines before the document; other comments there stay.  A
+    crash leaves the old file.
+
+    Raises:
+        DocumentError: a comment of the old file, further down, would be lost.
+        StoreError: the file cannot be read or written; the message says why.
+    """
+    # a link stays a link
+    path = path.resolve()
+    old = _read(path)
+    _refuse_loss(path, old)
+    kept = [line for line in _header(old) if line != f"# {comment}"]
+    text = "\n".join(["---", *kept, f"# {comment}", *_lines(document, ""), ""])
+    if text == old:
+        return False
+    _replace(path, text)
+    return True
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8") if path.is_file() else ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise StoreError(f"{path} cannot be read: {error}; nothing changed") from error
+
+
+def _header(text: str) -> Iterator[str]:
+    """Yield the lines of comment before the document begins."""
+    for line in text.splitlines():
+        if line.startswith("#"):
+            yield line
+        elif line.strip() not in ("", "---"):
+            return
+
+
+def _refuse_loss(path: Path, text: str) -> None:
+    header = sum(1 for _ in _header(text))
+    for number, line in enumerate(text.splitlines(), 1):
+        if "#" not in line or not _COMMENT.search(_QUOTED.sub(r"\1", line)):
+            continue
+        header -= 1
+        if header < 0:
+            raise DocumentError(
+                f"{path} line {number} has a comment that would be lost; say it in the reason of "
+                "the baseline, or move it above the first key"
+            )
+
+
+def _lines(document: Mapping[str, Any], indent: str) -> Iterator[str]:
+    for key, value in document.items():
+        if isinstance(value, Mapping):
+            yield f"{indent}{_scalar(key)}:" if value else f"{indent}{_scalar(key)}: {{}}"
+            yield from _lines(value, indent + _INDENT)
+        else:
+            yield f"{indent}{_scalar(key)}: {_scalar(value)}"
+
+
+@lru_cache(maxsize=1 << 16, typed=True)
+def _scalar(value: object) -> str:
+    """Return a text or number as PyYAML writes it, quoted where needed, always in one line."""
+    import yaml
+
+    broken = isinstance(value, str) and not value.isprintable()
+    text: str = yaml.safe_dump(
+        value, allow_unicode=True, width=_NEVER, default_style='"' if broken else None
+    )
+    return text.partition("\n...")[0].rstrip("\n")
+
+
+def _replace(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as stream:
+                stream.write(text)
+                stream.flush()
+                os.fsync(stream.fileno())
+                os.fchmod(stream.fileno(), mode)
+            os.replace(name, path)
+        except OSError:
+            os.unlink(name)
+            raise
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror}; nothing changed") from error

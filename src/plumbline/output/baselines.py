@@ -1,0 +1,131 @@
+"""Baselines for people: changes for a review, and those that are to be renewed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Iterable, Iterator, Sequence
+
+from plumbline.baseline.age import Ages
+from plumbline.baseline.compare import Change
+from plumbline.baseline.review import Moved, Review, review
+from plumbline.model.reference import Baseline
+from plumbline.output.table import render
+from plumbline.units import format_rate
+
+_SENTENCES = 10
+"""So many outliers are told in full; the table marks all of them."""
+
+_CHANGES = ("layer", "component", "operation", "old", "new", "change", "spread", "runs", "", "note")
+_AGES = ("layer", "component", "operation", "median", "until", "age", "why")
+
+
+def changes_text(changes: Sequence[Change]) -> str:
+    """Return what a reviewer reads: a summary, the conditions that changed, one row each."""
+    if not changes:
+        return "no candidates; capture some first"
+    found = review(changes)
+    table = render(_CHANGES, [_row(change, found) for change in changes])
+    return "\n".join([*_summary(changes, found), "", table])
+
+
+def _summary(changes: Sequence[Change], found: Review) -> Iterator[str]:
+    olds = [change.old for change in changes if change.old]
+    beside = f", beside {len(olds)} baselines of {_dates(olds)}" if olds else ""
+    yield f"{len(changes)} candidates of {_dates([change.new for change in changes])}{beside}"
+    if len(olds) < len(changes):
+        yield f"{len(changes) - len(olds)} have no baseline yet"
+    yield from map(_moved, found.moved)
+    for one in found.conditions:
+        yield f"condition {one.mark}: {one.text} ({one.number})"
+    yield from _outliers([change for change in changes if change.outlier])
+    yield from weak_lines(one.weak for one in changes)
+
+
+def weak_lines(weaknesses: Iterable[str]) -> Iterator[str]:
+    """Yield how many baselines will not alarm, and why; empty weaknesses are none."""
+    for weak, number in sorted(Counter(filter(None, weaknesses)).items()):
+        yield f"{number} too weak to alarm: {weak}"
+
+
+def _dates(baselines: Sequence[Baseline]) -> str:
+    return f"{min(one.first for one in baselines)} to {max(one.last for one in baselines)}"
+
+
+def _moved(one: Moved) -> str:
+    what = f"{one.layer} {one.operation}: {one.number} changed by {_percent(one.ratio)}"
+    if one.number == 1:
+        return what
+    least, most = one.least, one.most
+    return (
+        f"{what} in the middle, from {_percent(least.ratio or 1)} ({least.key.component}) "
+        f"to {_percent(most.ratio or 1)} ({most.key.component})"
+    )
+
+
+def _outliers(slow: Sequence[Change]) -> Iterator[str]:
+    for change in slow[:_SENTENCES]:
+        yield f"to be accepted by name: {change.key}: {change.outlier}"
+    if len(slow) > _SENTENCES:
+        yield f"to be accepted by name: {len(slow) - _SENTENCES} more, see the notes"
+
+
+def _row(change: Change, found: Review) -> tuple[str, ...]:
+    key, old, new = change.key, change.old, change.new
+    notes = ("outlier" if change.outlier else "", "weak" if change.weak else "")
+    return (
+        key.layer,
+        key.component,
+        key.step,
+        format_rate(old.median_Bps) if old else "none",
+        format_rate(new.median_Bps),
+        _percent(change.ratio) if change.ratio else "new",
+        f"{_spread(old)} -> {_spread(new)} %" if old else f"{_spread(new)} %",
+        f"{old.runs} -> {new.runs}" if old else str(new.runs),
+        found.marks.get(key, ""),
+        " ".join(note for note in notes if note),
+    )
+
+
+def _spread(baseline: Baseline) -> str:
+    return f"{100 * baseline.spread:.1f}"
+
+
+def _percent(ratio: float) -> str:
+    return f"{100 * (ratio - 1):+.1f} %"
+
+
+def ages_text(found: Ages, compared: bool) -> str:
+    """Return which baselines are to be renewed, the first line like that of a check.
+
+    ``compared`` says whether records told under what is measured now.
+    """
+    return "\n".join(_ages(found, compared))
+
+
+def _ages(found: Ages, compared: bool) -> Iterator[str]:
+    if not found.total:
+        yield "BASELINES OK - there are none yet; verdicts rest on ceilings and peers"
+    elif found.aged:
+        yield f"BASELINES WARNING - {len(found.aged)} of {found.total} are to be renewed"
+    else:
+        yield f"BASELINES OK - {found.total} hold"
+    if found.aged:
+        rows = [
+            (
+                one.key.layer,
+                one.key.component,
+                one.key.step,
+                format_rate(one.baseline.median_Bps),
+                one.baseline.last,
+                f"{one.age_days} d",
+                "; ".join(one.reasons),
+            )
+            for one in found.aged
+        ]
+        yield render(_AGES, rows)
+    for remedy, number in Counter(one.remedy for one in found.aged).items():
+        yield f"remedy for {number}: {remedy}"
+    if found.total and found.missing:
+        yield f"{len(found.missing)} measurements have no baseline, such as {found.missing[0]}"
+    if found.total and not compared:
+        yield "versions and settings were not compared: give --records"
