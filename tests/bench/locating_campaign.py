@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from math import exp
+from math import exp, hypot
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -32,8 +32,8 @@ HOST, RUN, SYSTEM = 0.02, 0.05, 0.05
 """Noise of all parts of a host on a day, of one run, of a whole file system on a day."""
 TAIL_SHARE, TAIL_LOSS = 0.02, 0.24
 CONTENDED = 0.08
-ERROR = 1.25 * (HOST**2 + RUN**2) ** 0.5
-"""Of the middle of n days, times the root of n."""
+OF_THE_MIDDLE = 1.25
+"""The standard error of a median is so many times that of a mean."""
 SLOW = 0.90
 CERTAIN = 5.0
 LASTING = 0.75
@@ -129,7 +129,10 @@ def observations(fleet: Fleet, faults: Sequence[Fault], chance: Random) -> list[
         if len(seen) < DAYS // 2:
             found.append(Observation(flow, Vote.NONE, 0.0, 0.0))
             continue
-        ratio, error = median(seen), ERROR / len(seen) ** 0.5
+        # what is held against its own past has the noise of the whole file system
+        absolute = all(factors[fleet.groups[index]] == 1.0 for factors in shared)
+        noise = hypot(HOST, RUN, SYSTEM) if absolute and flow.layer != "net" else hypot(HOST, RUN)
+        ratio, error = median(seen), OF_THE_MIDDLE * noise / len(seen) ** 0.5
         vote = _vote(seen, ratio < min(SLOW, 1 - CERTAIN * error))
         found.append(Observation(flow, vote, ratio * flow.expected_Bps, error))
     return found
@@ -152,7 +155,9 @@ def _day(fleet: Fleet, true: Mapping[int, float], chance: Random) -> list[Option
         if chance.random() < CONTENDED:
             found.append(None)
             continue
-        noise = systems[fleet.groups[index]] + hosts[fleet.hosts[index]] + chance.gauss(0, RUN)
+        # a network has no load of a file system's
+        system = 0.0 if fleet.flows[index].layer == "net" else systems[fleet.groups[index]]
+        noise = system + hosts[fleet.hosts[index]] + chance.gauss(0, RUN)
         if chance.random() < TAIL_SHARE:
             noise -= 0.223 + chance.expovariate(1 / TAIL_LOSS)
         found.append(true.get(index, 1.0) * exp(noise))
@@ -173,7 +178,7 @@ def _shared(
     lost = {
         group
         for group in set(fleet.groups)
-        if median([one.get(group, 1.0) for one in medians]) < SLOW
+        if group[0] == "net" or median([one.get(group, 1.0) for one in medians]) < SLOW
     }
     return [
         {group: 1.0 if group in lost else one.get(group, 1.0) for group in set(fleet.groups)}
@@ -252,9 +257,10 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     parser.add_argument("--double", type=int, default=200)
     parser.add_argument("--free", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--site", action="append", help="an inventory; default edison, redstorm")
     parser.add_argument("-v", "--verbose", action="store_true")
     arguments = parser.parse_args(argv)
-    for name in SITES:
+    for name in arguments.site or SITES:
         fleet = Fleet(name)
         print(f"{name}: {len(fleet.parts)} parts, {len(fleet.flows)} measurements")
         for faults, count in ((1, arguments.single), (2, arguments.double)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plumbline.locate.observation import Vote
+from plumbline.locate.observation import SEGMENTS, Vote
 from plumbline.locate.words import sentence, unexplained
 from plumbline.model.named_tuple import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from plumbline.locate.next_probe import NextProbe
     from plumbline.locate.observation import Observation
-    from plumbline.locate.suspects import AmbiguitySet, Located, Suspect
+    from plumbline.locate.suspects import AmbiguitySet, Located, Loss, Suspect
     from plumbline.locate.words import Parts
 
 SCHEMA = 1
@@ -70,9 +70,18 @@ def _suspect(located: Located, suspect: Suspect, parts: Parts) -> dict[str, Any]
     return {
         "component": suspect.name,
         "kind": part.kind if part else None,
-        "losses": [loss._asdict() for loss in suspect.losses],
+        "losses": [_loss(loss) for loss in suspect.losses],
         "explains": [located.observations[index].of.name for index in suspect.explains],
         "not_slowed": [located.observations[index].of.name for index in suspect.passes],
+    }
+
+
+def _loss(loss: Loss) -> dict[str, Any]:
+    rate = not loss.lane.startswith(SEGMENTS)
+    return {
+        "lane": loss.lane,
+        "left_Bps": loss.left_Bps if rate else None,
+        "needed_Bps": loss.needed_Bps if rate else None,
     }
 
 
@@ -82,9 +91,9 @@ def _measured(one: Observation) -> Mapping[str, Any]:
         "layer": one.of.layer,
         "component": one.of.component,
         "operation": one.of.operation,
-        "measured_Bps": one.measured_Bps,
-        "expected_Bps": one.of.expected_Bps,
-        "error": one.error,
+        "measured_Bps": one.measured_Bps if one.of.is_rate else None,
+        "expected_Bps": one.of.expected_Bps if one.of.is_rate else None,
+        "error": one.error if one.of.is_rate else None,
         "path": list(one.of.path),
         "reason": one.reason,
     }

@@ -7,7 +7,7 @@ not vote.
 
 from __future__ import annotations
 
-from math import sqrt
+from math import log, sqrt
 from statistics import median
 
 from plumbline.errors import DocumentError
@@ -30,11 +30,16 @@ if TYPE_CHECKING:
 
 _RULE_CONTENDED = 4
 _RULE_SLOW = (5, 6)
+_RULE_LASTING = 6
+"""Has made sure by itself that the loss is more than noise."""
 _MOST_SAMPLES = 5
 _LEAST_ERROR = 0.015
 """Even a steady measurement is off by this much: caches, zones of disks, timers."""
 _ERROR_BESIDE_PEERS = 0.05
 """Good siblings differ by up to this (ORNL's acceptance limit), so a rate beside them does."""
+_CERTAIN = 4.5
+"""Standard errors: of a thousand healthy measurements a night one passes in a year."""
+_LEAST_BPS = 1.0
 _ERROR_OF_SHARES = 0.01
 _ALL = 100.0
 _TWO_HOSTS = 2
@@ -100,6 +105,9 @@ def _observation(placed: Placed, series: Optional[Series], ruling: Ruling) -> Ob
     if of is None or not expected or vote is Vote.NONE:
         return Observation(placed.of, Vote.NONE, 0.0, 0.0, at, 0.0, finding.text)
     run = _run(of, expected)
+    if vote is Vote.BAD and finding.rule != _RULE_LASTING and not _certain(run, expected):
+        text = f"{finding.text}; within what its runs differ by"
+        return Observation(placed.of, Vote.NONE, 0.0, 0.0, at, 0.0, text)
     measurable = placed.of._replace(expected_Bps=expected)
     return Observation(measurable, vote, run.rate_Bps, run.error, at, run.since, finding.text)
 
@@ -113,6 +121,11 @@ def _vote(ruling: Ruling) -> Vote:
     shared = finding.rule == _RULE_CONTENDED and not of.contended
     slow = finding.rule in _RULE_SLOW and finding.state in (State.WARNING, State.CRITICAL)
     return Vote.BAD if (shared or slow) and of.rate_Bps < (_expected(of) or 0.0) else Vote.NONE
+
+
+def _certain(run: _Run, expected: float) -> bool:
+    """Return whether a loss is more than noise: no page is for one mild loss of one night."""
+    return log(expected / max(run.rate_Bps, _LEAST_BPS)) >= _CERTAIN * run.error
 
 
 def _expected(of: Optional[Measured]) -> Optional[float]:

@@ -115,6 +115,19 @@ def test_a_spread_baseline_makes_a_rate_less_certain() -> None:
     assert one.error == 0.08
 
 
+def test_one_mild_loss_of_a_night_does_not_vote_until_it_lasts() -> None:
+    wide = {"read/single": Reference(CEILING, BASELINE._replace(spread=0.08))}
+    expected = expectation(references=wide)
+    (one,) = seen([series(150e6)], expected)
+    assert one.vote is Vote.NONE
+    assert one.reason.endswith("within what its runs differ by")
+    nights = [Sample(NOW - day * DAY_S, 150e6, 1.0, 201e6, 5, None) for day in (1, 2, 3)]
+    (one,) = seen([series(150e6, earlier=nights)], expected)
+    assert one.vote is Vote.BAD
+    (gross,) = seen([series(80e6)], expected)
+    assert gross.vote is Vote.BAD
+
+
 def pair(rate_Bps: float, retransmits: Optional[int]) -> list[Observation]:
     made = series(
         rate_Bps,
