@@ -15,7 +15,7 @@ from plumbline.symptoms.symptom import Report
 
 FILE = "symptoms.json"
 
-_REMEDY = "look again with: plumbline symptoms --save FILE"
+_REMEDY = "look again with: plumbline symptoms --save"
 
 
 class Saved(NamedTuple):

@@ -19,7 +19,7 @@ _ROOT = "/sys/class/enclosure"
 _TIMEOUT_S = 30.0
 _ELEMENT = re.compile(
     r"^ *(?P<name>\S.*?|) \[\d+,(?P<index>-?\d+)\] +Element type: (?P<type>[^,\n]+).*\n"
-    r"(?: .*\n)*? .*\bstatus: (?P<status>[A-Za-z ]+)$",
+    r"(?: (?!.*Element type:).*\n)*? .*\bstatus: (?P<status>[A-Za-z ]+)$",
     re.MULTILINE,
 )
 _SEVERITY = {

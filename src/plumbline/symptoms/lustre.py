@@ -47,7 +47,7 @@ def _of_import(node: Node, device: str, text: str) -> Iterator[Symptom]:
     yield from _state(target, seen)
     if seen.nids and seen.connection and seen.connection != seen.nids[0]:
         sentence = (
-            f"{target} is failed over to {seen.connection}, which serves the targets of two servers"
+            f"{target} is failed over to {seen.connection}, which serves two servers' targets"
         )
         yield Symptom(NAME, target, "failed_over", State.WARNING, Direction.LOWERS, sentence)
     for kind, pattern, words in (

@@ -119,7 +119,7 @@ MESSAGES = (
         State.WARNING,
         "target",
         rf"Request sent has (?:timed out for (?:slow reply|sent delay)|failed due to network error)"
-        rf".* {_TARGET}-",
+        rf".*[ >]{_TARGET}-",
         "requests to {name} without an answer in time",
     ),
     _message(

@@ -47,6 +47,8 @@ def _look_at(node: Node, disk: str) -> Look:
         return Look(NAME, 1, tuple(_of_disk(node, disk, _ask(node, disk))))
     except ToolError as error:
         return Look(NAME, 0, notes=(str(error),))
+    except (KeyError, TypeError) as error:
+        return Look(NAME, 0, notes=(f"smartctl said of {disk} what is not understood: {error!r}",))
 
 
 def _disks(node: Node) -> tuple[str, ...]:

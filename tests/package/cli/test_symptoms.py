@@ -1,0 +1,61 @@
+"""``plumbline symptoms`` on this very machine, whatever it is: it names all that it asked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from plumbline.cli import main
+from plumbline.symptoms.gather import COLLECTORS
+from tests.package.symptoms.nodes import expectations
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> list[str]:
+    path = tmp_path / "expectations.json"
+    path.write_text(json.dumps(expectations("oss1").to_json()), encoding="utf-8")
+    return ["symptoms", "--expectations", str(path), "--state", str(tmp_path)]
+
+
+def test_the_report_names_every_collector_and_the_exit_code_follows(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main([*words, "--json"])
+    out, err = capsys.readouterr()
+    looks = json.loads(out)["looks"]
+    raised = [one for look in looks for one in look["symptoms"] if one["direction"] == "raises"]
+    assert [look["collector"] for look in looks] == list(COLLECTORS)
+    assert code == bool(raised)
+    assert "symptoms.json is not there: counters have nothing to be held against" in err
+
+
+def test_a_look_that_was_saved_is_what_the_next_one_compares_with(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main([*words, "--save"])
+    saved = json.loads((tmp_path / "symptoms.json").read_text(encoding="utf-8"))
+    assert set(saved["past"]) == {"older", "newer", "highest"}
+    capsys.readouterr()
+    main(words)
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert [line.split()[0] for line in out.splitlines()[-len(COLLECTORS) :]] == list(COLLECTORS)
+
+
+def test_a_damaged_state_is_said_and_does_not_stop_the_next_look(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "symptoms.json").write_text("{", encoding="utf-8")
+    assert main([*words, "--save"]) in (0, 1)
+    assert "symptoms.json is damaged" in capsys.readouterr().err
+    main(words)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_node_that_was_not_deployed_is_told_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["symptoms", "--expectations", str(tmp_path / "none.json")]) == 65
+    assert "deploy the role agent" in capsys.readouterr().err
