@@ -39,14 +39,14 @@ _OPERATIONS = ("write/single", "read/single")
 
 def compare(given: Sequence[str], size_bytes: int, arguments: argparse.Namespace) -> int:
     """Measure directories given as NAME=PATH, print how they compare, and return the exit code."""
-    directories = _directories(given)
+    directories = named_directories(given)
     entries = [_expectation(name, path, size_bytes) for name, path in directories.items()]
     units = [TargetUnit(entry) for entry in entries]
     if arguments.dry_run:
         return print_commands(units)
     expectations = Expectations(gethostname(), "", tuple(entry.to_json() for entry in entries))
     result = _measure(
-        expectations, units, Locks(_lock_folder(), SystemClock(), directories), arguments.quiet
+        expectations, units, Locks(lock_folder(), SystemClock(), directories), arguments.quiet
     )
     if arguments.json:
         print_json(result)
@@ -70,7 +70,7 @@ def _measure(
                 locks.directory.rmdir()
 
 
-def _directories(given: Sequence[str]) -> dict[str, str]:
+def named_directories(given: Sequence[str]) -> dict[str, str]:
     """Return real paths by name; raise UsageError for what is not NAME=PATH, or there twice."""
     found: dict[str, str] = {}
     for text in given:
@@ -109,7 +109,7 @@ def _expectation(name: str, path: str, size_bytes: int) -> Expectation:
     )
 
 
-def _lock_folder() -> Path:
+def lock_folder() -> Path:
     """Return a folder of this user for locks, which two comparisons at once both use."""
     base = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
     folder = Path(base) / f"plumbline-{os.geteuid()}"

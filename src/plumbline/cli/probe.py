@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 from plumbline.cli.history import DATABASE, STATE
+from plumbline.cli.parallel_options import add_parallel, refuse_parallel
 from plumbline.errors import UsageError
 from plumbline.units import parse_bytes, parse_duration
 
@@ -33,7 +34,7 @@ def add(subparsers: Any) -> None:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("layer", choices=("ost", "raw", "net"), help="what to measure")
+    parser.add_argument("layer", choices=("ost", "raw", "net", "fs"), help="what to measure")
     parser.add_argument("--component", action="append", metavar="NAME", help="this one alone")
     parser.add_argument("--slot", type=int, metavar="N", help="pair hosts as in slot N (net)")
     parser.add_argument("--limit", metavar="TIME", help="begin nothing after this, e.g. 1h")
@@ -47,15 +48,22 @@ def add(subparsers: Any) -> None:
         "--directory",
         action="append",
         metavar="NAME=PATH",
-        help="compare directories, one per target, without an inventory (ost)",
+        help="compare directories, one per target, without an inventory (ost, fs)",
     )
-    parser.add_argument("--bytes", metavar="SIZE", help="of each file in a directory: 256MiB")
+    parser.add_argument(
+        "--bytes", metavar="SIZE", help="of each file in a directory, 256MiB; of each rank (fs)"
+    )
+    add_parallel(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure, print, and return the exit code."""
     _refuse_contradictions(arguments)
+    if arguments.layer == "fs":
+        from plumbline.cli.parallel import probe_fs
+
+        return probe_fs(arguments)
     if arguments.directory:
         from plumbline.cli.compare import compare
 
@@ -67,11 +75,12 @@ def run(arguments: argparse.Namespace) -> int:
 def _refuse_contradictions(arguments: argparse.Namespace) -> None:
     if arguments.slot is not None and arguments.layer != "net":
         raise UsageError(f"--slot pairs hosts; layer {arguments.layer} has none: leave it out")
-    if arguments.directory and arguments.layer != "ost":
-        raise UsageError("--directory compares storage targets: call plumbline probe ost")
+    if arguments.directory and arguments.layer not in ("ost", "fs"):
+        raise UsageError("--directory compares storage targets: call plumbline probe ost or fs")
+    refuse_parallel(arguments)
     if arguments.directory and (arguments.component or arguments.expectations):
         raise UsageError("--directory needs no --component and no --expectations: leave them out")
-    if arguments.bytes and not arguments.directory:
+    if arguments.bytes and not arguments.directory and arguments.layer != "fs":
         raise UsageError("--bytes belongs to --directory; otherwise the policy says how much")
 
 

@@ -97,6 +97,7 @@ class _RecordFields(NamedTuple):
     coverage: Optional[float] = None
     versions: Optional[Mapping[str, str]] = None
     flags: tuple[Flag, ...] = ()
+    details: Optional[Mapping[str, Any]] = None
 
 
 class Record(_RecordFields):
@@ -105,8 +106,9 @@ class Record(_RecordFields):
     ``rate_Bps`` is the median of ``repeats_Bps``; ``profile_Bps`` holds one value a second;
     ``fill`` and ``coverage`` are fractions of 1; ``path`` is client end first; ``partner`` is the
     other host of a network pair; ``run_id`` is shared by all that was measured in one run, which
-    makes them peers.  A record with outcome OK has a finite positive rate, any other has none and
-    gives its ``reason``; a record that says otherwise cannot be built.
+    makes them peers; ``details`` is what a parallel run tells of its ranks (docs/profiles.md).  A
+    record with outcome OK has a finite positive rate, any other has none and gives its ``reason``;
+    a record that says otherwise cannot be built.
     """
 
     __slots__ = ()
@@ -178,6 +180,8 @@ def _of_right_kind(record: Record) -> Record:
         fill=record.fill,
         coverage=record.coverage,
     )
+    if not isinstance(record.details, (Mapping, type(None))):
+        raise TypeError(f"details are {record.details!r:.60}, which is no mapping")
     for rate in (*record.repeats_Bps, *record.profile_Bps):
         numbers(rate=rate)
     texts("path", record.path)

@@ -18,7 +18,8 @@ class ProbeSpec(NamedTuple):
     ``bytes``: moved per operation and repeat, at most.  ``seconds``: limit of one operation.
     ``block_bytes``: of one call.  ``queue_depth``: calls in flight (fio: iodepth, sgp_dd: thr,
     netperf and iperf3: parallel streams).  ``repeats``: within a run, the median counts.
-    ``rate_cap_Bps``: None for no cap.  ``direct``: bypass the client's page cache.
+    ``rate_cap_Bps``: None for no cap.  ``direct``: bypass the client's page cache.  ``pattern``:
+    what a parallel probe adds in words, such as test, ranks, and whether data or time is fixed.
     """
 
     tool: str
@@ -29,10 +30,15 @@ class ProbeSpec(NamedTuple):
     repeats: int = 3
     rate_cap_Bps: Optional[float] = None
     direct: bool = True
+    pattern: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plain mapping that documents hold."""
-        return self._asdict()
+        """Return the plain mapping that documents hold; an empty pattern is left out."""
+        raw = self._asdict()
+        if not self.pattern:
+            # as it was before there were patterns, so that hashes of then stay what they are
+            del raw["pattern"]
+        return raw
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> ProbeSpec:
@@ -55,7 +61,7 @@ class ProbeSpec(NamedTuple):
         """
         from hashlib import sha256  # only recorders need it; a check never does
 
-        terms = {k: v for k, v in self._asdict().items() if k not in ("repeats", "seconds")}
+        terms = {k: v for k, v in self.to_json().items() if k not in ("repeats", "seconds")}
         return sha256(json.dumps(terms, sort_keys=True).encode()).hexdigest()[:12]
 
 
@@ -72,5 +78,6 @@ def terms(spec: Mapping[str, Any]) -> str:
         f"depth {spec['queue_depth']}" if "queue_depth" in spec else "",
         f"at most {format_rate(cap)}" if cap else "",
         ("direct" if spec["direct"] else "not direct") if "direct" in spec else "",
+        str(spec.get("pattern", "")),
     ]
     return ", ".join(word for word in words if word)

@@ -23,6 +23,9 @@ from plumbline.units import format_duration
 
 _ORPHAN_WAIT_S = 5.0
 
+_FAMILIES = {"fs": "ost"}
+"""A parallel run works on the targets that are also measured one by one: one lock for both."""
+
 
 class StuckError(BusyError):
     """A process of an earlier run is stuck in the kernel and keeps ``component`` locked."""
@@ -82,7 +85,8 @@ class Locks:
 
     def _path(self, layer: str, component: str) -> Path:
         place = self._places.get(component, component)
-        return self.directory / (quote(f"{layer}-{place}", safe="") + ".lock")
+        family = _FAMILIES.get(layer, layer)
+        return self.directory / (quote(f"{family}-{place}", safe="") + ".lock")
 
     def _take(self, path: Path) -> Optional[int]:
         """Return the descriptor of the locked file, None when somebody else has it."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from statistics import median, median_low
-from typing import Any, NamedTuple, Optional, Sequence
+from typing import Any, Mapping, NamedTuple, Optional, Sequence, Union
 from uuid import uuid4
 
 from plumbline.model.measurement import Measurement
-from plumbline.model.record import Outcome, Record
+from plumbline.model.record import Outcome, Record, Tool
 from plumbline.run.clock import Clock
 from plumbline.run.trial import Failure, Task, Trial
 from plumbline.targets.interface import TargetState
@@ -26,6 +26,19 @@ class Conditions(NamedTuple):
 UNCONDITIONED = Conditions()
 
 
+class Taken(NamedTuple):
+    """What came of one task of a run that carries out several at once, and when that was.
+
+    Times are seconds since the epoch; ``details`` is kept in the record as it is.
+    """
+
+    came: Union[Measurement, Failure]
+    tool: Optional[Tool]
+    started_at: float
+    finished_at: float
+    details: Optional[Mapping[str, Any]] = None
+
+
 class Recorder:
     """Writes the records of one run of one host."""
 
@@ -42,6 +55,17 @@ class Recorder:
             values.update(trial.failure._asdict())
         else:
             values.update(_result(trial.measurements, conditions))
+        return Record(**values)
+
+    def of_run(self, task: Task, taken: Taken, conditions: Conditions = UNCONDITIONED) -> Record:
+        """Return the record of a task that one tool carried out together with others."""
+        values = self._values(task, conditions)
+        values.update(started_at=taken.started_at, finished_at=taken.finished_at, tool=taken.tool)
+        values.update(details=taken.details)
+        if isinstance(taken.came, Failure):
+            values.update(taken.came._asdict())
+        else:
+            values.update(_result([taken.came], conditions))
         return Record(**values)
 
     def without(

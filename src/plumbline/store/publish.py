@@ -69,9 +69,9 @@ def _entry(series: Series) -> dict[str, Any]:
 
 
 def _light(record: Record) -> Record:
-    """Return the record without what no check reads: profile, argv and specification."""
+    """Return the record without what no check reads: profile, details, argv and specification."""
     tool = record.tool and record.tool._replace(argv=())
-    return record._replace(profile_Bps=(), tool=tool, spec=None)
+    return record._replace(profile_Bps=(), tool=tool, spec=None, details=None)
 
 
 @contextmanager

@@ -26,6 +26,11 @@ class FileTarget(ABC):
         self._fill_limit = fill_limit
         self._size: Optional[int] = None
 
+    @property
+    def folder(self) -> str:
+        """Return the folder of the file, which is made and removed with it."""
+        return self._file.folder
+
     @abstractmethod
     def state(self, run: CommandRunner) -> TargetState:
         """Return the state of a target that may be measured."""
@@ -53,6 +58,10 @@ class FileTarget(ABC):
         self._size = size_bytes
         self.verify(run, self._file.path)
         return self._file.path
+
+    def refuse_without_room(self, run: CommandRunner, size_bytes: int) -> None:
+        """Raise SkipTarget when ``size_bytes`` more would fill the target above its limit."""
+        self._space(run).refuse_above(self._fill_limit, size_bytes, self._file.base)
 
     def verify(self, run: CommandRunner, path: str) -> None:
         """Return if the placed file still lies on this target alone, at full size."""

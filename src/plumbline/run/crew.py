@@ -1,0 +1,157 @@
+"""The files of a parallel run: made and proven before the clock starts, removed afterwards.
+
+Each file is one of a target of its own name, ``COMPONENT.fs-N``, so that the target's ways to pin
+and to prove hold for it, and a run that was killed leaves nothing that the next one cannot name.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, suppress
+from typing import Iterator, NamedTuple, Optional
+
+from plumbline.errors import SkipTarget, ToolError
+from plumbline.model.command import CommandRunner
+from plumbline.model.expectation import Expectation
+from plumbline.ranks.layout import Place
+from plumbline.run.recording import NO_STATE
+from plumbline.run.trial import Failure
+from plumbline.run.watched import Watch
+from plumbline.targets import target_for
+from plumbline.targets.ask import SLOW_S, ask
+from plumbline.targets.file_target import FileTarget
+from plumbline.targets.interface import TargetState
+
+
+class Share(NamedTuple):
+    """What each target gets: ``ranks`` that move ``rank_bytes`` each, into one file or several."""
+
+    ranks: int
+    rank_bytes: int
+    shared: bool
+
+    @property
+    def files(self) -> int:
+        """Files on each target."""
+        return 1 if self.shared else self.ranks
+
+    @property
+    def file_bytes(self) -> int:
+        """Size of each file."""
+        return self.rank_bytes * (self.ranks if self.shared else 1)
+
+    @property
+    def bytes(self) -> int:
+        """All that is written on one target."""
+        return self.rank_bytes * self.ranks
+
+
+class Member:
+    """One target of a parallel run and its files; ``failure`` says why it takes no part."""
+
+    def __init__(
+        self, entry: Expectation, server: str, share: Share, runner: CommandRunner
+    ) -> None:
+        self.entry = entry
+        self.state: TargetState = NO_STATE
+        self.failure: Optional[Failure] = None
+        self.grown: Optional[int] = None
+        self.watch = Watch(runner)
+        self._server = server
+        self._share = share
+        self._targets = [self._target(index) for index in range(share.files)]
+        self._paths: list[str] = []
+        self._moved: Optional[int] = None
+        self._device = entry.component
+
+    @property
+    def made(self) -> bool:
+        """Whether all files were made."""
+        return len(self._paths) == self._share.files
+
+    @property
+    def places(self) -> Iterator[Place]:
+        """What the ranks of this target work on."""
+        name = self.entry.component
+        for rank in range(self._share.ranks):
+            if self._share.shared:
+                offset = rank * self._share.rank_bytes
+                yield Place(name, self._server, self._paths[0], offset)
+            else:
+                yield Place(name, self._server, self._paths[rank])
+
+    def look(self) -> None:
+        """See whether the target may be measured, and remove what a killed run left there."""
+        with self._failing():
+            for left in self._leftovers():
+                left.remove(self.watch)
+            self.state = self._targets[0].state(self.watch)
+            self._device = self._find_device()
+
+    def make(self, others_bytes: int = 0) -> None:
+        """Make and prove the files; ``others_bytes`` go to the same device for other targets."""
+        with self._failing():
+            self._targets[0].refuse_without_room(self.watch, self._share.bytes + others_bytes)
+            for target in self._targets:
+                target.state(self.watch)
+                self._paths.append(target.place(self.watch, self._share.file_bytes))
+            self._moved = self._targets[0].traffic(self.watch)
+
+    def prove(self) -> None:
+        """See after the run that every file still lies where it was made."""
+        if self.failure is not None:
+            return
+        with self._failing():
+            after = self._targets[0].traffic(self.watch)
+            if after is not None and self._moved is not None:
+                self.grown = after - self._moved
+            for target, path in zip(self._targets, self._paths):
+                target.verify(self.watch, path)
+
+    def remove(self) -> None:
+        """Remove all files; a target that gives no answer keeps its own until the next run."""
+        if not self.watch.stuck:
+            with suppress(SkipTarget, ToolError):
+                for target in self._targets:
+                    target.remove(self.watch)
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Keep trouble as the reason why this target takes no part; the first one stays."""
+        try:
+            yield
+        except (SkipTarget, ToolError) as error:
+            self.failure = self.failure or self.watch.failure(error)
+
+    def shares_with(self, other: Member) -> bool:
+        """Return whether both lie on one device, or are the same."""
+        return self._device == other._device
+
+    def _find_device(self) -> str:
+        """Return the number of a directory's device; other targets have one of their own."""
+        folder = self.entry.target.get("directory")
+        if folder is None:
+            return self.entry.component
+        return ask(self.watch, ["stat", "--format=%d", "--", folder]).strip()
+
+    def _target(self, index: int) -> FileTarget:
+        return self._named(f"{self.entry.component}.fs-{index}")
+
+    def _named(self, name: str) -> FileTarget:
+        described = dict(self.entry.target)
+        if described.get("kind") == "lustre":
+            described.setdefault("ost", self.entry.component)
+        target = target_for(described, name, self.entry.limits.fill_limit)
+        if not isinstance(target, FileTarget):
+            raise SkipTarget(f"{self.entry.component} is no target that keeps files")
+        return target
+
+    def _leftovers(self) -> Iterator[FileTarget]:
+        """Yield what lies below this target's folder from a run with more files than this one."""
+        own = self._targets[0].folder
+        parent, _, name = own.rpartition("/")
+        words = ["find", parent, "-mindepth", "1", "-maxdepth", "1", "-type", "d"]
+        found = self.watch([*words, "-name", f"{name[:-1]}*", "-printf", "%f\\n"], SLOW_S)
+        for folder in found.stdout.splitlines() if found.ok else ():
+            number = folder[len(name) - 1 :]
+            if number.isdigit():
+                yield self._target(int(number))

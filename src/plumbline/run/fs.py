@@ -1,0 +1,75 @@
+"""The layer ``fs``: many targets at once, from one or several clients, under MPI.
+
+Files are made and proven before the ranks start and removed when they have ended; see
+:mod:`.parallel` for the time between.
+"""
+
+from __future__ import annotations
+
+from typing import Generator, Sequence
+
+from plumbline.model.expectation import Expectation
+from plumbline.model.record import Record
+from plumbline.ranks.job import JOB
+from plumbline.run.bench import Bench
+from plumbline.run.crew import Member, Share
+from plumbline.run.launch import Kind, Launcher, command
+from plumbline.run.parallel import Course, Run
+from plumbline.run.trial import tasks_of
+
+
+class FsUnit:
+    """All targets of one file system: ``whole`` is the file system, ``members`` its targets."""
+
+    def __init__(self, whole: Expectation, members: Sequence[Expectation], course: Course) -> None:
+        """Raise DocumentError when an operation is not known."""
+        self._whole = whole
+        self._members = tuple(members)
+        self._course = course
+        parts = [tasks_of(entry) for entry in (*members, whole)]
+        # operation by operation, the whole last
+        self.tasks = tuple(task for tasks in zip(*parts) for task in tasks)
+        self._operations = tuple(task.operation for task in tasks_of(whole))
+        spec = whole.spec
+        self._share = Share(
+            course.ranks_per_target,
+            spec.bytes // spec.block_bytes * spec.block_bytes,
+            course.test.shared,
+        )
+
+    @property
+    def planned_bytes(self) -> int:
+        """All bytes that the run writes."""
+        return self._share.bytes * len(self._members)
+
+    def commands(self) -> tuple[tuple[str, ...], ...]:
+        """Return the call of the launcher, as if it were that of Open MPI."""
+        found = Launcher(Kind.OPENMPI, "", self._course.launch.python or "python3")
+        ranks = self._share.ranks * len(self._members)
+        return (command(self._course.launch, found, ranks, f"FOLDER/{JOB}"),)
+
+    def measure(self, bench: Bench) -> Generator[Record, None, None]:
+        """Yield one record for each operation of each target and of the whole."""
+        crew = [
+            Member(entry, self._server(entry), self._share, bench.runners[entry.component])
+            for entry in self._members
+        ]
+        try:
+            _muster(crew, self._share)
+            yield from Run(self._whole, self._course, self._share, bench).records(crew, self.tasks)
+        finally:
+            for member in crew:
+                member.remove()
+
+    def _server(self, entry: Expectation) -> str:
+        return self._course.servers.get(entry.component, entry.component)
+
+
+def _muster(crew: Sequence[Member], share: Share) -> None:
+    """Look at all targets and make their files; those that cannot take part say why."""
+    for member in crew:
+        member.look()
+    ready = [member for member in crew if member.failure is None]
+    for member in ready:
+        beside = sum(member.shares_with(other) for other in ready) - 1
+        member.make(share.bytes * beside)

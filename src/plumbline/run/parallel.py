@@ -1,0 +1,245 @@
+"""One start of the ranks: what they are told, how they are watched, and what records come of it.
+
+What a rank has left in the run's folder counts, however the launcher ended.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Iterator, Mapping, NamedTuple, Optional, Sequence, Union
+
+from plumbline.errors import DocumentError, SkipTarget, ToolError
+from plumbline.model.command import Completed
+from plumbline.model.expectation import Expectation
+from plumbline.model.measurement import Measurement
+from plumbline.model.record import Operation, Outcome, Record, Tool
+from plumbline.profile.calls import Block, pack, unpack
+from plumbline.ranks.job import JOB, Fixed, Job, Result, encoded, result_name, write_whole
+from plumbline.ranks.layout import Place
+from plumbline.ranks.tests import Test
+from plumbline.run.bench import Bench
+from plumbline.run.crew import Member, Share
+from plumbline.run.launch import Launch, command, find_launcher
+from plumbline.run.recording import Conditions, Taken
+from plumbline.run.tally import Tally, details, read_results
+from plumbline.run.trial import Failure, Task
+
+_START_S = 60.0
+_DRAIN_S = 60.0
+_LOOK_S = 0.2
+
+
+class Course(NamedTuple):
+    """How a parallel run is carried out.
+
+    ``servers`` names the server of each target, where that is known.  ``folder`` is where ranks
+    leave their results, empty for one of its own: with several clients all of them must see it.
+    ``calls`` is the file that keeps every call, None for no such file.
+    """
+
+    test: Test
+    ranks_per_target: int
+    launch: Launch
+    servers: Mapping[str, str]
+    fixed: Fixed = Fixed.DATA
+    folder: str = ""
+    calls: Optional[Path] = None
+    instrument: bool = True
+
+
+def limit_s(seconds: float, operations: int) -> float:
+    """Return after how many seconds a run of so many operations hangs."""
+    return _START_S + operations * (seconds + max(seconds, _DRAIN_S))
+
+
+class Run:
+    """One start of the launcher."""
+
+    def __init__(self, whole: Expectation, course: Course, share: Share, bench: Bench) -> None:
+        self._whole = whole
+        self._course = course
+        self._share = share
+        self._bench = bench
+        self._runner = bench.runners[whole.component]
+        self._tool: Optional[Tool] = None
+        self._results: tuple[Result, ...] = ()
+
+    def records(self, crew: Sequence[Member], tasks: Sequence[Task]) -> Iterator[Record]:
+        """Yield the records of all tasks."""
+        ready = [member for member in crew if member.failure is None]
+        began = self._bench.clock.wall()
+        try:
+            if not ready:
+                raise SkipTarget("no target can be measured; see the reason of each")
+            with self._folder() as folder:
+                tallies = self._carried_out(folder, ready, tasks)
+        except (SkipTarget, ToolError, DocumentError) as error:
+            skipped = isinstance(error, SkipTarget)
+            trouble = Failure(Outcome.SKIPPED if skipped else Outcome.FAILED, str(error))
+            own = {member.entry.component: member.failure for member in crew}
+            for task in tasks:
+                failure = own.get(task.entry.component) or trouble
+                yield self._bench.recorder.without(task, failure)
+            return
+        for member in ready:
+            member.prove()
+        ended = self._bench.clock.wall()
+        for task in tasks:
+            yield self._record(crew, tallies[task.operation], task, (began, ended))
+
+    def _carried_out(
+        self, folder: Path, ready: Sequence[Member], tasks: Sequence[Task]
+    ) -> Mapping[Operation, Tally]:
+        """Run the ranks and return what they left; what they left is there in any case."""
+        launcher = find_launcher(self._course.launch, self._runner)
+        job = self._job(folder, [place for member in ready for place in member.places], tasks)
+        argv = command(self._course.launch, launcher, len(job.places), str(folder / JOB))
+        self._tool = Tool(self._whole.spec.tool, f"{launcher.kind.value} {launcher.version}", argv)
+        write_whole(folder / JOB, encoded(job.to_json()))
+        allowed = limit_s(job.seconds, len(job.operations))
+        limit = min(allowed, self._whole.limits.hung_after_s)
+        completed = self._watched(folder, argv, limit, tasks)
+        if self._course.calls is not None:
+            _keep_calls(folder, job, self._course.calls, self._about(job))
+        self._results = tuple(read_results(folder))
+        return {
+            operation: Tally(
+                job,
+                operation,
+                tuple(one for one in self._results if one.operation is operation),
+                completed,
+            )
+            for operation in job.operations
+        }
+
+    def _job(self, folder: Path, places: Sequence[Place], tasks: Sequence[Task]) -> Job:
+        spec = self._whole.spec
+        return Job(
+            folder=str(folder),
+            test=self._course.test,
+            operations=tuple(dict.fromkeys(task.operation for task in tasks)),
+            places=tuple(places),
+            bytes=self._share.rank_bytes,
+            seconds=spec.seconds,
+            fixed=self._course.fixed,
+            direct=spec.direct,
+            instrument=self._course.instrument,
+            keep_calls=self._course.calls is not None,
+        )
+
+    def _watched(
+        self, folder: Path, argv: tuple[str, ...], limit: float, tasks: Sequence[Task]
+    ) -> Completed:
+        """Wait for the launcher, and tell meanwhile which operations are over."""
+        waiting = list(tasks)
+        with ThreadPoolExecutor(1) as thread:
+            running: Future[Completed] = thread.submit(self._runner, argv, limit)
+            try:
+                while not running.done():
+                    self._bench.clock.sleep(_LOOK_S)
+                    waiting = self._tell(folder, waiting)
+            except BaseException:
+                self._bench.stop()
+                raise
+        for task in waiting:
+            self._bench.step(task.title)
+        return running.result()
+
+    def _tell(self, folder: Path, waiting: Sequence[Task]) -> list[Task]:
+        left = []
+        for task in waiting:
+            if any(folder.glob(f"{task.operation.value}-*.json")):
+                self._bench.step(task.title)
+            else:
+                left.append(task)
+        return left
+
+    def _record(
+        self, crew: Sequence[Member], tally: Tally, task: Task, when: tuple[float, float]
+    ) -> Record:
+        recorder, name = self._bench.recorder, task.entry.component
+        member = next((one for one in crew if one.entry.component == name), None)
+        if member is None:
+            return recorder.of_run(task, Taken(self._of_all(crew, tally), self._tool, *when))
+        conditions = Conditions(member.state, self._coverage(crew, member))
+        if member.failure is not None and not member.made:
+            return recorder.without(task, member.failure, conditions)
+        came = tally.of_target(name, self._share.ranks)
+        if member.failure is not None and not isinstance(came, Failure):
+            came = member.failure
+        taken = Taken(came, self._tool, *when, details(tally.on(name)))
+        return recorder.of_run(task, taken, conditions)
+
+    def _coverage(self, crew: Sequence[Member], member: Member) -> Optional[float]:
+        """Return the run's bytes as a fraction of all that a target's device moved meanwhile.
+
+        Of all operations together: they follow one another too closely to tell them apart.
+        """
+        if not member.grown or member.grown <= 0:
+            return None
+        beside = {one.entry.component for one in crew if one.shares_with(member)}
+        moved = sum(one.bytes for one in self._results if one.target in beside)
+        return min(1.0, moved / member.grown) if moved else None
+
+    @staticmethod
+    def _of_all(crew: Sequence[Member], tally: Tally) -> Union[Measurement, Failure]:
+        came = tally.of_all()
+        out = [member for member in crew if member.failure is not None]
+        if not out or isinstance(came, Failure):
+            return came
+        names = ", ".join(member.entry.component for member in out)
+        reason = out[0].failure.reason if out[0].failure else ""
+        return Failure(
+            Outcome.SKIPPED, f"{names} took no part, so there is no figure of all: {reason}"
+        )
+
+    @contextmanager
+    def _folder(self) -> Iterator[Path]:
+        """Give a folder for this run alone, removed afterwards; what a killed run left goes first.
+
+        Its name follows from the targets, whose locks this run holds.
+        """
+        parent = Path(self._course.folder or tempfile.gettempdir())
+        folder = parent / f"plumbline-fs-{os.geteuid()}-{self._whole.component}"
+        try:
+            if folder.is_dir() and not folder.is_symlink() and folder.stat().st_uid == os.geteuid():
+                shutil.rmtree(folder)
+            folder.mkdir(mode=0o700)
+        except OSError as error:
+            raise ToolError(
+                f"the run cannot keep its results in {folder}: {error.strerror}; name a folder "
+                "that all clients see with --work"
+            ) from error
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _about(self, job: Job) -> dict[str, object]:
+        return {
+            "run_id": self._bench.recorder.run_id,
+            "test": job.test.name,
+            "fixed": job.fixed.value,
+            "transfer_bytes": job.test.transfer,
+        }
+
+
+def _keep_calls(folder: Path, job: Job, kept: Path, about: Mapping[str, object]) -> None:
+    """Write the calls of all ranks into one file, operation by operation."""
+    blocks: list[Block] = []
+    for operation in job.operations:
+        for rank in range(len(job.places)):
+            path = folder / f"{result_name(operation, rank)}.calls"
+            if path.exists():
+                blocks += unpack(path.read_bytes()).blocks
+    try:
+        write_whole(kept, pack(about, blocks))
+    except OSError as error:
+        raise ToolError(
+            f"the profile {kept} cannot be written: {error.strerror}; name another file"
+        ) from error

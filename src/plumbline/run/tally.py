@@ -1,0 +1,119 @@
+"""Results of ranks -> what each target and the whole gave in one operation.
+
+A target is as fast as its last rank lets it be: its bytes over the time from the common start until
+all of them are safe.  A rank without a result is said, and the others' figures are kept.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence, Union
+
+from plumbline.errors import DocumentError
+from plumbline.model.command import Completed
+from plumbline.model.measurement import Measurement
+from plumbline.model.record import Flag, Operation, Outcome
+from plumbline.profile.bins import added, whole_seconds
+from plumbline.profile.latencies import latency, together
+from plumbline.ranks.job import Job, Result, State
+from plumbline.run.trial import Failure
+from plumbline.units import format_duration
+
+
+class Tally(NamedTuple):
+    """All results of one operation, and how the launcher ended; ``job`` is what was asked."""
+
+    job: Job
+    operation: Operation
+    results: tuple[Result, ...]
+    completed: Optional[Completed]
+
+    def of_target(self, target: str, ranks: int) -> Union[Measurement, Failure]:
+        """Return what a target gave to its ``ranks``, or why there is no rate."""
+        return self._of(self.on(target), ranks)
+
+    def on(self, target: str) -> tuple[Result, ...]:
+        """Return the results of the ranks that worked on a target."""
+        return tuple(one for one in self.results if one.target == target)
+
+    def of_all(self) -> Union[Measurement, Failure]:
+        """Return what all targets gave together."""
+        return self._of(self.results, len(self.job.places))
+
+    def _of(self, results: Sequence[Result], ranks: int) -> Union[Measurement, Failure]:
+        bad = [one for one in results if one.state in (State.FAILED, State.ENDED)]
+        if bad:
+            reasons = dict.fromkeys(f"rank {one.rank} on {one.client}: {one.reason}" for one in bad)
+            return Failure(Outcome.FAILED, "; ".join(list(reasons)[:3]))
+        if len(results) < ranks:
+            return self._missing(ranks - len(results), ranks)
+        return _measured(results)
+
+    def _missing(self, missing: int, ranks: int) -> Failure:
+        """Return why results are not there; a rank that hangs is a finding, one that died not."""
+        number = f"{missing} of {ranks} ranks" if ranks > 1 else "the rank"
+        end = self.completed
+        if end is None or end.timed_out or end.hung:
+            limit = format_duration(end.seconds if end else 0.0)
+            return Failure(
+                Outcome.HUNG,
+                f"{number} did not end this {self.operation.value} in the {limit} of the run; look "
+                "at the target's server, and at the kernel log of the client",
+            )
+        return Failure(Outcome.FAILED, f"{number} left no result: {_said(end)}")
+
+
+def _said(completed: Completed) -> str:
+    """Return the line of a launcher that tells most: plumbline's own, else one on an exit."""
+    lines = [line.strip(" -") for line in completed.stderr.splitlines() if line.strip(" -")]
+    own = [line for line in lines if line.startswith("plumbline: ")]
+    on_exit = [line for line in lines if "exited on signal" in line or "KILLED" in line]
+    told = own or on_exit or lines[-1:] or ["it said nothing"]
+    return f"{completed.argv[0]} ended with {completed.exit_code}: {told[0]}"
+
+
+def _measured(results: Sequence[Result]) -> Measurement:
+    moved = sum(one.bytes for one in results)
+    seconds = max(one.end_s for one in results)
+    return Measurement(
+        bytes=moved,
+        seconds=seconds,
+        rate_Bps=moved / seconds,
+        profile_Bps=whole_seconds(added(one.curve for one in results), seconds),
+        latency=latency(together(one.durations for one in results if one.durations)),
+        flags=(Flag.SHORT,) if any(one.state is State.SHORT for one in results) else (),
+    )
+
+
+def details(results: Sequence[Result]) -> dict[str, Any]:
+    """Return the ranks as a record keeps them; rates of a second are rounded to bytes."""
+    return {"ranks": [_rank(one) for one in sorted(results)]}
+
+
+def _rank(result: Result) -> dict[str, Any]:
+    return {
+        "rank": result.rank,
+        "client": result.client,
+        "target": result.target,
+        "state": result.state.value,
+        "reason": result.reason,
+        "bytes": result.bytes,
+        "begin_s": round(result.begin_s, 6),
+        "end_s": round(result.end_s, 6),
+        "curve": [round(value) for value in result.curve],
+    }
+
+
+def read_results(folder: Path) -> Iterator[Result]:
+    """Yield what ranks have left in a run's folder; raise DocumentError for a damaged file."""
+    for path in sorted(folder.glob("*-*.json")):
+        yield _read(path)
+
+
+def _read(path: Path) -> Result:
+    try:
+        raw: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DocumentError(f"{path}: {error}; run the probe again") from error
+    return Result.from_json(raw)
