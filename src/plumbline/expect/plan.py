@@ -5,19 +5,19 @@ Its form is described in docs/architecture.md, "The plan".
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Iterator, NamedTuple
 
 from plumbline.baseline.document import Baselines
 from plumbline.expect.paths import parents, path_services
 from plumbline.expect.references import expectation, find_ceilings
 from plumbline.expect.services import services
-from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.expectation import Expectation, Expectations, Neighbour
 from plumbline.model.part import SitePart
 from plumbline.model.path_service import PathService
 from plumbline.model.service import Service
 from plumbline.plan.assignments import assignments
 from plumbline.plan.policy import Policy, TimedLayer
-from plumbline.topology.graph import Topology
+from plumbline.topology.graph import Component, Topology
 
 SCHEMA = 1
 
@@ -34,11 +34,12 @@ class Plan(NamedTuple):
     parts: dict[str, SitePart]
     paths: tuple[PathService, ...]
     parents: dict[str, list[str]]
+    neighbours: dict[str, tuple[Neighbour, ...]]
 
     def node(self, name: str) -> Expectations:
         """Return the document of one node; KeyError for a name that is none."""
         entries = tuple(entry.to_json() for entry in self.expectations[name])
-        return Expectations(name, self.site, entries)
+        return Expectations(name, self.site, entries, self.neighbours.get(name, ()))
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form, schema number first."""
@@ -82,6 +83,7 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
         _parts(topology),
         path_services(topology, measured, found),
         parents(topology),
+        {host.name: tuple(_neighbours(topology, host)) for host in topology.hosts()},
     )
 
 
@@ -93,6 +95,16 @@ def _parts(topology: Topology) -> dict[str, SitePart]:
     }
     found.update({name: SitePart("target", None, None) for name in topology.targets})
     return found
+
+
+def _neighbours(topology: Topology, host: Component) -> Iterator[Neighbour]:
+    """Yield what a host feeds, then what feeds it."""
+    others = topology.components.values()
+    near = [topology.components[name] for name in host.feeds]
+    near += [part for part in others if host.name in part.feeds and not part.device]
+    for part in near:
+        rates = [rate for rate in (part.read_Bps, part.write_Bps) if rate is not None]
+        yield Neighbour(part.name, part.kind, min(rates, default=None))
 
 
 def _schedule(policy: Policy) -> dict[str, dict[str, Any]]:
