@@ -6,9 +6,9 @@ import argparse
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Sequence
 
-from plumbline.errors import DocumentError, StoreError
+from plumbline.errors import DocumentError, StoreError, UsageError
 from plumbline.model.state import State
 
 if TYPE_CHECKING:
@@ -30,6 +30,13 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--history", metavar="FILE", required=True, help="the history of all its nodes"
     )
+    parser.add_argument(
+        "--runs",
+        metavar="N",
+        type=int,
+        default=1,
+        help="judge the last N runs together, against their siblings: 9 while watching over weeks",
+    )
     parser.add_argument("--json", action="store_true", help="print the document for programs")
     parser.add_argument("-v", "--verbose", action="store_true", help="show the evidence")
     parser.set_defaults(run=run)
@@ -39,8 +46,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the suspects and return 1 where something is slow, 3 where nothing could vote."""
     from plumbline.store.plan import load_plan
 
+    if arguments.runs < 1:
+        raise UsageError(f"--runs {arguments.runs} is no number of runs; give 1 or more")
     plan = load_plan(arguments.plan)
-    located, probes = locate_site(plan, Path(arguments.history), time.time())
+    located, probes = locate_site(plan, Path(arguments.history), time.time(), arguments.runs)
     if arguments.json:
         from plumbline.locate.document import document
 
@@ -51,9 +60,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def locate_site(
-    plan: SitePlan, history: Path, now: float
+    plan: SitePlan, history: Path, now: float, runs: int = 1
 ) -> tuple[Located, list[Optional[NextProbe]]]:
     """Return what explains the slow measurements of a site, and what would divide each set.
+
+    The last ``runs`` runs of a measurement vote together.
 
     Raises:
         DocumentError: the plan is of an older version, or damaged.
@@ -69,7 +80,7 @@ def locate_site(
         )
     nodes = {name: _measured_by(plan, name) for name in plan.nodes}
     with without_collector():
-        located = locate(_observations(nodes, history, now))
+        located = locate(_observations(_Site(nodes, history, runs), now))
         return located, _probes(located, nodes)
 
 
@@ -79,29 +90,35 @@ def _measured_by(plan: SitePlan, name: str) -> tuple[Expectation, ...]:
     return tuple(each for layer in layers for each in node.find(layer))
 
 
-def _observations(
-    nodes: dict[str, tuple[Expectation, ...]], history: Path, now: float
-) -> list[Observation]:
+class _Site(NamedTuple):
+    """What the nodes measure, where it is recorded, and how many runs vote together."""
+
+    nodes: dict[str, tuple[Expectation, ...]]
+    history: Path
+    runs: int
+
+
+def _observations(of: _Site, now: float) -> list[Observation]:
     from plumbline.locate.measurables import Site
     from plumbline.locate.observe import observe
     from plumbline.store.days import Member
     from plumbline.store.history import History
     from plumbline.store.recent import Recent
 
-    if not history.exists():
+    if not of.history.exists():
         raise StoreError(
-            f"there is no history {history}; name with --history the one that holds the records "
+            f"there is no history {of.history}; name with --history the one that holds the records "
             "of all nodes"
         )
-    site = Site(nodes)
+    site = Site(of.nodes)
     found: list[Observation] = []
-    with History(history) as opened:
-        for node, measured in nodes.items():
+    with History(of.history) as opened:
+        for node, measured in of.nodes.items():
             groups = {
                 (each.layer, each.component): Member(each.group, each.limits.min_coverage)
                 for each in measured
             }
-            found += observe(site.of(node), Recent(opened, groups, now), now)
+            found += observe(site.of(node), Recent(opened, groups, now), now, of.runs)
     return found
 
 

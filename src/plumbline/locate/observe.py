@@ -15,6 +15,7 @@ from plumbline.judge.component import rule
 from plumbline.judge.finding import RULE_FINE
 from plumbline.judge.pair import SEGMENT_BYTES
 from plumbline.locate.observation import SEGMENTS, Observation, Vote
+from plumbline.locate.window import CERTAIN, ERROR_BESIDE_PEERS, LEAST_ERROR, window
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.reference import Reference
 from plumbline.model.state import State
@@ -33,12 +34,6 @@ _RULE_SLOW = (5, 6)
 _RULE_LASTING = 6
 """Has made sure by itself that the loss is more than noise."""
 _MOST_SAMPLES = 5
-_LEAST_ERROR = 0.015
-"""Even a steady measurement is off by this much: caches, zones of disks, timers."""
-_ERROR_BESIDE_PEERS = 0.05
-"""Good siblings differ by up to this (ORNL's acceptance limit), so a rate beside them does."""
-_CERTAIN = 4.5
-"""Standard errors: of a thousand healthy measurements a night one passes in a year."""
 _LEAST_BPS = 1.0
 _ERROR_OF_SHARES = 0.01
 _ALL = 100.0
@@ -53,13 +48,19 @@ class _Run(NamedTuple):
     since: float
 
 
-def observe(measured: Iterable[Placed], memory: Memory, now: float) -> Iterator[Observation]:
-    """Yield an observation for each measurement, at ``now`` in seconds since the epoch."""
+def observe(
+    measured: Iterable[Placed], memory: Memory, now: float, runs: int = 1
+) -> Iterator[Observation]:
+    """Yield an observation for each measurement, at ``now`` in seconds since the epoch.
+
+    With one run the verdict of the latest votes, as while one looks for a fault; with more the
+    last ``runs`` together, as while one waits for one.
+    """
     for placed in measured:
-        yield from _observe(placed, memory, now)
+        yield from _observe(placed, memory, now, runs)
 
 
-def _observe(placed: Placed, memory: Memory, now: float) -> Iterator[Observation]:
+def _observe(placed: Placed, memory: Memory, now: float, runs: int) -> Iterator[Observation]:
     one = placed.expectation
     try:
         series = _series(placed, memory.of(one.layer, one.component))
@@ -68,7 +69,8 @@ def _observe(placed: Placed, memory: Memory, now: float) -> Iterator[Observation
         # what is damaged says nothing about its component, and the others go on
         yield Observation(placed.of, Vote.NONE, 0.0, 0.0, 0.0, 0.0, str(error))
         return
-    yield _observation(placed, series, ruling)
+    one_run = _observation(placed, series, ruling)
+    yield one_run if runs == 1 else _over(one_run, ruling, runs)
     if placed.partner:
         yield from _segments(placed, ruling)
 
@@ -99,7 +101,7 @@ def _observation(placed: Placed, series: Optional[Series], ruling: Ruling) -> Ob
     finding, of = ruling.finding, ruling.measured
     at = series.latest.started_at if series else 0.0
     if finding.rule == 1 and finding.state is State.CRITICAL and placed.of.expected_Bps:
-        return Observation(placed.of, Vote.BAD, 0.0, _LEAST_ERROR, at, 0.0, finding.text)
+        return Observation(placed.of, Vote.BAD, 0.0, LEAST_ERROR, at, 0.0, finding.text)
     expected = _expected(of)
     vote = _vote(ruling)
     if of is None or not expected or vote is Vote.NONE:
@@ -110,6 +112,19 @@ def _observation(placed: Placed, series: Optional[Series], ruling: Ruling) -> Ob
         return Observation(placed.of, Vote.NONE, 0.0, 0.0, at, 0.0, text)
     measurable = placed.of._replace(expected_Bps=expected)
     return Observation(measurable, vote, run.rate_Bps, run.error, at, run.since, finding.text)
+
+
+def _over(one_run: Observation, ruling: Ruling, runs: int) -> Observation:
+    """Return the observation of the last runs in the place of that of the latest."""
+    expected = _expected(ruling.measured)
+    if ruling.measured is None or not expected or ruling.finding.rule < _RULE_CONTENDED:
+        return one_run
+    found = window(ruling.measured, expected, runs)
+    if found is None:
+        return one_run._replace(vote=Vote.NONE)
+    of = one_run.of._replace(expected_Bps=expected)
+    values = (found.vote, found.rate_Bps, found.error, one_run.at, found.begun, one_run.reason)
+    return Observation(of, *values)
 
 
 def _vote(ruling: Ruling) -> Vote:
@@ -125,7 +140,7 @@ def _vote(ruling: Ruling) -> Vote:
 
 def _certain(run: _Run, expected: float) -> bool:
     """Return whether a loss is more than noise: no page is for one mild loss of one night."""
-    return log(expected / max(run.rate_Bps, _LEAST_BPS)) >= _CERTAIN * run.error
+    return log(expected / max(run.rate_Bps, _LEAST_BPS)) >= CERTAIN * run.error
 
 
 def _expected(of: Optional[Measured]) -> Optional[float]:
@@ -149,9 +164,9 @@ def _run(of: Measured, expected: float) -> _Run:
             since = sample.started_at
             break
         alike.append(sample.rate_Bps)
-    spread = of.baseline.spread if of.baseline else _ERROR_BESIDE_PEERS
+    spread = of.baseline.spread if of.baseline else ERROR_BESIDE_PEERS
     kept = alike[:_MOST_SAMPLES]
-    error = max(_LEAST_ERROR, spread / sqrt(len(kept)))
+    error = max(LEAST_ERROR, spread / sqrt(len(kept)))
     return _Run(median(kept), error, since)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Iterable
 
 import pytest
 
-from plumbline.errors import DocumentError, StoreError
+from plumbline.errors import DocumentError, StoreError, UsageError
 from plumbline.locate.measurables import Placed, Site
 from plumbline.locate.words import HEADERS
 from plumbline.model.record import Record
@@ -136,6 +136,16 @@ def test_a_history_without_anything_to_vote_is_unknown(
 ) -> None:
     assert execute(tmp_path, []) == 3
     assert capsys.readouterr().out == ("0 slow and 0 good measurements, 48 do not vote.\n")
+
+
+def test_one_night_is_too_few_where_several_are_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(tmp_path, measured({"oss2-disk1": both(80e6)}), "--runs", "2") == 0
+    # what is sent again is counted in the latest run alone
+    assert "0 slow and 24 good measurements, 48 do not vote" in capsys.readouterr().out
+    with pytest.raises(UsageError, match="--runs 0 is no number of runs"):
+        call("locate", "--plan", "x", "--history", "y", "--runs", "0")
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:

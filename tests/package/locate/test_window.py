@@ -1,0 +1,68 @@
+"""What several runs say together, and what one night of them does not."""
+
+from __future__ import annotations
+
+from typing import Optional, Sequence
+
+import pytest
+
+from plumbline.judge.measured import Measured
+from plumbline.locate.observation import Vote
+from plumbline.locate.window import window
+from plumbline.model.expectation import Limits
+from plumbline.model.series import Sample
+from tests.package.judgements import BASELINE, CEILING, DAY_S, NOW
+from tests.package.records import record
+
+EXPECTED_BPS = 200e6
+
+
+def vote(
+    own: Sequence[float],
+    peers: Optional[Sequence[float]] = None,
+    coverage: float = 1.0,
+    siblings: int = 9,
+) -> Optional[Vote]:
+    """Return the vote of four runs; rates are in MB/s, newest first."""
+    beside = peers or [200] * len(own)
+    samples = tuple(
+        Sample(NOW - day * DAY_S, 1e6 * rate, coverage, 1e6 * other, siblings, None)
+        for day, (rate, other) in enumerate(zip(own, beside))
+    )
+    of = Measured(record(), 1e6 * own[0], samples, CEILING, BASELINE, "", Limits())
+    found = window(of, EXPECTED_BPS, 4)
+    return found.vote if found else None
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [
+        pytest.param([200, 201, 199, 200], Vote.GOOD, id="fine"),
+        pytest.param([100, 101, 99, 100], Vote.BAD, id="slow"),
+        pytest.param([100, 200, 201, 199], Vote.GOOD, id="one slow night"),
+        pytest.param([100, 101, 200, 199], Vote.NONE, id="half of them slow"),
+        pytest.param([100, 101, 99, 200], Vote.BAD, id="slow on most"),
+        pytest.param([179, 178, 176, 178], Vote.BAD, id="a little slow for certain"),
+        pytest.param([130, 178, 176, 90], Vote.NONE, id="slow, but by chance perhaps"),
+        pytest.param([100, 101, 99], None, id="too few"),
+    ],
+)
+def test_the_vote_of_several_runs(own: list[float], expected: Optional[Vote]) -> None:
+    assert vote(own) is expected
+
+
+def test_a_busy_night_of_all_siblings_is_nobodys_fault() -> None:
+    assert vote([120, 200, 200, 120], [120, 200, 200, 120]) is Vote.GOOD
+
+
+def test_a_loss_that_all_share_for_long_is_a_loss() -> None:
+    assert vote([120, 121, 119, 120], [120, 120, 120, 120]) is Vote.BAD
+
+
+def test_few_siblings_are_no_measure() -> None:
+    assert vote([120, 121, 119, 120], [120, 120, 200, 200], siblings=1) is Vote.BAD
+    assert vote([200, 200, 200, 200], [300, 300, 300, 300], siblings=1) is Vote.GOOD
+
+
+def test_contended_runs_do_not_vote() -> None:
+    assert vote([100, 101, 99, 100], coverage=0.5) is None
