@@ -126,35 +126,68 @@ class Daemon:
 @contextmanager
 def nagios(services: Sequence[Service]) -> Iterator[Daemon]:
     """Run a daemon that knows these services, and end it whatever happens."""
+    with configured(_objects(services)) as daemon:
+        yield daemon
+
+
+@contextmanager
+def configured(objects: str, *settings: str) -> Iterator[Daemon]:
+    """Run a daemon with these objects, and settings beyond its usual ones."""
     assert PROGRAM is not None
+    process: Optional[subprocess.Popen[bytes]] = None
+    with _folder(objects, settings) as folder:
+        try:
+            with (folder / "out.txt").open("wb") as out:
+                process = subprocess.Popen(
+                    [PROGRAM, str(folder / "nagios.cfg")], stdout=out, stderr=subprocess.STDOUT
+                )
+            daemon = Daemon(folder, process)
+            daemon.until(lambda: "command file worker" in daemon.log, "no command pipe")
+            yield daemon
+        finally:
+            if process is not None:
+                _end(process)
+
+
+def verify(objects: str) -> subprocess.CompletedProcess[str]:
+    """Return what the daemon says of these objects."""
+    assert PROGRAM is not None
+    with _folder(objects, ()) as folder:
+        return subprocess.run(
+            [PROGRAM, "-v", str(folder / "nagios.cfg")],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(_WAIT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def _folder(objects: str, settings: Sequence[str]) -> Iterator[Path]:
+    """Give a folder with the configuration, and remove it."""
     # sockets have short names only, and the daemon's user must come in
     folder = Path(tempfile.mkdtemp(prefix="plumbline-nagios-"))
-    process: Optional[subprocess.Popen[bytes]] = None
     try:
-        _configure(folder, services)
-        with (folder / "out.txt").open("wb") as out:
-            process = subprocess.Popen(
-                [PROGRAM, str(folder / "nagios.cfg")], stdout=out, stderr=subprocess.STDOUT
-            )
-        daemon = Daemon(folder, process)
-        daemon.until(lambda: "command file worker" in daemon.log, "no command pipe")
-        yield daemon
+        user = pwd.getpwuid(os.geteuid()).pw_name
+        (folder / "spool").mkdir()
+        (folder / "nagios.log").touch()
+        main = _MAIN.format(folder=folder, user=user) + "".join(f"{one}\n" for one in settings)
+        (folder / "nagios.cfg").write_text(main, encoding="utf-8")
+        (folder / "objects.cfg").write_text(objects, encoding="utf-8")
+        yield folder
     finally:
-        if process is not None:
-            process.terminate()
-            try:
-                process.wait(_WAIT_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _configure(folder: Path, services: Sequence[Service]) -> None:
-    user = pwd.getpwuid(os.geteuid()).pw_name
-    (folder / "spool").mkdir()
-    (folder / "nagios.log").touch()
-    (folder / "nagios.cfg").write_text(_MAIN.format(folder=folder, user=user), encoding="utf-8")
+def _objects(services: Sequence[Service]) -> str:
     hosts = "".join(
         f"define host {{\nuse any\nhost_name {name}\naddress 127.0.0.1\n}}\n"
         for name in dict.fromkeys(service.host for service in services)
@@ -164,4 +197,4 @@ def _configure(folder: Path, services: Sequence[Service]) -> None:
         f"service_description {service.description}\n}}\n"
         for service in services
     )
-    (folder / "objects.cfg").write_text(_COMMON + hosts + every, encoding="utf-8")
+    return _COMMON + hosts + every

@@ -1,0 +1,225 @@
+"""The role nagios makes objects that the daemon takes, and that tell one cause once.
+
+The templates are filled by Ansible itself from the plan of an inventory; the daemon is the real
+one, of the test's own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Iterator, Optional
+
+import pytest
+
+from plumbline.cli.inventory import plan_of, read_inventory
+from tests.package.cli import nagios
+from tests.project.repository import ROOT
+
+pytestmark = pytest.mark.skipif(nagios.PROGRAM is None, reason="Nagios is not installed")
+
+KINDS = ("templates", "commands", "groups", "hosts", "services", "dependencies")
+PLAY = """
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  vars_files:
+    - {root}/roles/agent/vars/main.yml
+    - {root}/roles/nrpe/defaults/main.yml
+    - {root}/roles/nagios/defaults/main.yml
+    - {root}/roles/nagios/vars/main.yml
+    - {root}/roles/nagios/vars/Debian.yml
+  tasks:
+    - ansible.builtin.template:
+        src: {root}/roles/nagios/templates/{{{{ item }}}}.cfg.j2
+        dest: {folder}/{{{{ item }}}}.cfg
+        mode: "0644"
+      loop: {kinds}
+"""
+CONTACT = """
+define command {
+    command_name nothing
+    command_line /bin/true
+}
+define timeperiod {
+    timeperiod_name 24x7
+    alias           always
+    monday          00:00-24:00
+    tuesday         00:00-24:00
+    wednesday       00:00-24:00
+    thursday        00:00-24:00
+    friday          00:00-24:00
+    saturday        00:00-24:00
+    sunday          00:00-24:00
+}
+define contact {
+    contact_name                  ada
+    contactgroups                 admins
+    host_notification_commands    nothing
+    service_notification_commands nothing
+    host_notification_period      24x7
+    service_notification_period   24x7
+    host_notification_options     d,r
+    service_notification_options  w,u,c,r
+}
+define contactgroup {
+    contactgroup_name admins
+    alias             admins
+}
+"""
+EVERY = {"console_collect": True, "nagios_notification_delay_min": 0}
+
+
+def plan(inventory: str) -> dict[str, Any]:
+    """Return the plan as the roles have it."""
+    found = plan_of(read_inventory(str(ROOT / "inventories" / inventory)))
+    said: dict[str, Any] = json.loads(json.dumps(found.to_json()))
+    return said
+
+
+def make(folder: Path, said: dict[str, Any], settings: dict[str, Any]) -> dict[str, str]:
+    """Fill the templates and return the objects by kind."""
+    play, given = folder / "play.yml", folder / "given.json"
+    play.write_text(PLAY.format(root=ROOT, folder=folder, kinds=json.dumps(KINDS)))
+    python = {"ansible_python_interpreter": sys.executable}
+    given.write_text(json.dumps({"agent_plan": said, **python, **settings}), encoding="utf-8")
+    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,"]
+    done = subprocess.run(
+        [*command, "-e", f"@{given}", str(play)],
+        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return {kind: (folder / f"{kind}.cfg").read_text(encoding="utf-8") for kind in KINDS}
+
+
+def of(text: str, kind: str) -> list[dict[str, str]]:
+    """Return the objects of a kind."""
+    blocks = (part.partition("}")[0] for part in text.split(f"define {kind} {{")[1:])
+    return [
+        dict(
+            line.strip().split(maxsplit=1)
+            for line in block.strip().splitlines()
+            if not line.strip().startswith("#")
+        )
+        for block in blocks
+    ]
+
+
+@contextmanager
+def daemon(objects: dict[str, str]) -> Iterator[nagios.Daemon]:
+    """Run a daemon with the objects, which tells and does not check."""
+    with nagios.configured(CONTACT + "".join(objects.values()), "enable_notifications=1") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return make(tmp_path_factory.mktemp("lab"), plan("lab"), EVERY)
+
+
+@pytest.mark.parametrize(("inventory", "collect"), [("lab", False), ("edison", True)])
+def test_the_daemon_takes_the_objects_of_a_site(
+    tmp_path: Path, inventory: str, collect: bool
+) -> None:
+    said = plan(inventory)
+    child, parent = (host["name"] for host in said["hosts"][:2])
+    said["parents"] = {child: [parent]}
+    objects = make(tmp_path, said, {**EVERY, "console_collect": collect})
+    hosts = {one["host_name"]: one for one in of(objects["hosts"], "host")}
+    assert [one.get("parents") for one in hosts.values()].count(parent) == 1
+    assert hosts[child]["parents"] == parent
+    verified = nagios.verify(CONTACT + "".join(objects.values()))
+    assert verified.returncode == 0, verified.stdout
+    assert "Total Errors:   0" in verified.stdout
+    assert "Total Warnings: 0" in verified.stdout
+    assert ("PATH file system" in objects["services"]) is collect
+    assert ("first_notification_delay" in objects["services"]) is collect
+
+
+def test_all_that_crosses_a_server_depends_on_its_service(lab: dict[str, str]) -> None:
+    every = of(lab["dependencies"], "servicedependency")
+    behind = [
+        one["dependent_service_description"]
+        for one in every
+        if one["service_description"] == "PATH server oss2"
+    ]
+    assert behind == [
+        "OST scratch-OST0002 write read",
+        "OST scratch-OST0003 write read",
+        "RAW oss2-disk1 read",
+        "RAW oss2-disk2 read",
+        "NET oss2 send receive",
+        "RAW group oss2",
+    ]
+    # what is not known silences nothing, and nothing stops being checked
+    of_paths = [one for one in every if one["service_description"].startswith("PATH ")]
+    assert {one["notification_failure_criteria"] for one in of_paths} == {"w,c"}
+    assert {one["execution_failure_criteria"] for one in every} == {"n"}
+
+
+def test_the_check_is_asked_by_kind_and_name(lab: dict[str, str]) -> None:
+    found = {one["service_description"]: one for one in of(lab["services"], "service")}
+    assert found["PATH switch switch1"]["check_command"] == "plumbline_path!switch switch1"
+    assert found["PATH switch switch1"]["host_name"] == "lab"
+    assert found["PATH file system scratch"]["notification_options"] == "c,r"
+    command = next(
+        one for one in of(lab["commands"], "command") if one["command_name"] == "plumbline_path"
+    )
+    assert command["command_line"] == (
+        '/usr/bin/python3 -I /usr/lib/plumbline/checks/check_path -v --service "$ARG1$"'
+    )
+
+
+def submit(found: nagios.Daemon, states: dict[tuple[str, str], int]) -> None:
+    """Give the daemon a result of each service, and wait until it has them."""
+    now = int(time.time())
+    lines = [
+        f"[{now}] PROCESS_SERVICE_CHECK_RESULT;{host};{service};{state};x\n"
+        for (host, service), state in states.items()
+    ]
+    with found.pipe.open("w") as pipe:
+        pipe.writelines(lines)
+    found.until(lambda: found.checked().keys() >= states.keys(), "no results")
+
+
+def told(found: nagios.Daemon) -> set[str]:
+    """Return the services whose problems someone was told of."""
+    lines = found.log.splitlines()
+    return {line.split(";")[2] for line in lines if "SERVICE NOTIFICATION: " in line}
+
+
+TARGETS = {
+    ("oss2", "OST scratch-OST0002 write read"): 2,
+    ("oss2", "OST scratch-OST0003 write read"): 1,
+    ("oss2", "RAW oss2-disk1 read"): 2,
+    ("oss3", "OST scratch-OST0005 write read"): 2,
+}
+
+
+@pytest.mark.parametrize(
+    ("server", "expected"),
+    [
+        (2, {"PATH server oss2", "OST scratch-OST0005 write read"}),
+        (3, {"PATH server oss2", *(service for _, service in TARGETS)}),
+        (None, {service for _, service in TARGETS}),
+    ],
+)
+def test_a_slow_server_is_told_once_and_not_for_each_of_its_targets(
+    lab: dict[str, str], server: Optional[int], expected: set[str]
+) -> None:
+    with daemon(lab) as found:
+        if server is not None:
+            submit(found, {("oss2", "PATH server oss2"): server})
+        submit(found, {**TARGETS, ("lab", "PATH file system scratch"): 1})
+        found.until(lambda: told(found) >= expected, f"only {told(found)} were told")
+        assert told(found) == expected
+        # what is not told is shown all the same
+        assert found.checked()["oss2", "RAW oss2-disk1 read"]["current_state"] == "2"
