@@ -19,6 +19,7 @@ from plumbline.ranks.job import Job
 from plumbline.ranks.operation import Ended
 
 _LOOK_S = 0.5
+_LAST_S = 2.0
 
 
 def main(argv: list[str]) -> int:
@@ -75,6 +76,9 @@ def _watch_launcher() -> None:
         never = threading.Event()
         while os.getppid() == parent:
             never.wait(_LOOK_S)
+        # first as the launcher would have done it, so that what was measured is written down
+        os.kill(os.getpid(), signal.SIGTERM)
+        never.wait(_LAST_S)
         os.kill(os.getpid(), signal.SIGKILL)
 
     threading.Thread(target=watch, daemon=True).start()

@@ -7,9 +7,11 @@ block of 4 KiB, so that a target which stores equal blocks once gains nothing by
 from __future__ import annotations
 
 import os
-from itertools import cycle
-from mmap import PAGESIZE, mmap
-from typing import Iterator
+from itertools import chain, repeat
+from mmap import MAP_ANONYMOUS, MAP_PRIVATE, PAGESIZE, mmap
+from typing import Iterator, Sequence, TypeVar
+
+_Item = TypeVar("_Item")
 
 _SHIFT = 8
 _DIRECT_POOL = 16 << 20
@@ -17,12 +19,17 @@ _DIRECT_POOL = 16 << 20
 
 def sources(transfer: int, direct: bool) -> Iterator[memoryview]:
     """Return without an end what to write, one transfer after the other."""
-    return cycle(_aligned(transfer) if direct else _shifted(transfer))
+    return endless(_aligned(transfer) if direct else _shifted(transfer))
+
+
+def endless(items: Sequence[_Item]) -> Iterator[_Item]:
+    """Return the items again and again; itertools.cycle would make a list of them on the way."""
+    return chain.from_iterable(repeat(items))
 
 
 def landing(transfer: int) -> memoryview:
     """Return a place for what is read, at the start of a page as O_DIRECT wants it."""
-    return memoryview(mmap(-1, _whole_pages(transfer)))[:transfer]
+    return memoryview(_memory(_whole_pages(transfer)))[:transfer]
 
 
 def _shifted(transfer: int) -> list[memoryview]:
@@ -38,11 +45,15 @@ def _aligned(transfer: int) -> list[memoryview]:
     """Return as many separate pieces at page boundaries as 16 MiB hold."""
     size = _whole_pages(transfer)
     count = max(2, _DIRECT_POOL // size)
-    memory = mmap(-1, size * count)
+    memory = _memory(size * count)
     for _ in range(size * count // PAGESIZE):
         memory.write(os.urandom(PAGESIZE))
     views = memoryview(memory)
     return [views[size * index : size * index + transfer] for index in range(count)]
+
+
+def _memory(size: int) -> mmap:
+    return mmap(-1, size, flags=MAP_PRIVATE | MAP_ANONYMOUS)
 
 
 def _whole_pages(size: int) -> int:

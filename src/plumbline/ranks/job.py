@@ -16,7 +16,7 @@ from plumbline.errors import DocumentError
 from plumbline.model.record import Operation
 from plumbline.profile.latencies import Durations
 from plumbline.ranks.layout import Place
-from plumbline.ranks.tests import Aggregation, Test
+from plumbline.ranks.tests import Aggregation, Method
 
 SCHEMA = 1
 JOB = "job.json"
@@ -38,7 +38,7 @@ class Job(NamedTuple):
     """
 
     folder: str
-    test: Test
+    test: Method
     operations: tuple[Operation, ...]
     places: tuple[Place, ...]
     bytes: int
@@ -71,7 +71,7 @@ class Job(NamedTuple):
             values = {key: value for key, value in raw.items() if key != "schema"}
             gathered = raw["test"]["aggregation"]
             aggregation = None if gathered is None else Aggregation(*gathered)
-            values["test"] = Test(**{**raw["test"], "aggregation": aggregation})
+            values["test"] = Method(**{**raw["test"], "aggregation": aggregation})
             values["operations"] = tuple(Operation(name) for name in raw["operations"])
             values["places"] = tuple(Place(*place) for place in raw["places"])
             values["fixed"] = Fixed(raw["fixed"])

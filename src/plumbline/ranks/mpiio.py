@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from itertools import cycle, repeat
+from itertools import repeat
 from typing import Any, Callable, Iterator, Mapping, NamedTuple
 
-from plumbline.ranks.buffers import landing, sources
+from plumbline.ranks.buffers import endless, landing, sources
 from plumbline.ranks.loops import Move
 from plumbline.ranks.posix import drop_cached
 from plumbline.ranks.world import MPI
@@ -42,7 +42,7 @@ class MpiFile:
         views = sources(transfer, direct=False)
         ready = [_described(next(views)) for _ in range(_SOURCES)]
         call = self._file.Write_all if self.collective else self._file.Write
-        return _moving(call), cycle(ready)
+        return _moving(call), endless(ready)
 
     def reading(self, transfer: int) -> tuple[Move, Iterator[Any]]:
         """Return what reads, and the buffer to give it each time."""

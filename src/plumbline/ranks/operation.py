@@ -14,7 +14,7 @@ from plumbline.profile.latencies import durations_of
 from plumbline.ranks.buffers import landing, sources
 from plumbline.ranks.gather import ReadAhead, WriteBehind
 from plumbline.ranks.job import Fixed, Job, Result, State
-from plumbline.ranks.loops import Move, bare, recorded
+from plumbline.ranks.loops import Move, Sum, bare, recorded
 
 _BETWEEN_VOTES = 64
 
@@ -79,7 +79,7 @@ class Attempt:
         self.reason = ""
         self.start = self.ended_at = 0.0
         self.calls = _room_for(work.job)
-        self._uncounted = 0
+        self._moved = Sum()
         self._work = work
         self._file = file
         self._line = self._gathering()
@@ -107,7 +107,9 @@ class Attempt:
     @property
     def bytes(self) -> int:
         """All bytes moved so far."""
-        return self.calls.bytes + self._uncounted
+        if self._line is None and not self._work.job.instrument:
+            return self._moved.bytes
+        return self.calls.bytes
 
     @property
     def _asked(self) -> int:
@@ -136,7 +138,7 @@ class Attempt:
             self._loop(deadline)
             return
         try:
-            bare(self._move, self._buffers, self._work.transfers, deadline)
+            bare(self._move, self._buffers, self._work.transfers, deadline, self._moved)
         finally:
             self._line.close()
 
@@ -154,7 +156,7 @@ class Attempt:
         if self._work.job.instrument:
             recorded(self._move, self._buffers, count, self.calls, deadline)
         else:
-            self._uncounted += bare(self._move, self._buffers, count, deadline)
+            bare(self._move, self._buffers, count, deadline, self._moved)
 
     def _sync(self) -> None:
         """Wait for the target: a call that moves nothing."""

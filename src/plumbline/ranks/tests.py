@@ -25,7 +25,7 @@ class Aggregation(NamedTuple):
     size: int
 
 
-class Test(NamedTuple):
+class Method(NamedTuple):
     """One way to move bytes.
 
     ``transfer`` is the bytes of one call.  ``api`` is ``posix`` or ``mpiio``.  ``shared``: the
@@ -51,18 +51,18 @@ _TWO_OF_32M = Aggregation(2, 32 * MIB)
 _ONE_OF_1M = Aggregation(1, 1_000_000)
 
 
-def _shared(name: str, transfer: int, stripe: int, hints: Mapping[str, str]) -> Test:
+def _shared(name: str, transfer: int, stripe: int, hints: Mapping[str, str]) -> Method:
     aggregation = None if hints is _BUFFERED else _ONE_OF_1M
-    return Test(name, transfer, "mpiio", True, stripe, 0, hints is _BUFFERED, hints, aggregation)
+    return Method(name, transfer, "mpiio", True, stripe, 0, hints is _BUFFERED, hints, aggregation)
 
 
-TESTS: Mapping[str, Test] = {
+TESTS: Mapping[str, Method] = {
     test.name: test
     for test in (
-        Test("ost", MIB),
-        Test("posix-fpp-10k", 10_000, aggregation=_TWO_OF_32M),
-        Test("posix-fpp-1m1", 1_000_000, aggregation=_TWO_OF_32M),
-        Test("posix-fpp-1m2", MIB, aggregation=_TWO_OF_32M),
+        Method("ost", MIB),
+        Method("posix-fpp-10k", 10_000, aggregation=_TWO_OF_32M),
+        Method("posix-fpp-1m1", 1_000_000, aggregation=_TWO_OF_32M),
+        Method("posix-fpp-1m2", MIB, aggregation=_TWO_OF_32M),
         _shared("mpiio-shared-10k", 10_000, MIB, _UNBUFFERED),
         _shared("mpiio-shared-1m1", 1_000_000, 4 * MIB, _BUFFERED),
         _shared("mpiio-shared-1m2", MIB, 4 * MIB, _BUFFERED),
@@ -70,7 +70,7 @@ TESTS: Mapping[str, Test] = {
 }
 
 
-def named_test(name: str) -> Test:
+def named_test(name: str) -> Method:
     """Return a test; raise UsageError for a name that is none."""
     if name not in TESTS:
         raise UsageError(f"there is no test {name!r}; known are {', '.join(TESTS)}")

@@ -21,7 +21,7 @@ from plumbline.model.record import Operation, Outcome, Record, Tool
 from plumbline.profile.calls import Block, pack, unpack
 from plumbline.ranks.job import JOB, Fixed, Job, Result, encoded, result_name, write_whole
 from plumbline.ranks.layout import Place
-from plumbline.ranks.tests import Test
+from plumbline.ranks.tests import Method
 from plumbline.run.bench import Bench
 from plumbline.run.crew import Member, Share
 from plumbline.run.launch import Launch, command, find_launcher
@@ -32,6 +32,7 @@ from plumbline.run.trial import Failure, Task
 _START_S = 60.0
 _DRAIN_S = 60.0
 _LOOK_S = 0.2
+_LAST_S = 3.0
 
 
 class Course(NamedTuple):
@@ -42,7 +43,7 @@ class Course(NamedTuple):
     ``calls`` is the file that keeps every call, None for no such file.
     """
 
-    test: Test
+    test: Method
     ranks_per_target: int
     launch: Launch
     servers: Mapping[str, str]
@@ -148,7 +149,11 @@ class Run:
                 raise
         for task in waiting:
             self._bench.step(task.title)
-        return running.result()
+        completed = running.result()
+        if completed.exit_code is None or completed.exit_code < 0:
+            # ranks that have lost their launcher still write down what they know
+            self._bench.clock.sleep(_LAST_S)
+        return completed
 
     def _tell(self, folder: Path, waiting: Sequence[Task]) -> list[Task]:
         left = []

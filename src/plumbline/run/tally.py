@@ -48,6 +48,8 @@ class Tally(NamedTuple):
             return Failure(Outcome.FAILED, "; ".join(list(reasons)[:3]))
         if len(results) < ranks:
             return self._missing(ranks - len(results), ranks)
+        if not any(one.bytes for one in results):
+            return Failure(Outcome.FAILED, f"{results[0].reason or 'it'}: nothing was moved")
         return _measured(results)
 
     def _missing(self, missing: int, ranks: int) -> Failure:

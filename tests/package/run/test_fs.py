@@ -1,0 +1,336 @@
+"""Parallel runs of real ranks on folders: what comes of them, and of those that are disturbed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Callable, Iterator, Optional, Sequence
+
+import pytest
+
+from plumbline.model.command import CommandRunner, Completed
+from plumbline.model.expectation import Expectation, Limits
+from plumbline.model.record import Flag, Operation, Outcome, Record
+from plumbline.model.spec import ProbeSpec
+from plumbline.profile.calls import unpack
+from plumbline.ranks.job import Fixed
+from plumbline.ranks.tests import TESTS, Method
+from plumbline.run.bench import Bench
+from plumbline.run.clock import SystemClock
+from plumbline.run.command import SystemRunner
+from plumbline.run.fs import FsUnit
+from plumbline.run.launch import Launch
+from plumbline.run.parallel import Course
+from plumbline.run.recording import Recorder
+from tests.package.run.bench import NONE, expectation
+
+PYTHON = "/usr/bin/python3"
+SMALL = 10 * 65536
+SIMPLE = Method("simple", 65536)
+ENDLESS = Method("endless", 1)
+
+
+def missing() -> str:
+    """Return what a parallel run needs and this machine has not."""
+    if shutil.which("mpirun") is None:
+        return "mpirun is not installed: openmpi-bin"
+    found = subprocess.run([PYTHON, "-c", "import mpi4py"], capture_output=True, check=False)
+    return "" if found.returncode == 0 else "mpi4py is not installed: python3-mpi4py"
+
+
+pytestmark = pytest.mark.skipif(missing() != "", reason=missing() or "all is there")
+
+
+class Site:
+    """Folders that stand for targets."""
+
+    def __init__(self, home: Path, names: str = "ab") -> None:
+        self.home = home
+        self.names = names
+        for name in (*names, "work"):
+            (home / name).mkdir(exist_ok=True)
+
+    def entry(self, name: str, test: Method, **changes: Any) -> Expectation:
+        values: dict[str, Any] = {
+            "layer": "fs",
+            "target": {"kind": "directory", "directory": str(self.home / name)},
+            "spec": ProbeSpec(
+                "mpi", SMALL, 20.0, test.transfer, queue_depth=1, repeats=1, direct=False
+            ),
+            "references": dict.fromkeys(("write/together", "read/together"), NONE),
+            "limits": Limits(fill_limit=1.0),
+        }
+        return expectation(name, **{**values, **changes})
+
+    def unit(self, test: Method = SIMPLE, ranks: int = 1, **changes: Any) -> FsUnit:
+        course = {
+            key: changes.pop(key) for key in ("fixed", "calls", "instrument") if key in changes
+        }
+        entries = [self.entry(name, test, **changes) for name in self.names]
+        whole = self.entry("whole", test, **{**changes, "target": {"kind": "parallel"}})
+        launch = Launch(python=PYTHON)
+        return FsUnit(
+            whole,
+            entries,
+            Course(test, ranks, launch, {}, folder=str(self.home / "work"), **course),
+        )
+
+    def left(self) -> list[Path]:
+        return [path for name in (*self.names, "work") for path in (self.home / name).iterdir()]
+
+    def files(self, name: str) -> list[Path]:
+        return list((self.home / name).glob(".plumbline/*/probe.dat"))
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path)
+
+
+def measured(unit: FsUnit, runner: Optional[CommandRunner] = None) -> list[Record]:
+    """Return the records of a unit that runs for real."""
+    runners = {task.entry.component: runner or SystemRunner() for task in unit.tasks}
+    clock = SystemClock()
+    recorder = Recorder("run-1", "client1", clock)
+    bench = Bench(recorder, clock, runners, step=lambda title: None, stop=lambda: None)
+    return list(unit.measure(bench))
+
+
+def of(records: Sequence[Record], component: str, operation: Operation) -> Record:
+    (found,) = (r for r in records if (r.component, r.operation) == (component, operation))
+    return found
+
+
+def processes(words: str) -> list[int]:
+    """Return the living processes whose command line holds some words."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            alive = (folder / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        except OSError:
+            continue
+        if words in line and alive and int(folder.name) != os.getpid():
+            found.append(int(folder.name))
+    return found
+
+
+def eventually(found: Callable[[], Any]) -> Any:
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        value = found()
+        if value:
+            return value
+        time.sleep(0.05)
+    raise AssertionError("it did not come about")
+
+
+@contextmanager
+def disturbed(deed: Callable[[], None]) -> Iterator[None]:
+    """Do something while a run is on."""
+    thread = threading.Thread(target=deed)
+    thread.start()
+    yield
+    thread.join()
+
+
+def ranks_of(site: Site) -> list[int]:
+    """Return the ranks of a site, which launchers name as well."""
+    words = f"{PYTHON} -m plumbline.ranks {site.home}"
+    launchers = set(processes("mpirun")) & set(processes(str(site.home)))
+    return [pid for pid in processes(words) if pid not in launchers]
+
+
+def writer_on(site: Site, name: str) -> list[int]:
+    """Return the rank that is writing to a target."""
+    files = site.files(name)
+    return [
+        pid
+        for pid in ranks_of(site)
+        for link in Path(f"/proc/{pid}/fd").iterdir()
+        if link.exists() and link.resolve() in files and has_written(pid, link.name)
+    ]
+
+
+def has_written(pid: int, descriptor: str) -> bool:
+    """Return whether a file is open for writing and no longer at its start, by proc(5)."""
+    lines = Path(f"/proc/{pid}/fdinfo/{descriptor}").read_text().splitlines()
+    told = dict(line.split(":", 1) for line in lines[:2])
+    return int(told["pos"]) > 0 and int(told["flags"], 8) & os.O_ACCMODE == os.O_WRONLY
+
+
+def test_targets_are_measured_together_and_each_alone(site: Site) -> None:
+    calls = site.home / "calls"
+    records = measured(site.unit(ranks=2, calls=calls))
+    assert [(r.component, r.operation.value) for r in records] == [
+        *(("a", "write"), ("b", "write"), ("whole", "write")),
+        *(("a", "read"), ("b", "read"), ("whole", "read")),
+    ]
+    assert {record.outcome for record in records} == {Outcome.OK}
+    for operation in (Operation.WRITE, Operation.READ):
+        parts = [of(records, name, operation) for name in ("a", "b")]
+        whole = of(records, "whole", operation)
+        assert [part.bytes for part in parts] == [2 * SMALL, 2 * SMALL]
+        assert whole.bytes == 4 * SMALL
+        assert whole.seconds == max(part.seconds for part in parts)
+        assert whole.rate_Bps == whole.bytes / whole.seconds
+    ranks = [
+        rank for name in "ab" for rank in (of(records, name, Operation.READ).details or {})["ranks"]
+    ]
+    assert sorted(rank["rank"] for rank in ranks) == [0, 1, 2, 3]
+    assert {sum(rank["curve"]) for rank in ranks} == {SMALL}
+    assert site.left() == []
+    kept = unpack(calls.read_bytes())
+    assert sorted(block.rank for block in kept.blocks) == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert sum(block.calls.bytes for block in kept.blocks) == 8 * SMALL
+
+
+@pytest.mark.parametrize("name", ["mpiio-shared-10k", "mpiio-shared-1m1"])
+def test_ranks_share_a_file_through_mpi(site: Site, name: str) -> None:
+    spec = site.entry("a", TESTS[name]).spec._replace(bytes=2_000_000)
+    records = measured(site.unit(TESTS[name], ranks=2, spec=spec))
+    assert {record.outcome for record in records} == {Outcome.OK}, records[0].reason
+    assert of(records, "whole", Operation.READ).bytes == 8_000_000
+    assert site.left() == []
+
+
+def test_a_run_of_fixed_time_ends_with_it_and_is_not_called_short(site: Site) -> None:
+    spec = site.entry("a", ENDLESS).spec._replace(bytes=10**9, seconds=0.3)
+    records = measured(site.unit(ENDLESS, spec=spec, fixed=Fixed.TIME, instrument=False))
+    write, read = of(records, "a", Operation.WRITE), of(records, "a", Operation.READ)
+    assert write.outcome is Outcome.OK, write.reason
+    assert (write.flags, read.flags) == ((), ())
+    assert 0.3 <= write.seconds < 2
+    # what was not written is not read either: holes are fast
+    assert 0 < read.bytes <= of(records, "b", Operation.WRITE).bytes + write.bytes
+
+
+def test_a_rank_that_is_killed_ends_the_run_and_the_others_are_kept(site: Site) -> None:
+    spec = site.entry("a", ENDLESS).spec._replace(bytes=10**9, seconds=60.0)
+
+    def kill() -> None:
+        (pid,) = eventually(lambda: writer_on(site, "b"))
+        eventually(lambda: writer_on(site, "a"))
+        os.kill(pid, signal.SIGKILL)
+
+    with disturbed(kill):
+        records = measured(site.unit(ENDLESS, spec=spec, instrument=False))
+    dead, other = of(records, "b", Operation.WRITE), of(records, "a", Operation.WRITE)
+    assert dead.outcome is Outcome.FAILED
+    assert "left no result: mpirun ended with" in dead.reason
+    assert (other.outcome, other.flags) == (Outcome.OK, (Flag.SHORT,))
+    assert other.bytes > 0
+    assert of(records, "whole", Operation.WRITE).outcome is Outcome.FAILED
+    assert of(records, "a", Operation.READ).outcome is Outcome.FAILED
+    assert site.left() == []
+    assert ranks_of(site) == []
+
+
+def test_a_launcher_that_is_killed_leaves_neither_ranks_nor_files(site: Site) -> None:
+    spec = site.entry("a", ENDLESS).spec._replace(bytes=10**9, seconds=60.0)
+
+    def kill() -> None:
+        eventually(lambda: writer_on(site, "b") and writer_on(site, "a"))
+        for pid in set(processes("mpirun")) & set(processes(str(site.home))):
+            os.kill(pid, signal.SIGKILL)
+
+    with disturbed(kill):
+        records = measured(site.unit(ENDLESS, spec=spec, instrument=False))
+    write = of(records, "a", Operation.WRITE)
+    assert (write.outcome, write.flags) == (Outcome.OK, (Flag.SHORT,)), write.reason
+    assert of(records, "a", Operation.READ).outcome is Outcome.FAILED
+    assert ranks_of(site) == []
+    assert site.left() == []
+
+
+def test_a_rank_that_hangs_is_ended_at_the_limit_and_the_others_are_kept(site: Site) -> None:
+    limits = Limits(fill_limit=1.0, hung_after_s=4.0)
+    spec = site.entry("a", ENDLESS).spec._replace(bytes=10**9, seconds=1.0)
+
+    def stop() -> None:
+        (pid,) = eventually(lambda: writer_on(site, "b"))
+        # again and again: a launcher that ends its ranks lets them go on first
+        with suppress(ProcessLookupError):
+            while True:
+                os.kill(pid, signal.SIGSTOP)
+                time.sleep(0.001)
+
+    began = time.monotonic()
+    with disturbed(stop):
+        records = measured(
+            site.unit(ENDLESS, spec=spec, limits=limits, instrument=False, fixed=Fixed.TIME)
+        )
+    assert time.monotonic() - began < 25
+    assert of(records, "a", Operation.WRITE).outcome is Outcome.OK
+    assert of(records, "a", Operation.READ).outcome is Outcome.HUNG
+    assert ranks_of(site) == []
+    assert site.left() == []
+
+
+def test_a_target_that_cannot_be_measured_leaves_the_others_and_no_sum(site: Site) -> None:
+    (site.home / "b").rmdir()
+    records = measured(site.unit())
+    assert of(records, "a", Operation.WRITE).outcome is Outcome.OK
+    assert of(records, "b", Operation.WRITE).outcome is Outcome.SKIPPED
+    whole = of(records, "whole", Operation.WRITE)
+    assert whole.outcome is Outcome.SKIPPED
+    assert "b took no part, so there is no figure of all" in whole.reason
+
+
+def test_what_does_not_fit_is_not_begun(site: Site) -> None:
+    """Each file alone would fit; together they do not, which is seen before the first byte."""
+    space = os.statvfs(site.home)
+    each = int(space.f_bavail * space.f_frsize * 0.7) // 65536 * 65536
+    spec = site.entry("a", SIMPLE).spec._replace(bytes=each)
+    records = measured(site.unit(spec=spec))
+    assert {record.outcome for record in records} == {Outcome.SKIPPED}
+    assert "free space, or raise fill_limit" in records[0].reason
+    assert site.left() == []
+
+
+def test_what_a_killed_run_left_is_gone_after_the_next(site: Site) -> None:
+    for number in (0, 7):
+        folder = site.home / f"a/.plumbline/a.fs-{number}"
+        folder.mkdir(parents=True)
+        (folder / "probe.dat").write_bytes(b"left")
+    work = site.home / f"work/plumbline-fs-{os.geteuid()}-whole"
+    work.mkdir()
+    (work / "write-000009.json").write_text("{}")
+    records = measured(site.unit())
+    assert {record.outcome for record in records} == {Outcome.OK}
+    assert site.left() == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a small file system is mounted by root alone")
+def test_a_target_that_fills_up_meanwhile_fails_and_the_others_are_kept(site: Site) -> None:
+    small = site.home / "b"
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2M", "plumbline-test", str(small)],
+        capture_output=True,
+        check=False,
+    )
+    if mounted.returncode:
+        pytest.skip(f"nothing can be mounted here: {mounted.stderr.decode()}")
+
+    def run(argv: Sequence[str], timeout_s: float) -> Completed:
+        if argv[0] == "mpirun" and "-np" in argv:
+            (small / "other").write_bytes(bytes(1_700_000))
+        return SystemRunner()(argv, timeout_s)
+
+    try:
+        records = measured(site.unit(), run)
+        (small / "other").unlink()
+        assert of(records, "a", Operation.WRITE).outcome is Outcome.OK
+        full = of(records, "b", Operation.WRITE)
+        assert full.outcome is Outcome.FAILED
+        assert "No space left on device" in full.reason
+        assert "has written nothing here" in of(records, "b", Operation.READ).reason
+        assert site.left() == []
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
