@@ -74,10 +74,18 @@ def build(topology: Topology, policy: Policy) -> Fleet:
     """
     plan = compile_plan(topology, policy, {})
     systems = {one.on: one.file_system for one in topology.targets.values()}
+    layers = policy.layers
+    periods = {
+        "ost": layers.ost.schedule.every,
+        "raw": layers.raw.schedule.every,
+        "net": layers.net.schedule.slot,
+    }
+    # what other layers measure has a noise of its own, which nobody has fitted
     members = tuple(
         Member(node, each, _system(each, systems), _covered(each, node))
         for node, found in plan.expectations.items()
         for each in found
+        if each.layer in periods
     )
     if not members:
         raise DocumentError(
@@ -86,12 +94,6 @@ def build(topology: Topology, policy: Policy) -> Fleet:
         )
     for member in members:
         _refuse_unlimited(member.expectation)
-    layers = policy.layers
-    periods = {
-        "ost": layers.ost.schedule.every,
-        "raw": layers.raw.schedule.every,
-        "net": layers.net.schedule.slot,
-    }
     kinds = {name: part.kind for name, part in topology.components.items()}
     kinds.update(dict.fromkeys(topology.targets, "target"))
     return Fleet(topology.site, members, periods, speeds(topology), kinds)
