@@ -24,7 +24,7 @@ from plumbline.model.expectation import Expectation, Expectations, Limits
 from plumbline.model.reference import Reference
 from plumbline.model.spec import ProbeSpec
 from plumbline.ranks.job import Fixed
-from plumbline.ranks.tests import Aggregation, Test, named_test, share_of_memory
+from plumbline.ranks.tests import Aggregation, Method, named_test, share_of_memory
 from plumbline.run.clock import SystemClock
 from plumbline.run.fs import FsUnit
 from plumbline.run.launch import Client, Launch, parse_clients
@@ -56,7 +56,7 @@ class Members(NamedTuple):
 class Terms(NamedTuple):
     """What the options say of the run, for so many ``ranks`` in all."""
 
-    test: Test
+    test: Method
     ranks_per_target: int
     rank_bytes: int
     seconds: float
@@ -192,7 +192,7 @@ def _terms(arguments: argparse.Namespace, targets: int) -> Terms:
     return terms
 
 
-def _test(arguments: argparse.Namespace) -> Test:
+def _test(arguments: argparse.Namespace) -> Method:
     test = named_test(arguments.test)
     if arguments.transfer:
         test = test._replace(transfer=parse_bytes(arguments.transfer))
