@@ -13,13 +13,16 @@ import tempfile
 import time
 from pathlib import Path
 from statistics import median
-from typing import Any, Mapping
+from typing import Any, Iterator, Mapping
 
 from plumbline.model.expectation import Expectation, Expectations, Limits, Partner
 from plumbline.model.record import Operation, Outcome, Record, Scenario
 from plumbline.model.reference import Baseline, Ceiling, Reference
 from plumbline.model.series import Day, Sample, Series, Snapshot
 from plumbline.model.spec import ProbeSpec
+from plumbline.model.state import State
+from plumbline.model.verdict import Figure, Verdict
+from plumbline.store.paths import document
 
 ROOT = Path(__file__).parents[2]
 PYTHON = "/usr/bin/python3"
@@ -36,6 +39,8 @@ CHECKS = {
     "check_raw": ("raw", (Operation.READ,)),
     "check_net": ("net", (Operation.SEND, Operation.RECEIVE)),
 }
+# A large site: this many file systems and shared components.
+PATHS = 1200
 CEILING = Ceiling(250e6, ("disk",))
 SPEC = ProbeSpec(tool="fio", bytes=1 << 30, seconds=30.0)
 
@@ -118,17 +123,36 @@ def run(argv: list[str]) -> tuple[float, subprocess.CompletedProcess[str]]:
     return time.perf_counter() - start, done
 
 
+def suspects(folder: Path, now: float) -> Path:
+    """Write what check_path of a large site reads."""
+    figures = (Figure("slow", 0), Figure("good", 96))
+    names = [f"server oss{number}" for number in range(PATHS)]
+    verdicts = {
+        name: Verdict("path", name, State.OK, 0, f"{name} is no suspect", figures=figures)
+        for name in names
+    }
+    path = folder / "paths.json"
+    path.write_text(json.dumps(document(verdicts, now, 3600.0)), encoding="utf-8")
+    return path
+
+
+def calls(folder: Path) -> Iterator[list[str]]:
+    """Yield the arguments of each check."""
+    now = time.time()
+    expectations, snapshot = documents(folder, now)
+    print(f"snapshot of {len(CHECKS) * TARGETS} components: {snapshot.stat().st_size / 1e6:.1f} MB")
+    for check, (layer, _) in CHECKS.items():
+        words = [check, "--component", f"{layer}0", "--expectations", str(expectations)]
+        yield [*words, "--snapshot", str(snapshot)]
+    yield ["check_path", "--service", "server oss0", "--document", str(suspects(folder, now))]
+
+
 def main() -> int:
     """Time each check against an empty program, in turns, so that both meet the same machine."""
-    now = time.time()
     slow = 0
     with tempfile.TemporaryDirectory() as name:
-        expectations, snapshot = documents(Path(name), now)
-        size = snapshot.stat().st_size
-        print(f"snapshot of {len(CHECKS) * TARGETS} components: {size / 1e6:.1f} MB")
-        for check, (layer, _) in CHECKS.items():
-            argv = [PYTHON, str(ROOT / "checks" / check), "--component", f"{layer}0"]
-            argv += ["--expectations", str(expectations), "--snapshot", str(snapshot)]
+        for check, *words in calls(Path(name)):
+            argv = [PYTHON, str(ROOT / "checks" / check), *words]
             _, done = run(argv)
             if done.returncode != 0:
                 print(f"{check} does not work: {done.stdout}{done.stderr}", file=sys.stderr)

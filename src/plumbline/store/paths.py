@@ -27,8 +27,15 @@ def document(verdicts: Mapping[str, Verdict], now: float, stale_after_s: float) 
         "schema": SCHEMA,
         "written_at": now,
         "stale_after_s": stale_after_s,
-        "services": {name: verdict.to_json() for name, verdict in verdicts.items()},
+        "services": {name: _lean(verdict) for name, verdict in verdicts.items()},
     }
+
+
+def _lean(verdict: Verdict) -> dict[str, Any]:
+    """Return the document form without what stands for nothing: a check parses them all."""
+    raw = {name: value for name, value in verdict.to_json().items() if value not in (None, (), [])}
+    raw["figures"] = [{"label": one.label, "value": one.value} for one in verdict.figures]
+    return raw
 
 
 def load_path(file: str, name: str, now: float) -> Verdict:
