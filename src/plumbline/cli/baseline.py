@@ -15,7 +15,7 @@ from plumbline.errors import DocumentError, UsageError
 from plumbline.model.state import State
 
 if TYPE_CHECKING:
-    from plumbline.baseline.capture import Captured, Expected
+    from plumbline.baseline.capture import Captured
     from plumbline.baseline.document import Candidate, Key
     from plumbline.cli.inventory import Inventory
 
@@ -94,14 +94,14 @@ def run_capture(arguments: argparse.Namespace) -> int:
     from plumbline.baseline.capture import capture
     from plumbline.baseline.document import read_baselines, write_candidates
     from plumbline.cli.document_file import write_document
-    from plumbline.cli.inventory import read_inventory
+    from plumbline.cli.inventory import expectations_of, read_inventory
 
     if arguments.last < 1:
         raise UsageError(f"--last {arguments.last} leaves no run; give 1 or more")
     inventory = read_inventory(arguments.inventory)
     accepted = read_baselines(inventory.baselines)
     records = read_records(arguments.records)
-    captured = capture(records, _expected(inventory), arguments.last, accepted)
+    captured = capture(records, expectations_of(inventory), arguments.last, accepted)
     if not captured.candidates:
         raise DocumentError(
             f"no record in {', '.join(arguments.records)} can make a baseline"
@@ -176,11 +176,11 @@ def run_age(arguments: argparse.Namespace) -> int:
     """Print which baselines are to be renewed; return 1 when there are some, else 0."""
     from plumbline.baseline.age import ages, newest_conditions
     from plumbline.baseline.document import read_baselines
-    from plumbline.cli.inventory import read_inventory
+    from plumbline.cli.inventory import expectations_of, read_inventory
     from plumbline.output.baselines import ages_text
 
     inventory = read_inventory(arguments.inventory)
-    expected = _expected(inventory)
+    expected = expectations_of(inventory)
     newest = newest_conditions(read_records(arguments.records), expected)
     today = datetime.fromtimestamp(time.time(), timezone.utc).date()
     found = ages(read_baselines(inventory.baselines), expected, newest, today)
@@ -200,17 +200,6 @@ def _candidates(inventory: Inventory, arguments: argparse.Namespace) -> Mapping[
     if not path.exists():
         raise DocumentError(f"there are no candidates {path}; run `plumbline baseline capture`")
     return read_candidates(read_document(path, CANDIDATES))
-
-
-def _expected(inventory: Inventory) -> Expected:
-    from plumbline.cli.inventory import plan_of
-
-    plan = plan_of(inventory)
-    return {
-        (entry.layer, entry.component): entry
-        for entries in plan.expectations.values()
-        for entry in entries
-    }
 
 
 def _captured(captured: Captured) -> dict[str, Any]:

@@ -8,18 +8,15 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Iterator, Mapping
 
+from plumbline.cli.plain_yaml import write_lines
 from plumbline.errors import DocumentError, StoreError
 
 _QUOTED = re.compile(r"((?:^|: |- |[\[{,])\s*)(?:'(?:[^']|'')*'|\"(?:[^\"\\]|\\.)*\")")
 """A quoted text where one can begin: the quote in ``it's`` begins nothing."""
 _COMMENT = re.compile(r"(?:^|\s)#")
-_INDENT = "  "
-_NEVER = 1 << 30
-"""Columns after which a line is broken."""
 
 
 def write_document(path: Path, document: Mapping[str, Any], comment: str) -> bool:
@@ -37,7 +34,7 @@ def write_document(path: Path, document: Mapping[str, Any], comment: str) -> boo
     old = _read(path)
     _refuse_loss(path, old)
     kept = [line for line in _header(old) if line != f"# {comment}"]
-    text = "\n".join(["---", *kept, f"# {comment}", *_lines(document, ""), ""])
+    text = "\n".join(["---", *kept, f"# {comment}", *write_lines(document), ""])
     if text == old:
         return False
     _replace(path, text)
@@ -71,27 +68,6 @@ def _refuse_loss(path: Path, text: str) -> None:
                 f"{path} line {number} has a comment that would be lost; say it in the reason of "
                 "the baseline, or move it above the first key"
             )
-
-
-def _lines(document: Mapping[str, Any], indent: str) -> Iterator[str]:
-    for key, value in document.items():
-        if isinstance(value, Mapping):
-            yield f"{indent}{_scalar(key)}:" if value else f"{indent}{_scalar(key)}: {{}}"
-            yield from _lines(value, indent + _INDENT)
-        else:
-            yield f"{indent}{_scalar(key)}: {_scalar(value)}"
-
-
-@lru_cache(maxsize=1 << 16, typed=True)
-def _scalar(value: object) -> str:
-    """Return a text or number as PyYAML writes it, quoted where needed, always in one line."""
-    import yaml
-
-    broken = isinstance(value, str) and not value.isprintable()
-    text: str = yaml.safe_dump(
-        value, allow_unicode=True, width=_NEVER, default_style='"' if broken else None
-    )
-    return text.partition("\n...")[0].rstrip("\n")
 
 
 def _replace(path: Path, text: str) -> None:

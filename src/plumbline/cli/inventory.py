@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Mapping, NamedTuple
 
+from plumbline.cli.plain_yaml import read_plain
 from plumbline.errors import DocumentError, ToolError
 
 if TYPE_CHECKING:
     from plumbline.expect.plan import Plan
+    from plumbline.model.expectation import Expectation
     from plumbline.topology.graph import Topology
 
 _OLDEST_PYDANTIC = 2
@@ -82,6 +84,25 @@ def plan_of(inventory: Inventory) -> Plan:
     )
 
 
+def expectations_of(inventory: Inventory) -> dict[tuple[str, str], Expectation]:
+    """Return what is expected of each layer and component, without baselines.
+
+    Raises:
+        DocumentError: the documents do not fit together.
+    """
+    _need_console_libraries()
+    from plumbline.expect.references import expectation, find_ceilings
+    from plumbline.plan.assignments import assignments
+    from plumbline.plan.policy import load
+
+    topology = topology_of(inventory)
+    measured = assignments(topology, load(inventory.policy))
+    ceilings = find_ceilings(topology, measured)
+    return {
+        (one.layer, one.component): expectation(topology, one, ceilings, {}) for one in measured
+    }
+
+
 def deployed_hosts(inventory: Inventory) -> frozenset[str]:
     """Return the hosts that ``hosts.yml`` lists for Ansible; none where there is no such file.
 
@@ -135,7 +156,9 @@ def _parse(path: Path) -> Any:
     import yaml
 
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=_loader())  # noqa: S506 - safe
+        text = path.read_text(encoding="utf-8")
+        plain = read_plain(text)
+        return yaml.load(text, Loader=_loader()) if plain is None else plain  # noqa: S506 - safe
     except OSError as error:
         raise DocumentError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Iterable, Iterator, Sequence
 
-from plumbline.baseline.age import Ages
+from plumbline.baseline.age import Aged, Ages
 from plumbline.baseline.compare import Change
 from plumbline.baseline.review import Moved, Review, review
 from plumbline.model.reference import Baseline
@@ -57,7 +57,7 @@ def _moved(one: Moved) -> str:
         return what
     least, most = one.least, one.most
     return (
-        f"{what} in the middle, from {_percent(least.ratio or 1)} ({least.key.component}) "
+        f"{what} (median), from {_percent(least.ratio or 1)} ({least.key.component}) "
         f"to {_percent(most.ratio or 1)} ({most.key.component})"
     )
 
@@ -103,29 +103,32 @@ def ages_text(found: Ages, compared: bool) -> str:
 
 
 def _ages(found: Ages, compared: bool) -> Iterator[str]:
-    if not found.total:
-        yield "BASELINES OK - there are none yet; verdicts rest on ceilings and peers"
-    elif found.aged:
-        yield f"BASELINES WARNING - {len(found.aged)} of {found.total} are to be renewed"
-    else:
-        yield f"BASELINES OK - {found.total} hold"
+    yield _first_line(found)
     if found.aged:
-        rows = [
-            (
-                one.key.layer,
-                one.key.component,
-                one.key.step,
-                format_rate(one.baseline.median_Bps),
-                one.baseline.last,
-                f"{one.age_days} d",
-                "; ".join(one.reasons),
-            )
-            for one in found.aged
-        ]
-        yield render(_AGES, rows)
+        yield render(_AGES, [_aged(one) for one in found.aged])
     for remedy, number in Counter(one.remedy for one in found.aged).items():
         yield f"remedy for {number}: {remedy}"
     if found.total and found.missing:
         yield f"{len(found.missing)} measurements have no baseline, such as {found.missing[0]}"
     if found.total and not compared:
         yield "versions and settings were not compared: give --records"
+
+
+def _first_line(found: Ages) -> str:
+    if not found.total:
+        return "BASELINES OK - there are none yet; verdicts rest on ceilings and peers"
+    if not found.aged:
+        return f"BASELINES OK - {found.total} hold"
+    reasons = Counter(reason for one in found.aged for reason in one.reasons)
+    ((often, number),) = reasons.most_common(1)
+    return (
+        f"BASELINES WARNING - {len(found.aged)} of {found.total} are to be renewed, "
+        f"most often: {often} ({number})"
+    )
+
+
+def _aged(one: Aged) -> tuple[str, ...]:
+    key = one.key
+    rate, age = format_rate(one.baseline.median_Bps), f"{one.age_days} d"
+    why = "; ".join(one.reasons)
+    return (key.layer, key.component, key.step, rate, one.baseline.last, age, why)

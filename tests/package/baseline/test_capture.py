@@ -65,6 +65,21 @@ def test_sound_records_become_a_candidate() -> None:
     assert (baseline.accepted_by, baseline.reason) == ("", "")
 
 
+def test_a_candidate_says_under_what_it_was_taken() -> None:
+    records = [run(day, fill=fill, spec=SPEC.to_json()) for day, fill in enumerate((0.1, 0.2, 0.3))]
+    baseline = capture(records, SITE).candidates[key("a")].baseline
+    assert baseline.terms == "fio, 1 GiB, block 1 MiB, depth 8, direct"
+    assert (baseline.host, baseline.tool, baseline.fill) == ("client1", "fio fio-3.39", 0.2)
+
+
+def test_a_candidate_that_will_not_alarm_says_why() -> None:
+    few = capture(runs("a", [200, 200, 200]), SITE).candidates[key("a")]
+    assert few.weak == "rests on 3 runs of 5 needed"
+    wide = capture(runs("a", [200, 160, 240, 200, 150, 230]), SITE).candidates[key("a")]
+    assert wide.weak == "spreads by 24 %, more than 10 %"
+    assert capture(runs("a", [200] * 5), SITE).candidates[key("a")].weak == ""
+
+
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
@@ -77,10 +92,14 @@ def test_sound_records_become_a_candidate() -> None:
         (run(9, spec_hash="other"), "taken on other terms than the policy's"),
         (run(9, component="z"), "of a component that the topology does not have"),
         (run(-9, versions={"client": "2.15.0"}), "taken under earlier conditions"),
+        (run(-9, host="client2"), "taken under earlier conditions"),
+        (run(-9, tool=None), "taken under earlier conditions"),
+        (run(-9, fill=0.9), "taken under earlier conditions"),
     ],
 )
 def test_a_record_that_says_nothing_of_the_component_is_left_out(bad: Record, reason: str) -> None:
-    captured = capture([*runs("a", [200, 200, 200]), bad], SITE)
+    good = [one._replace(fill=0.5) for one in runs("a", [200, 200, 200])]
+    captured = capture([*good, bad], SITE)
     assert captured.left_out == {reason: 1}
     assert captured.candidates[key("a")].baseline.runs == 3
 
@@ -124,6 +143,22 @@ def test_ten_percent_below_the_siblings_is_no_outlier_yet() -> None:
     records = [one for name in "abc" for one in runs(name, [200])]
     assert outlier(capture([*records, *runs("d", [180.1])], SITE), "d") == ""
     assert outlier(capture([*records, *runs("d", [179.9])], SITE), "d")
+
+
+def test_siblings_without_a_candidate_are_known_by_their_baselines() -> None:
+    accepted = capture([one for name in "abc" for one in runs(name, [200])], SITE).candidates
+    known = {key: candidate.baseline for key, candidate in accepted.items()}
+    captured = capture(runs("d", [80]), SITE, accepted=known)
+    assert outlier(captured, "d") == "80.0 MB/s is 40 % of its siblings' 200.0 MB/s"
+    assert set(captured.candidates) == {key("d")}
+    other = {key: baseline._replace(spec_hash="other") for key, baseline in known.items()}
+    assert outlier(capture(runs("d", [80]), SITE, accepted=other), "d") == ""
+
+
+def test_a_baseline_of_what_is_gone_is_nobodys_sibling() -> None:
+    (gone,) = capture(runs("a", [200]), SITE).candidates.values()
+    known = {Key("ost", "gone", "read", "single"): gone.baseline}
+    assert outlier(capture(runs("d", [80]), SITE, accepted=known), "d") == ""
 
 
 def test_another_group_is_no_sibling() -> None:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from plumbline.baseline.compare import compare
+from plumbline.baseline.compare import biggest_first, compare
 from plumbline.baseline.document import Candidate
 from tests.package.baseline.test_document import BASELINE, KEY
 
@@ -33,3 +33,20 @@ def test_a_first_baseline_has_no_ratio() -> None:
 
 def test_what_has_no_candidate_is_not_compared() -> None:
     assert compare({KEY: BASELINE}, {}) == ()
+
+
+def test_a_fill_that_moved_is_told_before_it_matters() -> None:
+    (change,) = compare({KEY: BASELINE}, {KEY: Candidate(BASELINE._replace(fill=0.40))})
+    assert [str(one) for one in change.conditions] == ["fill 31 % -> 40 %"]
+
+
+def test_a_reviewer_sees_first_what_needs_a_name_and_then_the_biggest_change() -> None:
+    rates = {"same": 115.2e6, "down": 90e6, "up": 150e6, "slow": 115e6, "new": 200e6}
+    keys = {name: KEY._replace(component=name) for name in rates}
+    accepted = {key: BASELINE for name, key in keys.items() if name != "new"}
+    candidates = {
+        keys[name]: Candidate(BASELINE._replace(median_Bps=rate), "slow" if name == "slow" else "")
+        for name, rate in rates.items()
+    }
+    ordered = biggest_first(compare(accepted, candidates))
+    assert [one.key.component for one in ordered] == ["slow", "up", "down", "same", "new"]

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from plumbline.baseline.document import (
     Candidate,
@@ -32,6 +34,10 @@ BASELINE = Baseline(
     {"client": "2.17.0"},
     "ada",
     "new disks",
+    "fio, 1 GiB, block 1 MiB, depth 8, direct",
+    "client1",
+    "fio 3.39",
+    0.31,
 )
 
 
@@ -50,9 +56,8 @@ def test_a_baseline_survives_writing_and_reading() -> None:
 
 
 def test_a_candidate_survives_with_what_sets_it_apart() -> None:
-    candidate = Candidate(
-        BASELINE._replace(accepted_by="", reason=""), "40 % of its siblings' 200.0 MB/s"
-    )
+    said = ("40 % of its siblings' 200.0 MB/s", "rests on 3 runs of 5 needed")
+    candidate = Candidate(BASELINE._replace(accepted_by="", reason=""), *said)
     raw = write_candidates({KEY: candidate})["plumbline_candidates"]
     assert read_candidates(raw) == {KEY: candidate}
 
@@ -84,6 +89,8 @@ def test_a_site_begins_without_baselines(raw: Any) -> None:
         ({"median": "0 MB/s"}, "median: '0 MB/s' is not above zero"),
         ({"median": 115.2}, "115.2 is no text with a unit"),
         ({"spread": "0.4"}, "'0.4' is no percentage"),
+        ({"last": "yesterday"}, "'yesterday' is no date; write for example '2026-11-20', quoted"),
+        ({"fill": "120 %"}, "'120 %' is not between 0 % and 100 %"),
         ({"runs": 0}, "greater than or equal to 1"),
         ({"reason": ""}, "accepted_by and reason are missing; let `plumbline baseline accept`"),
     ],
@@ -132,3 +139,19 @@ def test_a_rate_is_kept_to_a_part_in_ten_thousand(rate_Bps: float, text: str) ->
 def test_a_key_is_named_as_people_say_it() -> None:
     assert str(KEY) == "ost scratch-OST0003 write"
     assert str(Key("raw", "d", "read", "together")) == "raw d read together"
+
+
+def test_what_an_older_document_does_not_say_stays_unsaid() -> None:
+    raw = document()
+    for name in ("terms", "host", "tool", "fill"):
+        entry(raw).pop(name)
+    (baseline,) = read_baselines(raw).values()
+    assert baseline == BASELINE._replace(terms="", host="", tool="", fill=None)
+    assert write_baselines({KEY: baseline})["plumbline_baselines"] == raw
+
+
+@given(st.floats(1, 1e14), st.floats(0, 1), st.floats(0, 1))
+def test_what_was_written_once_is_written_so_again(rate: float, spread: float, fill: float) -> None:
+    once = write_baselines({KEY: BASELINE._replace(median_Bps=rate, spread=spread, fill=fill)})
+    again = write_baselines(read_baselines(once["plumbline_baselines"]))
+    assert again == once

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Mapping, Optional
 
 import pytest
 import yaml
 
 from plumbline.cli.inventory import plan_of, read_inventory
+from plumbline.cli.records import read_records
 from plumbline.errors import DocumentError, UsageError
+from plumbline.judge.measured import doubt_about
 from tests.package.cli.driver import call, inventory
 from tests.package.records import record
 
@@ -21,20 +24,27 @@ TARGETS = [f"scratch-OST{index}" for index in range(4)]
 class Site:
     """An inventory, and the records of its targets."""
 
-    def __init__(self, folder: Path) -> None:
-        self.inventory = inventory(folder / "site")
+    def __init__(self, folder: Path, policy: Optional[dict[str, Any]] = None) -> None:
+        self.inventory = inventory(folder / "site", policy=policy)
         self.records = folder / "records.jsonl"
         entry = plan_of(read_inventory(self.inventory)).expectations["client1"][0]
         self.spec_hash = entry.spec.hash()
 
-    def write(self, rates_MBps: dict[str, float], runs: int = 3) -> str:
+    def write(
+        self,
+        rates_MBps: dict[str, float],
+        runs: int = 3,
+        first_day: int = 0,
+        versions: Mapping[str, str] = {"client": "2.17.0"},
+    ) -> str:
         found = [
             record(
                 component=component,
                 rate_Bps=rate * 1e6,
-                started_at=86400.0 * day,
+                started_at=86400.0 * (first_day + day),
                 spec_hash=self.spec_hash,
-                versions={"client": "2.17.0"},
+                versions=versions,
+                fill=0.3,
             )
             for component, rate in rates_MBps.items()
             for day in range(runs)
@@ -49,9 +59,12 @@ class Site:
     def call(self, action: str, *argv: str) -> int:
         return call("baseline", action, "-i", self.inventory, *argv)
 
+    @property
+    def baselines(self) -> Path:
+        return Path(self.inventory) / "group_vars" / "all" / "baselines.yml"
+
     def accepted(self) -> dict[str, Any]:
-        path = Path(self.inventory) / "group_vars" / "all" / "baselines.yml"
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+        raw = yaml.safe_load(self.baselines.read_text(encoding="utf-8"))
         found: dict[str, Any] = raw["plumbline_baselines"]["accepted"]["ost"]
         return found
 
@@ -65,7 +78,9 @@ def test_captured_compared_accepted_and_planned(
     site: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert site.capture(dict.fromkeys(TARGETS, 75.0)) == 0
-    assert "4 candidates in" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "4 too weak to alarm: rests on 3 runs of 5 needed" in told
+    assert "4 candidates in" in told
     assert site.call("diff") == 0
     assert "new" in capsys.readouterr().out
     assert site.call("accept", "--reason", "first light", "--by", "ada") == 0
@@ -182,3 +197,132 @@ def test_a_missing_records_file_is_named(site: Site) -> None:
 def test_no_runs_make_no_baseline(site: Site) -> None:
     with pytest.raises(UsageError, match="--last 0 leaves no run"):
         site.capture({"scratch-OST0": 80.0}, "--last", "0")
+
+
+def test_accepting_twice_changes_nothing(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    site.capture(dict.fromkeys(TARGETS, 75.0))
+    site.call("accept", "--reason", "first", "--by", "ada")
+    before = site.baselines.stat()
+    capsys.readouterr()
+    assert site.call("accept", "--reason", "first", "--by", "ada") == 0
+    assert "has all of this already; nothing changed" in capsys.readouterr().out
+    assert site.baselines.stat().st_ino == before.st_ino
+
+
+def test_accepting_one_component_changes_its_block_alone(site: Site) -> None:
+    site.capture(dict.fromkeys(TARGETS, 75.0))
+    site.call("accept", "--reason", "first", "--by", "ada")
+    before = site.baselines.read_text(encoding="utf-8").splitlines()
+    site.capture(dict.fromkeys(TARGETS, 72.0))
+    site.call("accept", "--reason", "new disk", "--by", "bob", "--component", "scratch-OST1")
+    after = site.baselines.read_text(encoding="utf-8").splitlines()
+    changed = [number for number, pair in enumerate(zip(before, after)) if len(set(pair)) > 1]
+    assert [after[number].strip() for number in changed] == [
+        "median: 72 MB/s",
+        "accepted_by: bob",
+        "reason: new disk",
+    ]
+    assert len(before) == len(after)
+    assert max(changed) < after.index("      scratch-OST2:")
+
+
+def test_notes_of_a_person_are_kept_or_refused(site: Site) -> None:
+    site.capture(dict.fromkeys(TARGETS, 75.0))
+    site.call("accept", "--reason", "first", "--by", "ada")
+    text = site.baselines.read_text(encoding="utf-8")
+    site.baselines.write_text("# Ask ada before you change this.\n" + text, encoding="utf-8")
+    site.call("accept", "--reason", "second", "--by", "ada")
+    text = site.baselines.read_text(encoding="utf-8")
+    assert "# Ask ada before you change this.\n" in text
+    noted = text.replace("median: 75 MB/s", "median: 75 MB/s  # slow", 1)
+    site.baselines.write_text(noted, encoding="utf-8")
+    with pytest.raises(DocumentError, match=r"baselines\.yml line \d+ has a comment that would be"):
+        site.call("accept", "--reason", "third", "--by", "ada")
+    assert site.baselines.read_text(encoding="utf-8") == noted
+
+
+def test_a_slow_disk_captured_alone_is_known_by_its_siblings(site: Site) -> None:
+    site.capture(dict.fromkeys(TARGETS[:3], 75.0))
+    site.call("accept", "--reason", "first", "--by", "ada")
+    site.capture({TARGETS[3]: 30.0})
+    with pytest.raises(DocumentError, match=r"40 % of its siblings' 75\.0 MB/s"):
+        site.call("accept", "--reason", "new disk", "--by", "ada")
+
+
+@pytest.mark.parametrize(
+    ("runs", "limits", "changes", "doubt"),
+    [
+        (5, {}, {}, ""),
+        (3, {"min_runs": 3}, {}, ""),
+        (3, {}, {}, "its baseline rests on 3 runs of 5 needed"),
+        (5, {}, {"versions": {}}, "its baseline was taken under client 2.17.0, now unknown"),
+        (
+            5,
+            {"fill_change": "5 %"},
+            {"host": "client2", "fill": 0.4},
+            "its baseline was taken under host client1, now client2; under fill 30 %, now 40 %",
+        ),
+        (5, {}, {"fill": 0.45}, ""),
+    ],
+)
+def test_a_verdict_says_why_an_accepted_baseline_does_not_alarm(
+    tmp_path: Path, runs: int, limits: dict[str, Any], changes: dict[str, Any], doubt: str
+) -> None:
+    site = Site(tmp_path, {"schema": 1, "limits": limits})
+    site.call("capture", "--records", site.write({"scratch-OST0": 75.0}, runs=runs))
+    site.call("accept", "--reason", "first", "--by", "ada")
+    (entry, *_) = plan_of(read_inventory(site.inventory)).expectations["client1"]
+    entry = type(entry).from_json(json.loads(json.dumps(entry.to_json())))
+    baseline = entry.references["read/single"].baseline
+    assert baseline
+    (now,) = read_records([site.write({"scratch-OST0": 75.0}, runs=1)])
+    assert doubt_about(baseline, now._replace(**changes), entry.limits) == doubt
+
+
+def test_a_diff_is_sorted_as_asked(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    site.capture(dict.fromkeys(TARGETS, 75.0))
+    site.call("accept", "--reason", "first", "--by", "ada")
+    site.capture(dict(zip(TARGETS, (75.0, 74.0, 72.0, 79.0))))
+    for sort, order in (("change", (3, 2, 1, 0)), ("component", (0, 1, 2, 3))):
+        capsys.readouterr()
+        site.call("diff", "--json", "--sort", sort)
+        found = [one["component"] for one in json.loads(capsys.readouterr().out)]
+        assert found == [TARGETS[index] for index in order]
+
+
+def test_a_site_without_baselines_has_none_that_age(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert site.call("age") == 0
+    assert capsys.readouterr().out.startswith("BASELINES OK - there are none yet")
+
+
+def test_an_old_baseline_is_a_warning_with_the_remedy(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.capture({"scratch-OST0": 75.0})
+    site.call("accept", "--reason", "first", "--by", "ada")
+    capsys.readouterr()
+    assert site.call("age") == 1
+    first, *rows, remedy, missing, hint = capsys.readouterr().out.splitlines()
+    assert first.startswith("BASELINES WARNING - 1 of 1 are to be renewed, most often: ")
+    assert "limit 180 d" in rows[-1]
+    assert remedy == "remedy for 1: measure, capture and accept again"
+    assert missing.endswith("measurements have no baseline, such as net oss1 receive")
+    assert hint == "versions and settings were not compared: give --records"
+
+
+def test_a_baseline_of_other_versions_is_a_warning(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = round(time.time() / 86400.0) - 3
+    records = site.write({"scratch-OST0": 75.0}, first_day=now)
+    site.call("capture", "--records", records)
+    site.call("accept", "--reason", "first", "--by", "ada")
+    assert site.call("age", "--records", records) == 0
+    later = site.write({"scratch-OST0": 75.0}, first_day=now, versions={"client": "2.18.0"})
+    capsys.readouterr()
+    assert site.call("age", "--json", "--records", later) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert (told["state"], told["compared"], told["total"]) == ("WARNING", True, 1)
+    assert told["aged"][0]["reasons"] == ["client 2.17.0 -> 2.18.0"]
