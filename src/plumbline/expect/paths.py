@@ -30,12 +30,13 @@ def path_services(
         PathService(site, f"{_SYSTEM} {name}", f"PATH {_SYSTEM} {name}", "", name, tuple(places))
         for name, places in systems.items()
     ]
+    above = _above(topology)
     for component in topology.components.values():
         places = tuple(crossing.get(component.name, ()))
         behind = {services[place].component for place in places} - {"", component.name}
         if len(behind) > 1:
             name = f"{component.kind} {component.name}"
-            host = _owner(topology, component.name) or site
+            host = _owner(topology, component.name, above.get(component.name, ())) or site
             found.append(PathService(host, name, f"PATH {name}", component.name, "", places))
     return tuple(found)
 
@@ -90,16 +91,23 @@ def _members(
     return systems, crossing
 
 
-def _owner(topology: Topology, name: str) -> str:
+def _above(topology: Topology) -> dict[str, list[str]]:
+    """Return the hosts whose way to the network crosses a component, by its name."""
+    found: dict[str, list[str]] = {}
+    for host in topology.hosts():
+        crossed = {name for way in topology.routes[host.name] for name in way}
+        for name in crossed - {host.name}:
+            found.setdefault(name, []).append(host.name)
+    return found
+
+
+def _owner(topology: Topology, name: str, above: Sequence[str]) -> str:
     """Return the one host that a component is part of, or that it is a part of; else nothing."""
     if topology.components[name].is_host:
         return name
-    hosts = topology.hosts()
-    above = {host.name for host in hosts if any(name in way for way in topology.routes[host.name])}
-    below = {
-        each for way in topology.routes[name] for each in way if topology.components[each].is_host
-    }
-    for owners in (above, below):
+    ways = topology.routes[name]
+    below = {each for way in ways for each in way if topology.components[each].is_host}
+    for owners in (above, sorted(below)):
         if len(owners) == 1:
-            return owners.pop()
+            return owners[0]
     return ""

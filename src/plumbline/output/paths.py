@@ -123,11 +123,11 @@ def _of_file_system(
     silenced: Sequence[_Silenced],
 ) -> Verdict:
     targets = {site.services[place].component for place in path.members}
-    own = [index for index, one in enumerate(located.observations) if _is_of(one, targets)]
+    own = {index: None for index, one in enumerate(located.observations) if _is_of(one, targets)}
     votes = [located.observations[index].vote for index in own]
     slow, good = votes.count(Vote.BAD), votes.count(Vote.GOOD)
-    mine = [one for one in alarms if not set(own).isdisjoint(one.of.explains)]
-    lone = [located.observations[i].of.name for i in located.unexplained if i in set(own)]
+    mine = [one for one in alarms if not own.keys().isdisjoint(one.of.explains)]
+    lone = [located.observations[i].of.name for i in located.unexplained if i in own]
     hidden = [one.text for one in silenced if not one.targets or one.targets & targets]
     texts = [one.sentence for one in mine]
     if lone:
