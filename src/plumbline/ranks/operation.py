@@ -14,7 +14,7 @@ from plumbline.profile.latencies import durations_of
 from plumbline.ranks.buffers import landing, sources
 from plumbline.ranks.gather import ReadAhead, WriteBehind
 from plumbline.ranks.job import Fixed, Job, Result, State
-from plumbline.ranks.loops import Move, Sum, bare, recorded
+from plumbline.ranks.loops import Move, Notes, Sum, bare, recorded
 
 _BETWEEN_VOTES = 64
 
@@ -80,6 +80,7 @@ class Attempt:
         self.start = self.ended_at = 0.0
         self.calls = _room_for(work.job)
         self._moved = Sum()
+        self._notes = Notes(self.calls)
         self._work = work
         self._file = file
         self._line = self._gathering()
@@ -100,6 +101,7 @@ class Attempt:
             self.state, self.reason = State.FAILED, str(error)
         finally:
             self.ended_at = monotonic()
+            self._notes.settle()
         short = self._work.job.fixed is Fixed.DATA and self.bytes < self._asked
         if self.state is State.DONE and short:
             self.state = State.SHORT
@@ -154,7 +156,7 @@ class Attempt:
 
     def _some(self, count: int, deadline: float) -> None:
         if self._work.job.instrument:
-            recorded(self._move, self._buffers, count, self.calls, deadline)
+            recorded(self._move, self._buffers, count, self._notes, deadline)
         else:
             bare(self._move, self._buffers, count, deadline, self._moved)
 

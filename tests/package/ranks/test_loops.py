@@ -6,13 +6,14 @@ from functools import partial
 from itertools import repeat
 from pathlib import Path
 from time import monotonic
+from typing import Any, Iterator
 
 import pytest
 
 from plumbline.errors import ToolError
 from plumbline.profile.calls import Calls
 from plumbline.ranks.buffers import landing, sources
-from plumbline.ranks.loops import Sum, bare, recorded
+from plumbline.ranks.loops import Move, Notes, Sum, bare, recorded
 from plumbline.ranks.posix import PosixFile
 
 FOREVER = float("inf")
@@ -22,7 +23,7 @@ def test_every_call_is_noted_with_its_time_and_bytes(tmp_path: Path) -> None:
     calls = Calls(5)
     file = PosixFile(str(sparse(tmp_path, 500)), 0, write=True, direct=False)
     began = monotonic()
-    recorded(*file.writing(100), 5, calls, FOREVER)
+    noted(*file.writing(100), 5, calls, FOREVER)
     assert (calls.count, list(calls.sizes)) == (5, [100] * 5)
     ends = [start + took for start, took in zip(calls.starts, calls.durations)]
     assert began <= calls.starts[0] <= ends[-1] <= monotonic() + 1e-3
@@ -33,13 +34,13 @@ def test_every_call_is_noted_with_its_time_and_bytes(tmp_path: Path) -> None:
 def test_a_call_leaves_no_memory_behind() -> None:
     descriptor = os.open(os.devnull, os.O_WRONLY)
     move, buffers = partial(os.write, descriptor), sources(4096, direct=False)
-    calls = Calls(20_000)
-    recorded(move, buffers, 100, calls, FOREVER)
+    notes = Notes(Calls(20_000))
+    recorded(move, buffers, 100, notes, FOREVER)
     tracemalloc.start()
     try:
         before, _ = tracemalloc.get_traced_memory()
         tracemalloc.reset_peak()
-        recorded(move, buffers, 19_000, calls, FOREVER)
+        recorded(move, buffers, 19_000, notes, FOREVER)
         after, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -51,7 +52,7 @@ def test_a_call_leaves_no_memory_behind() -> None:
 
 def test_the_loop_ends_with_the_first_call_after_its_deadline() -> None:
     calls = Calls(10)
-    recorded(lambda view: 1, repeat(b""), 10, calls, monotonic())
+    noted(lambda view: 1, repeat(b""), 10, calls, monotonic())
     assert calls.count == 1
     moved = Sum()
     bare(lambda view: 1, repeat(b""), 10, monotonic(), moved)
@@ -62,8 +63,16 @@ def test_what_was_noted_before_an_error_stays() -> None:
     sizes = iter((10, 20))
     calls = Calls(5)
     with pytest.raises(OSError, match="No space"):
-        recorded(lambda view: next(sizes, None) or fail(), repeat(b""), 5, calls, FOREVER)
+        noted(lambda view: next(sizes, None) or fail(), repeat(b""), 5, calls, FOREVER)
     assert (calls.count, calls.bytes) == (2, 30)
+
+
+def noted(move: Move, buffers: Iterator[Any], count: int, calls: Calls, deadline: float) -> None:
+    notes = Notes(calls)
+    try:
+        recorded(move, buffers, count, notes, deadline)
+    finally:
+        notes.settle()
 
 
 def fail() -> int:
@@ -74,7 +83,7 @@ def test_a_file_that_ends_too_early_is_an_error(tmp_path: Path) -> None:
     file = PosixFile(str(sparse(tmp_path, 150)), 0, write=False, direct=False)
     calls = Calls(5)
     with pytest.raises(ToolError, match="the file ended before all its bytes"):
-        recorded(*file.reading(100), 5, calls, FOREVER)
+        noted(*file.reading(100), 5, calls, FOREVER)
     assert list(calls.sizes[: calls.count]) == [100, 50, 0]
     with pytest.raises(ToolError, match="the file ended"):
         bare(*file.reading(100), 5, FOREVER, Sum())

@@ -1,0 +1,247 @@
+"""What a rank's instruments cost, and whether ranks are as fast as fio (and IOR, where it is).
+
+All figures of one line come from turns that follow one another on one file, so that each tool meets
+the same target and the same neighbours; medians of the turns are compared.
+
+The instruments are timed in CPU seconds of one process, on a file in memory: what they add to a
+call is the same on every target, and there the call itself is as short as it can be.
+
+usage: parallel.py [--directory DIR] [--turns N] [--ranks N ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import Callable, Iterator, Optional
+
+from plumbline.errors import PlumblineError
+from plumbline.model.record import Operation
+from plumbline.profile.calls import Calls
+from plumbline.ranks.job import JOB, Job, State, encoded, write_whole
+from plumbline.ranks.layout import Place
+from plumbline.ranks.loops import Notes, Sum, bare, recorded
+from plumbline.ranks.posix import PosixFile
+from plumbline.ranks.tests import Method
+from plumbline.run.command import SystemRunner
+from plumbline.run.launch import Launch, Launcher, command, find_launcher
+from plumbline.run.tally import read_results
+
+ROOT = Path(__file__).parents[2]
+MIB = 1 << 20
+SMALL = 10_000
+MEMORY = "/dev/shm"
+OVERHEAD = {MIB: 0.01, SMALL: 0.05}
+FAITHFUL = {MIB: (0.97, 1.03), SMALL: (0.95, float("inf"))}
+FILE_BYTES = {MIB: 256 * MIB, SMALL: 60_000_000}
+OPERATIONS = (Operation.WRITE, Operation.READ)
+FOREVER = float("inf")
+LIMIT_S = 300.0
+
+Turn = Callable[[int, int], dict[Operation, float]]
+"""Takes bytes of a transfer and number of ranks, gives bytes per second of all ranks together."""
+
+
+def overhead(folder: Path, transfer: int, turns: int) -> float:
+    """Return by how much more CPU time calls take that are noted, as a fraction."""
+    count = 100_000_000 // transfer
+    path = sized(folder / "instruments", count * transfer)
+
+    def cost(noted: bool) -> float:
+        file = PosixFile(str(path), 0, write=True, direct=False)
+        move, buffers = file.writing(transfer)
+        calls = Calls(count)
+        start = time.process_time()
+        if noted:
+            recorded(move, buffers, count, Notes(calls), FOREVER)
+        else:
+            bare(move, buffers, count, FOREVER, Sum())
+        spent = time.process_time() - start
+        file.close()
+        return spent
+
+    cost(noted=True)
+    pairs = [(cost(noted=True), cost(noted=False)) for _ in range(turns)]
+    path.unlink()
+    return median(noted / plain for noted, plain in pairs) - 1
+
+
+def sized(path: Path, size: int) -> Path:
+    """Make a file of full size, as a target's file is."""
+    path.touch()
+    os.truncate(path, size)
+    return path
+
+
+class Ours:
+    """The ranks of plumbline."""
+
+    def __init__(self, folder: Path, api: str, launcher: Launcher) -> None:
+        self._folder = folder
+        self._api = api
+        self._launcher = launcher
+
+    def __call__(self, transfer: int, ranks: int) -> dict[Operation, float]:
+        """Write and read once."""
+        size = FILE_BYTES[transfer] // transfer * transfer
+        places = tuple(
+            Place(str(rank), str(rank), str(self._folder / f"file.{rank}")) for rank in range(ranks)
+        )
+        method = Method("bench", transfer, self._api)
+        with tempfile.TemporaryDirectory(dir=self._folder) as work:
+            job = Job(work, method, OPERATIONS, places, size, LIMIT_S)
+            write_whole(Path(work) / JOB, encoded(job.to_json()))
+            done = SystemRunner()(
+                command(Launch(), self._launcher, ranks, f"{work}/{JOB}"), 2 * LIMIT_S
+            )
+            results = tuple(read_results(Path(work)))
+        if not done.ok or {result.state for result in results} != {State.DONE}:
+            raise SystemExit(f"ranks failed: {done.stderr} {[one.reason for one in results]}")
+        return {
+            operation: size * ranks / max(r.end_s for r in results if r.operation is operation)
+            for operation in OPERATIONS
+        }
+
+
+class Fio:
+    """fio on the same files, as many jobs as ranks."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __call__(self, transfer: int, ranks: int) -> dict[Operation, float]:
+        """Write and read once; the time is that of the slowest job."""
+        size = FILE_BYTES[transfer] // transfer * transfer
+        found = {}
+        for operation in OPERATIONS:
+            files = [
+                word
+                for rank in range(ranks)
+                for word in (f"--name=j{rank}", f"--filename={self._folder}/file.{rank}")
+            ]
+            argv = ["fio", f"--rw={operation.value}", f"--bs={transfer}", f"--size={size}"]
+            argv += ["--ioengine=psync", "--end_fsync=1", "--fallocate=none"]
+            argv += ["--allow_file_create=0", "--unlink=0", "--thread", "--output-format=json"]
+            jobs = json.loads(SystemRunner()([*argv, *files], LIMIT_S).stdout)["jobs"]
+            slowest = max(job[operation.value]["runtime"] for job in jobs) / 1000
+            found[operation] = size * ranks / slowest
+        return found
+
+
+class Ior:
+    """IOR on the same files: the same transfer, block and pattern."""
+
+    def __init__(self, folder: Path, api: str) -> None:
+        self._folder = folder
+        self._api = {"posix": "POSIX", "mpiio": "MPIIO"}[api]
+
+    def __call__(self, transfer: int, ranks: int) -> dict[Operation, float]:
+        """Write and read once, each file by its own rank."""
+        size = FILE_BYTES[transfer] // transfer * transfer
+        words = ["-a", self._api, "-F", "-e", "-w", "-r", "-E", "-k", "-C", "-g"]
+        words += ["-t", str(transfer), "-b", str(size), "-o", str(self._folder / "ior")]
+        root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+        launch = ["mpirun", *root, "--map-by", ":OVERSUBSCRIBE", "-np", str(ranks)]
+        out = SystemRunner()([*launch, "ior", *words], LIMIT_S).stdout
+        return {
+            operation: float(match[1]) * MIB
+            for operation in OPERATIONS
+            for match in [re.search(rf"Max {operation.value.title()}:\s+([\d.]+) MiB/sec", out)]
+            if match
+        }
+
+
+def faithful(
+    what: str, transfer: int, ranks: int, pair: tuple[Turn, Turn], turns: int
+) -> Iterator[tuple[str, bool]]:
+    """Yield a line for each operation, and whether its ratio is as it should be."""
+    ours, other = pair
+    both = []
+    for number in range(turns + 1):
+        order = (ours, other) if number % 2 else (other, ours)
+        first, second = (turn(transfer, ranks) for turn in order)
+        if number:
+            # the first turn makes the files
+            both.append((first, second) if number % 2 else (second, first))
+    low, high = FAITHFUL[transfer]
+    for operation in OPERATIONS:
+        ratio = median(mine[operation] / their[operation] for mine, their in both)
+        rates_MBps = [median(turn[side][operation] for turn in both) / 1e6 for side in (0, 1)]
+        good = low <= ratio <= high
+        yield (
+            (
+                f"{what:14} {transfer:8d} B, {ranks} ranks, {operation.value:5}: "
+                f"{rates_MBps[0]:8.1f} and {rates_MBps[1]:8.1f} MB/s, ratio {ratio:.3f} "
+                f"(aim: {low} to {high})"
+            ),
+            good,
+        )
+
+
+def instruments(turns: int) -> bool:
+    """Print what the instruments cost; return whether that is little enough."""
+    folder = MEMORY if os.access(MEMORY, os.W_OK) else None
+    good = True
+    with tempfile.TemporaryDirectory(prefix="plumbline-bench-", dir=folder) as name:
+        for transfer, aim in OVERHEAD.items():
+            found = overhead(Path(name), transfer, turns)
+            good = good and found < aim
+            print(f"instruments    {transfer:8d} B: {found:+.2%} CPU time (aim: below {aim:.0%})")
+    return good
+
+
+def fidelity(folder: Path, turns: int, ranks: list[int]) -> bool:
+    """Print ratios to the other tools; return whether all are as they should be."""
+    launcher = find_launcher(Launch(), SystemRunner())
+    good = True
+    for api in ("posix", "mpiio"):
+        others: list[tuple[str, Optional[Turn]]] = [
+            ("fio", Fio(folder) if shutil.which("fio") else None),
+            ("IOR", Ior(folder, api) if shutil.which("ior") else None),
+        ]
+        for name, other in others:
+            if other is None:
+                print(f"{api} and {name}: {name} is not installed")
+                continue
+            for transfer, size in FILE_BYTES.items():
+                for number in ranks:
+                    for path in range(number):
+                        sized(folder / f"file.{path}", size // transfer * transfer)
+                    pair = (Ours(folder, api, launcher), other)
+                    for line, fine in faithful(f"{api} / {name}", transfer, number, pair, turns):
+                        print(line, flush=True)
+                        good = good and fine
+    return good
+
+
+def main() -> int:
+    """Run both benchmarks; return 1 when an aim is missed."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--directory", default=str(ROOT / ".cache"))
+    parser.add_argument("--turns", type=int, default=7)
+    parser.add_argument("--ranks", type=int, nargs="*", default=[1, 2])
+    arguments = parser.parse_args()
+    good = instruments(4 * arguments.turns)
+    if shutil.which("mpirun") is None:
+        print("fidelity: mpirun is not installed")
+        return 0 if good else 1
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=arguments.directory) as name:
+        try:
+            good = fidelity(Path(name), arguments.turns, arguments.ranks) and good
+        except (PlumblineError, subprocess.SubprocessError) as error:
+            print(f"fidelity: {error}", file=sys.stderr)
+            return 1
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
