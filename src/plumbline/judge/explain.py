@@ -133,15 +133,16 @@ def _level(of: Measured) -> str:
 
 
 def _noise(of: Measured) -> str:
-    if of.baseline or not of.days or not of.percent:
+    if not of.days or not of.ratio_peers:
         return ""
-    gross = of.limits.critical.alerts(of.percent)
+    gross = of.limits.critical.alerts(100 * of.ratio_peers)
     chance = chance_loss(of.days, of.limits, gross=gross)
-    return f"; loss {log(100 / of.percent):.3f}, up to {chance:.3f} siblings differ by chance"
+    loss = -log(of.ratio_peers)
+    return f"; loss beside siblings {loss:.3f}, up to {chance:.3f} they differ by chance"
 
 
 def _uncertain(of: Measured) -> str:
-    return _noise(of).lstrip("; ") or "judged by a baseline, or no siblings known"
+    return _noise(of).lstrip("; ") or "no siblings known"
 
 
 def _lasting(of: Measured) -> str:

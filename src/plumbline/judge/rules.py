@@ -124,12 +124,19 @@ def beyond_level(of: Measured) -> Optional[Finding]:
 
 
 def within_noise(of: Measured) -> bool:
-    """Return whether siblings, the only reference, differ so much that one run tells nothing."""
-    if of.baseline or not of.days or of.peers < _PEERS_TO_SPREAD or not of.low(of.percent):
+    """Return whether siblings differ so much in single runs that this one tells nothing.
+
+    A component with a baseline is excused only while its siblings are below it as well: on a busy
+    day all are low, each by another amount, but siblings at their best make it no less slow.
+    """
+    if not of.days or of.peers < _PEERS_TO_SPREAD or not of.low(of.percent):
         return False
-    assert of.percent is not None
-    gross = of.limits.critical.alerts(of.percent)
-    return log(100 / of.percent) < chance_loss(of.days, of.limits, gross=gross)
+    assert of.peers_Bps is not None
+    assert of.ratio_peers is not None
+    if of.baseline and of.peers_Bps > (1 - of.limits.peer_loss / 2) * of.baseline.median_Bps:
+        return False
+    gross = of.limits.critical.alerts(100 * of.ratio_peers)
+    return -log(of.ratio_peers) < chance_loss(of.days, of.limits, gross=gross)
 
 
 def uncertain(of: Measured) -> Optional[Finding]:

@@ -70,11 +70,13 @@ def loss_over(days: Sequence[Day], count: int) -> Loss:
 def chance_loss(days: Sequence[Day], limits: Limits, *, gross: bool) -> float:
     """Return up to which loss a single run may be chance; ``days`` has one at least.
 
-    A day's figure is the middle of its runs and by their square root less noisy than one.  Nothing
-    confirms a single run, so it must be twice as far from chance as what lasts for days, and
-    further where siblings are few.  A gross loss is shown at once: once as far is enough.
+    A day's figure is the middle of its runs and by their square root less noisy than one.  Busy
+    days are noisier than others: this day counts or the days that are known, whichever differ more.
+    Nothing confirms a single run, so it must be twice as far from chance as what lasts for days,
+    and further where siblings are few.  A gross loss is shown at once: once as far is enough.
     """
-    variance = sum(day.noise**2 * day.runs + _beyond_noise(day) for day in days) / len(days)
+    variances = [day.noise**2 * day.runs + _beyond_noise(day) for day in days]
+    variance = max(variances[0], sum(variances) / len(variances))
     if gross:
         return limits.certainty * max(_LEAST_ERROR, sqrt(variance))
     return 2 * limits.certainty * _error(variance, days)

@@ -98,3 +98,12 @@ def test_of_three_siblings_one_that_is_less_than_half_as_fast_is_told_at_once() 
     found = compare_days([(NOW - 3610, {"a": 200e6, "b": 190e6, "scratch-OST0003": 80e6})])
     verdict = judged(list(found["scratch-OST0003"]), rate_Bps=80e6)
     assert verdict.state is State.CRITICAL
+
+
+@pytest.mark.parametrize(("peers_Bps", "state"), [(150e6, State.OK), (200e6, State.WARNING)])
+def test_a_busy_day_excuses_what_has_a_baseline_only_while_all_are_low(
+    peers_Bps: float, state: State
+) -> None:
+    entry = expectation(references={"read/single": Reference(None, BASELINE)})
+    one = series(120e6, peers_Bps)._replace(days=tuple(days(0.3, spread=0.19)))
+    assert judge(entry, [one], (), NOW).state is state
