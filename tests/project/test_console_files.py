@@ -1,0 +1,146 @@
+"""What the roles console and export write is understood by ssh, and opens no more than it says.
+
+The templates are filled by Ansible itself, for the hosts of the lab, none of which is there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from plumbline.cli.inventory import plan_of, read_inventory
+from plumbline.store.plan import load_plan
+from tests.project.repository import ROOT
+
+NODE_KEY = "AAAAC3NzaC1lZDI1NTE5AAAAINODE"
+CONSOLE_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAICONSOLE plumbline-console@mon1"
+HOSTS = """
+all:
+  vars:
+    ansible_connection: local
+    ansible_python_interpreter: {python}
+  children:
+    monitoring:
+      hosts:
+        mon1: {{ansible_host: 10.77.0.10, console_public_key: {console}}}
+    nodes:
+      hosts:
+        oss1: {{ansible_host: 10.77.0.11, ansible_port: 2022}}
+        client1: {{}}
+"""
+PLAY = """
+- hosts: oss1
+  gather_facts: false
+  tasks:
+    - ansible.builtin.set_fact:
+        ssh_host_key_ed25519_public: {key}
+        ssh_host_key_ed25519_public_keytype: ssh-ed25519
+        cacheable: true
+    - ansible.builtin.template:
+        src: {root}/roles/export/templates/authorized_keys.j2
+        dest: {folder}/authorized_keys
+        mode: "0644"
+      vars:
+        export_keys: []
+        export_allowed_hosts: []
+  vars_files: [{root}/roles/agent/vars/main.yml, {root}/roles/export/vars/main.yml]
+- hosts: mon1
+  gather_facts: false
+  vars:
+    __console_known: {{content: "{known}"}}
+  vars_files:
+    - {root}/roles/agent/vars/main.yml
+    - {root}/roles/console/defaults/main.yml
+    - {root}/roles/console/vars/main.yml
+    - {root}/roles/console/vars/Debian.yml
+  tasks:
+    - ansible.builtin.template:
+        src: {root}/roles/console/templates/{{{{ item }}}}.j2
+        dest: {folder}/{{{{ item }}}}
+        mode: "0644"
+      loop: [plan.json, ssh_config, known_hosts, plumbline-console.service, plumbline-console.timer]
+"""
+KNOWN = (
+    "client1 ssh-rsa AAAAB3NzaC1yc2EOLD\noss1 ssh-rsa AAAAB3NzaC1yc2EOLD\nretired ssh-rsa AAAA\n"
+)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from base64 import b64encode
+
+    folder = tmp_path_factory.mktemp("console")
+    plan = plan_of(read_inventory(str(ROOT / "inventories" / "lab"))).to_json()
+    known = b64encode(KNOWN.encode()).decode()
+    files = {
+        "given.json": json.dumps({"agent_plan": plan, "console_submit": True}),
+        "hosts.yml": HOSTS.format(python=sys.executable, console=CONSOLE_KEY),
+        "play.yml": PLAY.format(root=ROOT, folder=folder, key=NODE_KEY, known=known),
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "hosts.yml"]
+    done = subprocess.run(
+        [*command, "-e", "@given.json", "play.yml"],
+        cwd=folder,
+        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def test_the_key_of_the_console_can_do_one_thing_from_one_place(made: Path) -> None:
+    assert (made / "authorized_keys").read_text() == (
+        f'restrict,from="10.77.0.10",command="/usr/bin/plumbline export" {CONSOLE_KEY}\n'
+    )
+
+
+@pytest.mark.skipif(shutil.which("ssh") is None, reason="ssh is not installed")
+@pytest.mark.parametrize(
+    ("node", "address", "port"), [("oss1", "10.77.0.11", "2022"), ("oss2", "10.77.0.12", "22")]
+)
+def test_ssh_reaches_a_node_as_ansible_does(made: Path, node: str, address: str, port: str) -> None:
+    said = subprocess.run(
+        ["ssh", "-G", "-F", str(made / "ssh_config"), node],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    found = dict(line.split(maxsplit=1) for line in said.splitlines() if " " in line)
+    assert (found["hostname"], found["port"], found["user"]) == (address, port, "plumbline-export")
+    assert found["hostkeyalias"] == node
+    assert (found["batchmode"], found["stricthostkeychecking"]) == ("yes", "true")
+    assert found["identityfile"] == "/etc/plumbline-console/id_ed25519"
+    assert found["forwardagent"] == "no"
+
+
+def test_host_keys_are_those_that_the_nodes_have_said(made: Path) -> None:
+    assert sorted((made / "known_hosts").read_text().splitlines()) == [
+        "client1 ssh-rsa AAAAB3NzaC1yc2EOLD",
+        f"oss1 ssh-ed25519 {NODE_KEY}",
+    ]
+
+
+def test_the_plan_on_the_console_is_that_of_the_site(made: Path) -> None:
+    plan = load_plan(str(made / "plan.json"))
+    assert list(plan.nodes) == ["oss1", "oss2", "oss3", "client1"]
+    assert plan.paths
+
+
+def test_the_unit_collects_tells_nagios_and_publishes_in_this_order(made: Path) -> None:
+    lines = (made / "plumbline-console.service").read_text().splitlines()
+    verbs = [line.split()[1] for line in lines if line.startswith("ExecStart=")]
+    assert verbs == ["collect", "submit", "publish"]
+    assert "SupplementaryGroups=www-data" in lines
+    assert "User=plumbline-console" in lines
+    assert "CapabilityBoundingSet=" in lines
+    assert "ReadWritePaths=/var/lib/plumbline-console" in lines
