@@ -15,7 +15,13 @@ from plumbline.units import format_rate
 _SENTENCES = 10
 """So many outliers are told in full; the table marks all of them."""
 
-_CHANGES = ("layer", "component", "operation", "old", "new", "change", "spread", "runs", "", "note")
+_REASONS = 2
+"""So many reasons of one baseline fit into a line; JSON has all of them."""
+
+_CHANGES = (
+    *("layer", "component", "operation", "old", "new", "change", "spread", "runs"),
+    *("conditions", "note"),
+)
 _AGES = ("layer", "component", "operation", "median", "until", "age", "why")
 
 
@@ -33,7 +39,7 @@ def _summary(changes: Sequence[Change], found: Review) -> Iterator[str]:
     beside = f", beside {len(olds)} baselines of {_dates(olds)}" if olds else ""
     yield f"{len(changes)} candidates of {_dates([change.new for change in changes])}{beside}"
     if len(olds) < len(changes):
-        yield f"{len(changes) - len(olds)} have no baseline yet"
+        yield f"without a baseline so far: {len(changes) - len(olds)}"
     yield from map(_moved, found.moved)
     for one in found.conditions:
         yield f"condition {one.mark}: {one.text} ({one.number})"
@@ -130,5 +136,6 @@ def _first_line(found: Ages) -> str:
 def _aged(one: Aged) -> tuple[str, ...]:
     key = one.key
     rate, age = format_rate(one.baseline.median_Bps), f"{one.age_days} d"
-    why = "; ".join(one.reasons)
+    more = len(one.reasons) - _REASONS
+    why = "; ".join([*one.reasons[:_REASONS], *([f"{more} more"] if more > 0 else [])])
     return (key.layer, key.component, key.step, rate, one.baseline.last, age, why)
