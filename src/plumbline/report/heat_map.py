@@ -1,0 +1,183 @@
+"""Heat map of target and time, and the coefficient of variation of each target.
+
+The latter is figure 2b of the Edison report: a target that varies more than its siblings is sick
+before it is slow.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from statistics import mean, median, pstdev
+from typing import Any, Iterable, NamedTuple, Optional, Sequence
+
+from plumbline.report.figure import Cell, Figure, Plot, Row, Table, percent, unique
+from plumbline.report.palette import BLUE, SEQUENTIAL
+from plumbline.report.site import Cohort, Cohorts, Member
+from plumbline.units import format_rate
+
+ABOUT = (
+    "Each row is a component, each column a day, the colour the median rate of that day in percent "
+    "of the component's baseline, or of its own median where no baseline was accepted. Days without "
+    "a rate are empty. The bars beside it are the coefficient of variation: standard deviation of "
+    "the daily rates over their mean."
+)
+HEADERS = (
+    "layer",
+    "group",
+    "component",
+    "operation",
+    "days",
+    "median",
+    "lowest day",
+    "coefficient of variation",
+)
+_EPOCH = date(1970, 1, 1).toordinal()
+_LOW, _HIGH = 40, 110
+"""Percent at the ends of the colours: a slow component is to be seen, half a percent is not."""
+
+_ROW_PX, _WIDE_ROW_PX, _FEW = 4, 18, 30
+_LEAST_PX, _MOST_PX = 260, 1500
+_NAMED = 60
+
+
+class Line(NamedTuple):
+    """One component's days; ``variation`` is a fraction, None of fewer than two days."""
+
+    of: Cohort
+    member: Member
+    median_Bps: float
+    variation: Optional[float]
+
+
+def heat_map_figure(cohorts: Cohorts) -> Figure:
+    """Return the figure: a picture for each cohort that was measured on any day."""
+    drawn = {of: found for of in cohorts if (found := list(_lines(of, cohorts[of])))}
+    figure = Figure("heat-map", "Heat map", ABOUT)
+    if not drawn:
+        return figure._replace(absent="nothing was measured in this time")
+    lines = [one for found in drawn.values() for one in found]
+    days = _days(lines)
+    return figure._replace(
+        finding=_finding(lines),
+        plots=[_plot(of, found) for of, found in drawn.items()],
+        table=Table(HEADERS, [Row(_cells(one)) for one in lines]),
+        numbers=[
+            ("layer", "group", "component", "operation", "scenario", "variation", *map(_iso, days)),
+            *(_numbers(one, days) for one in lines),
+        ],
+    )
+
+
+def _lines(of: Cohort, members: Iterable[Member]) -> Iterable[Line]:
+    for one in members:
+        rates = list(one.days.values())
+        if rates:
+            variation = pstdev(rates) / mean(rates) if len(rates) > 1 else None
+            yield Line(of, one, median(rates), variation)
+
+
+def _days(lines: Iterable[Line]) -> range:
+    ends = [end for one in lines for end in (min(one.member.days), max(one.member.days))]
+    return range(min(ends), max(ends) + 1)
+
+
+def _iso(day: int) -> str:
+    return date.fromordinal(_EPOCH + day).isoformat()
+
+
+def _finding(lines: Sequence[Line]) -> str:
+    known = [(one.variation, one) for one in lines if one.variation is not None]
+    if not known:
+        return "One day alone: nothing varies yet."
+    worst = max(known, key=lambda each: each[0])
+    names = f"{worst[1].member.name} {worst[1].of.operation}"
+    middle = median(variation for variation, _ in known)
+    return (
+        f"{len(known)} series; the middle one varies by {100 * middle:.1f} %, the most unsteady, "
+        f"{names}, by {100 * worst[0]:.1f} %."
+    )
+
+
+def _plot(of: Cohort, lines: Sequence[Line]) -> Plot:
+    days = _days(lines)
+    names = unique([one.member.name for one in lines])
+    axis = {
+        "type": "category",
+        "autorange": "reversed",
+        "nticks": _NAMED,
+        "automargin": True,
+    }
+    layout = {
+        "xaxis": {"domain": [0, 0.83], "type": "date"},
+        "xaxis2": {
+            "domain": [0.86, 1],
+            "title": {"text": "variation, %"},
+            "rangemode": "tozero",
+            "nticks": 4,
+        },
+        "yaxis": axis,
+        "showlegend": False,
+    }
+    row = _WIDE_ROW_PX if len(lines) <= _FEW else _ROW_PX
+    height = min(_MOST_PX, max(_LEAST_PX, 120 + row * len(lines)))
+    return Plot(str(of), [_map(lines, days, names), _bars(lines, names)], layout, height)
+
+
+def _map(lines: Sequence[Line], days: range, names: Sequence[str]) -> dict[str, Any]:
+    return {
+        "type": "heatmap",
+        "x": [_iso(day) for day in days],
+        "y": list(names),
+        "z": [_percents(one, days) for one in lines],
+        "colorscale": SEQUENTIAL,
+        "zmin": _LOW,
+        "zmax": _HIGH,
+        "colorbar": {"title": {"text": "%"}, "thickness": 10, "x": 1.02},
+        "hoverongaps": False,
+        "hovertemplate": "%{y}<br>%{x}: %{z} %<extra></extra>",
+    }
+
+
+def _percents(one: Line, days: range) -> list[Optional[float]]:
+    whole = one.member.baseline_Bps or one.median_Bps
+    rates = (one.member.days.get(day) for day in days)
+    return [None if rate is None else round(100 * rate / whole, 1) for rate in rates]
+
+
+def _bars(lines: Sequence[Line], names: Sequence[str]) -> dict[str, Any]:
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "xaxis": "x2",
+        "x": [None if one.variation is None else round(100 * one.variation, 2) for one in lines],
+        "y": list(names),
+        "marker": {"color": BLUE},
+        "hovertemplate": "%{y}<br>varies by %{x} %<extra></extra>",
+    }
+
+
+def _cells(one: Line) -> tuple[str, ...]:
+    rates = one.member.days.values()
+    return (
+        one.of.layer,
+        one.of.group,
+        one.member.name,
+        one.of.operation if one.of.scenario == "single" else f"{one.of.operation} together",
+        str(len(rates)),
+        format_rate(one.median_Bps),
+        percent(min(rates) / (one.member.baseline_Bps or one.median_Bps)),
+        "" if one.variation is None else f"{100 * one.variation:.1f} %",
+    )
+
+
+def _numbers(one: Line, days: range) -> Sequence[Cell]:
+    rates = (one.member.days.get(day) for day in days)
+    return (
+        one.of.layer,
+        one.of.group,
+        one.member.name,
+        one.of.operation,
+        one.of.scenario,
+        None if one.variation is None else round(one.variation, 5),
+        *(None if rate is None else round(rate) for rate in rates),
+    )

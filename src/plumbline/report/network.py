@@ -1,0 +1,251 @@
+"""Network: rate and retransmits of each node, and every pair of hosts as an image.
+
+Figure 3 of the BlueGene/L report, and the image that mpiGraph draws: a slow host is a stripe, a
+slow switch a block.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, NamedTuple, Optional, Sequence
+
+from plumbline.model.anchor import anchor
+from plumbline.model.course import PairTest
+from plumbline.model.state import State
+from plumbline.report.figure import Cell, Figure, Plot, Row, Table, counted, megabytes, shown, unique
+from plumbline.report.palette import BLUE, CEILING, ORANGE, RED, SEQUENTIAL
+from plumbline.report.site import Site, middle
+from plumbline.units import format_rate
+
+ABOUT = (
+    "Above, what each host sends and receives: the median over the latest test with each partner, "
+    "with the ceiling, and the TCP segments that had to be sent again. Below, each pair as a cell: "
+    "rows send or receive, columns are their partners, the colour is the latest rate in percent of "
+    "the pair's ceiling. A slow host is a stripe, a slow switch a block."
+)
+HEADERS = ("state", "host", "send", "receive", "ceiling", "sent again", "partners", "verdict")
+NUMBERS = (
+    "component",
+    "partner",
+    "operation",
+    "rate_Bps",
+    "ceiling_Bps",
+    "retransmits",
+    "bytes",
+    "started_at",
+)
+_NAMED = 40
+_LABELLED = 20
+_LEAST_PX, _MOST_PX = 420, 1100
+_NOWHERE: dict[str, float] = {}
+
+
+class Node(NamedTuple):
+    """One host; rates in B/s, ``retransmits`` over the latest tests with all partners."""
+
+    name: str
+    state: State
+    sentence: str
+    send_Bps: Optional[float]
+    receive_Bps: Optional[float]
+    ceiling_Bps: Optional[float]
+    retransmits: Optional[int]
+    partners: int
+
+
+def network_figure(site: Site) -> Figure:
+    """Return the figure: rates, retransmits, and an image for each direction."""
+    figure = Figure("network", "Network", ABOUT)
+    nodes = find_nodes(site)
+    if not nodes:
+        return figure._replace(absent="the plan names no host whose network is measured")
+    if not site.pairs:
+        return figure._replace(
+            absent="no pair of hosts was tested in this time",
+            table=Table(HEADERS, [Row(_cells(one), anchor("net", one.name)) for one in nodes]),
+        )
+    ceilings = _ceilings(site)
+    operations = sorted({one.operation for one in site.pairs}, reverse=True)
+    return figure._replace(
+        finding=_finding(nodes, site.pairs),
+        plots=[
+            _rates(nodes),
+            *_retransmits(nodes),
+            *(_matrix(operation, site.pairs, ceilings) for operation in operations),
+        ],
+        table=Table(HEADERS, [Row(_cells(one), anchor("net", one.name)) for one in nodes]),
+        numbers=[NUMBERS, *(_numbers(one, ceilings) for one in site.pairs)],
+    )
+
+
+def find_nodes(site: Site) -> list[Node]:
+    """Return every host that is expected to be measured, in the plan's order."""
+    tests: dict[str, list[PairTest]] = {}
+    for one in site.pairs:
+        tests.setdefault(one.component, []).append(one)
+    found = []
+    for each in site.expectations:
+        if each.layer == "net":
+            own = tests.get(each.component, [])
+            again = [one.retransmits for one in own if one.retransmits is not None]
+            found.append(
+                Node(
+                    each.component,
+                    site.state("net", each.component),
+                    site.sentence("net", each.component),
+                    middle(one.rate_Bps for one in own if one.operation == "send"),
+                    middle(one.rate_Bps for one in own if one.operation == "receive"),
+                    middle(partner.ceiling.rate_Bps for partner in each.partners),
+                    sum(again) if again else None,
+                    len({one.partner for one in own}),
+                )
+            )
+    return found
+
+
+def _ceilings(site: Site) -> dict[str, dict[str, float]]:
+    return {
+        each.component: {partner.name: partner.ceiling.rate_Bps for partner in each.partners}
+        for each in site.expectations
+        if each.layer == "net"
+    }
+
+
+def _finding(nodes: Sequence[Node], pairs: Sequence[PairTest]) -> str:
+    sick = [one.name for one in nodes if one.state is not State.OK]
+    tested = len({frozenset((one.component, one.partner)) for one in pairs})
+    text = f"{counted(len(nodes), 'host')}, {counted(tested, 'pair')} tested"
+    return f"{text}; not OK: {', '.join(sick[:_LABELLED])}." if sick else f"{text}, all OK."
+
+
+def _axis(nodes: Sequence[Node]) -> dict[str, Any]:
+    axis: dict[str, Any] = {"range": [-0.7, len(nodes) - 0.3], "automargin": True}
+    if len(nodes) > _NAMED:
+        return {**axis, "showticklabels": False}
+    names = [shown(one.name) for one in nodes]
+    return {**axis, "tickvals": list(range(len(nodes))), "ticktext": names}
+
+
+def _rates(nodes: Sequence[Node]) -> Plot:
+    places = list(range(len(nodes)))
+    names = [shown(one.name) for one in nodes]
+    ways = (
+        ("send", BLUE, "circle", [one.send_Bps for one in nodes]),
+        ("receive", ORANGE, "diamond-open", [one.receive_Bps for one in nodes]),
+    )
+    data: list[dict[str, Any]] = [
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "name": name,
+            "x": places,
+            "y": [megabytes(rate) for rate in rates],
+            "text": names,
+            "marker": {"color": colour, "symbol": symbol, "size": 7},
+            "hovertemplate": f"%{{text}}<br>{name} %{{y}} MB/s<extra></extra>",
+        }
+        for name, colour, symbol, rates in ways
+    ]
+    data.append(
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": "ceiling",
+            "x": places,
+            "y": [megabytes(one.ceiling_Bps) for one in nodes],
+            "line": {"shape": "hvh", "width": 2, "color": CEILING, "dash": "dash"},
+            "hoverinfo": "skip",
+        }
+    )
+    layout = {
+        "xaxis": _axis(nodes),
+        "yaxis": {"title": {"text": "MB/s"}, "rangemode": "tozero"},
+        "annotations": list(_labels(nodes)),
+        "hovermode": "closest",
+    }
+    return Plot("rate of each host", data, layout)
+
+
+def _labels(nodes: Sequence[Node]) -> Iterable[dict[str, Any]]:
+    sick = [(place, one) for place, one in enumerate(nodes) if one.state is not State.OK]
+    for place, one in sick[:_LABELLED]:
+        rates = [rate for rate in (one.send_Bps, one.receive_Bps) if rate is not None]
+        text, way = shown(one.name), 24 if place % 2 else -24
+        y = megabytes(min(rates, default=0.0))
+        yield {"x": place, "y": y, "text": text, "ax": 0, "ay": way, "arrowsize": 0.6}
+
+
+def _retransmits(nodes: Sequence[Node]) -> Iterable[Plot]:
+    if all(one.retransmits is None for one in nodes):
+        return
+    trace = {
+        "type": "bar",
+        "name": "segments sent again",
+        "x": list(range(len(nodes))),
+        "y": [one.retransmits for one in nodes],
+        "text": [shown(one.name) for one in nodes],
+        "textposition": "none",
+        "marker": {"color": RED},
+        "hovertemplate": "%{text}<br>%{y} segments sent again<extra></extra>",
+    }
+    layout = {
+        "xaxis": _axis(nodes),
+        "yaxis": {"title": {"text": "segments sent again"}, "rangemode": "tozero"},
+        "showlegend": False,
+    }
+    yield Plot("segments sent again by each host", [trace], layout, 260)
+
+
+def _matrix(
+    operation: str, pairs: Sequence[PairTest], ceilings: dict[str, dict[str, float]]
+) -> Plot:
+    own = [one for one in pairs if one.operation == operation]
+    names = list(dict.fromkeys([*ceilings, *(one.component for one in own)]))
+    columns = list(dict.fromkeys([*names, *(one.partner for one in own)]))
+    places = {name: place for place, name in enumerate(columns)}
+    rows = {name: [None] * len(columns) for name in names}
+    cells: dict[str, list[Optional[int]]] = {**rows}
+    for one in own:
+        ceiling = ceilings.get(one.component, _NOWHERE).get(one.partner)
+        if ceiling and one.rate_Bps is not None:
+            cells[one.component][places[one.partner]] = round(100 * one.rate_Bps / ceiling)
+    size = min(_MOST_PX, max(_LEAST_PX, 160 + 14 * len(names)))
+    axis = {"type": "category", "nticks": _NAMED, "automargin": True, "constrain": "domain"}
+    trace = {
+        "type": "heatmap",
+        "x": unique(columns),
+        "y": unique(names),
+        "z": list(cells.values()),
+        "zmin": 0,
+        "zmax": 100,
+        "colorscale": SEQUENTIAL,
+        "colorbar": {"title": {"text": "%"}, "thickness": 10},
+        "hoverongaps": False,
+        "hovertemplate": f"%{{y}} {operation} %{{x}}<br>%{{z}} % of the ceiling<extra></extra>",
+    }
+    layout = {"xaxis": axis, "yaxis": {**axis, "autorange": "reversed"}}
+    return Plot(f"every pair, {operation}", [trace], layout, size)
+
+
+def _cells(one: Node) -> tuple[str, ...]:
+    rates = (one.send_Bps, one.receive_Bps, one.ceiling_Bps)
+    return (
+        one.state.name,
+        one.name,
+        *("" if rate is None else format_rate(rate) for rate in rates),
+        "not recorded" if one.retransmits is None else str(one.retransmits),
+        str(one.partners),
+        one.sentence,
+    )
+
+
+def _numbers(one: PairTest, ceilings: dict[str, dict[str, float]]) -> Sequence[Cell]:
+    return (
+        one.component,
+        one.partner,
+        one.operation,
+        one.rate_Bps,
+        ceilings.get(one.component, _NOWHERE).get(one.partner),
+        one.retransmits,
+        one.bytes,
+        one.started_at,
+    )

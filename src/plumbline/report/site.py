@@ -1,0 +1,165 @@
+"""A site as pictures need it: every test with its members, references, verdicts and courses."""
+
+from __future__ import annotations
+
+from array import array
+from math import isfinite, isnan, nan
+from statistics import median
+from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
+
+from plumbline.model.course import Course, Note, PairTest, Run
+from plumbline.model.expectation import Expectation
+from plumbline.model.part import SitePart
+from plumbline.model.reference import Reference
+from plumbline.model.state import State
+from plumbline.model.verdict import Verdict
+from plumbline.report.figure import DAY_S
+
+
+class Cohort(NamedTuple):
+    """What siblings have in common: one operation of one layer and group."""
+
+    layer: str
+    group: str
+    operation: str
+    scenario: str
+
+    def __str__(self) -> str:
+        """Return e.g. ``ost scratch write``, ``raw oss1 read together``."""
+        words = [self.layer, self.group, self.operation]
+        return " ".join([*words, *([self.scenario] if self.scenario != "single" else [])])
+
+
+class Member(NamedTuple):
+    """One component in one test; rates are bytes per second and None where there is none.
+
+    ``days`` maps days since the epoch, in UTC, to the median rate of that day; ``now_Bps`` is the
+    latest.
+    """
+
+    of: Expectation
+    reference: Reference
+    state: State
+    sentence: str
+    days: Mapping[int, float]
+    now_Bps: Optional[float]
+    now_at: Optional[float]
+
+    @property
+    def name(self) -> str:
+        """Return the component's name."""
+        return self.of.component
+
+    @property
+    def ceiling_Bps(self) -> Optional[float]:
+        """Return what no healthy measurement exceeds."""
+        return self.reference.ceiling.rate_Bps if self.reference.ceiling else None
+
+    @property
+    def baseline_Bps(self) -> Optional[float]:
+        """Return the median of what it has given."""
+        return self.reference.baseline.median_Bps if self.reference.baseline else None
+
+
+class Site(NamedTuple):
+    """All that is drawn; ``now`` is in seconds since the epoch, ``verdicts`` has no groups."""
+
+    name: str
+    now: float
+    expectations: Sequence[Expectation]
+    parts: Mapping[str, SitePart]
+    verdicts: Mapping[tuple[str, str], Verdict]
+    groups: Mapping[tuple[str, str], Verdict]
+    courses: Sequence[Course]
+    pairs: Sequence[PairTest] = ()
+    run: Optional[Run] = None
+    notes: Sequence[Note] = ()
+
+    def state(self, layer: str, component: str) -> State:
+        """Return the state of a component; what was not judged is UNKNOWN."""
+        verdict = self.verdicts.get((layer, component))
+        return verdict.state if verdict else State.UNKNOWN
+
+    def sentence(self, layer: str, component: str) -> str:
+        """Return the sentence of the verdict on a component."""
+        verdict = self.verdicts.get((layer, component))
+        return verdict.sentence if verdict else f"{component} was not judged"
+
+
+Cohorts = Mapping[Cohort, Sequence[Member]]
+
+
+def find_cohorts(site: Site) -> Cohorts:
+    """Return every cohort that is expected, or that was measured of an expected component."""
+    courses = _courses(site.courses)
+    found: dict[Cohort, list[Member]] = {}
+    for one in site.expectations:
+        place = one.layer, one.component
+        measured = courses.get(place, {})
+        steps = dict.fromkeys(tuple(key.split("/", 1)) for key in one.references)
+        for step in dict.fromkeys([*steps, *measured]):
+            operation, scenario = step
+            cohort = Cohort(one.layer, one.group, operation, scenario)
+            found.setdefault(cohort, []).append(_member(site, one, step, measured.get(step, ())))
+    return found
+
+
+def _courses(
+    courses: Iterable[Course],
+) -> dict[tuple[str, str], dict[tuple[str, ...], list[Course]]]:
+    found: dict[tuple[str, str], dict[tuple[str, ...], list[Course]]] = {}
+    for one in courses:
+        steps = found.setdefault((one.layer, one.component), {})
+        steps.setdefault((one.operation, one.scenario), []).append(one)
+    return found
+
+
+def _member(
+    site: Site, one: Expectation, step: tuple[str, ...], courses: Sequence[Course]
+) -> Member:
+    """Return a member; a host's courses with all its partners are one."""
+    times, rates = array("d"), array("d")
+    for course in courses:
+        times.extend(course.times)
+        rates.extend(course.rates)
+    days, latest = _days(times, rates)
+    place = one.layer, one.component
+    return Member(
+        one,
+        _reference(one, "/".join(step)),
+        site.state(*place),
+        site.sentence(*place),
+        days,
+        latest[1],
+        latest[0],
+    )
+
+
+def _days(
+    times: Sequence[float], rates: Sequence[float]
+) -> tuple[dict[int, float], tuple[Optional[float], Optional[float]]]:
+    """Return the median of each day, and moment and rate of the latest."""
+    days: dict[int, list[float]] = {}
+    last_at, last = -1.0, nan
+    for at, rate in zip(times, rates):
+        if not isnan(rate):
+            days.setdefault(int(at // DAY_S), []).append(rate)
+            if at >= last_at:
+                last_at, last = at, rate
+    found = {day: of[0] if len(of) == 1 else median(of) for day, of in days.items()}
+    return found, (None, None) if isnan(last) else (last_at, last)
+
+
+def _reference(one: Expectation, key: str) -> Reference:
+    """Return the references of a step; a host's ceiling is that of its middle partner."""
+    found = one.references.get(key, Reference(None, None))
+    if found.ceiling is None and one.partners:
+        ceilings = sorted((each.ceiling for each in one.partners), key=lambda each: each.rate_Bps)
+        return found._replace(ceiling=ceilings[len(ceilings) // 2])
+    return found
+
+
+def middle(rates: Iterable[Optional[float]]) -> Optional[float]:
+    """Return the median of the rates that there are, None without any."""
+    known = [rate for rate in rates if rate is not None and isfinite(rate)]
+    return median(known) if known else None

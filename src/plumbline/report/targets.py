@@ -1,0 +1,219 @@
+"""All targets: the latest rate of each as a dot, siblings together, the sick ones labelled."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import Any, Iterable, Optional, Sequence
+
+from plumbline.model.anchor import anchor, group_anchor
+from plumbline.model.state import State, worst
+from plumbline.report.figure import Cell, Figure, Plot, Row, Table, counted, megabytes, shown
+from plumbline.report.palette import BASELINE, BASELINE_BAND, CEILING, mark
+from plumbline.report.site import Cohort, Cohorts, Member, Site
+from plumbline.units import format_rate
+
+ABOUT = (
+    "The latest rate of every component beside its siblings. The line above is the ceiling, the "
+    "band is what the baseline allows before a warning, its middle the baseline itself. What is "
+    "not OK has its own mark and its name; what has no rate stands at zero."
+)
+NUMBERS = (
+    "layer",
+    "group",
+    "component",
+    "operation",
+    "scenario",
+    "state",
+    "now_Bps",
+    "ceiling_Bps",
+    "baseline_Bps",
+    "measured_at",
+)
+_LABELLED = 20
+"""In one picture: with more labels none could be read."""
+
+_RANK = (State.CRITICAL, State.WARNING, State.UNKNOWN)
+
+
+def targets_figure(site: Site, cohorts: Cohorts) -> Figure:
+    """Return the figure: a picture for each cohort, the hosts of the network apart from it."""
+    drawn = {of: found for of, found in cohorts.items() if of.layer != "net"}
+    figure = Figure("targets", "All targets", ABOUT)
+    if not drawn:
+        return figure._replace(absent="the plan has no target and no disk that is measured")
+    return figure._replace(
+        finding=_finding(site, drawn),
+        plots=[_plot(of, found) for of, found in drawn.items()],
+        table=_table(site, drawn),
+        numbers=[NUMBERS, *_numbers(drawn)],
+    )
+
+
+def _finding(site: Site, drawn: Cohorts) -> str:
+    every = dict.fromkeys(
+        (of.layer, one.name) for of, found in drawn.items() for one in found
+    )
+    states = [site.state(*place) for place in every]
+    words = [f"{states.count(state)} {state.name}" for state in _RANK if state in states]
+    return f"{counted(len(every), 'component')}, {', '.join(words) or 'all OK'}."
+
+
+def _plot(of: Cohort, members: Sequence[Member]) -> Plot:
+    places = list(range(len(members)))
+    names = [shown(one.name) for one in members]
+    data = [*_band(members, places, names), *_dots(members, names)]
+    every = len(members) <= 40
+    axis: dict[str, Any] = {"title": {"text": shown(of.group)}, "range": [-0.7, len(members) - 0.3]}
+    axis.update({"tickvals": places, "ticktext": names} if every else {"showticklabels": False})
+    layout = {
+        "xaxis": {**axis, "automargin": True},
+        "yaxis": {"title": {"text": "MB/s"}, "rangemode": "tozero"},
+        "annotations": list(_labels(members)),
+        "hovermode": "closest",
+    }
+    return Plot(str(of), data, layout)
+
+
+def _band(members: Sequence[Member], places: list[int], names: list[str]) -> list[dict[str, Any]]:
+    """Return the traces of the references; bands and steps, because siblings may differ."""
+    lows = [_lowest(one) for one in members]
+    found = []
+    if any(low is not None for low in lows):
+        middles = [one.baseline_Bps for one in members]
+        line = {"shape": "hvh", "width": 0}
+        found = [
+            _reference("warning", lows, places, line),
+            {
+                **_reference("baseline", middles, places, {**line, "width": 2, "color": BASELINE}),
+                "fill": "tonexty",
+                "fillcolor": BASELINE_BAND,
+                "showlegend": True,
+            },
+        ]
+    if any(one.ceiling_Bps for one in members):
+        line = {"shape": "hvh", "width": 2, "color": CEILING, "dash": "dash"}
+        ceilings = [one.ceiling_Bps for one in members]
+        found.append({**_reference("ceiling", ceilings, places, line), "showlegend": True})
+    for trace in found:
+        trace["text"] = names
+    return found
+
+
+def _lowest(one: Member) -> Optional[float]:
+    """Return the rate below which the baseline warns."""
+    if one.baseline_Bps is None:
+        return None
+    return max(0.0, one.of.limits.warning.low) / 100 * one.baseline_Bps
+
+
+def _reference(
+    name: str, rates: Iterable[Optional[float]], places: list[int], line: dict[str, Any]
+) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": name,
+        "x": places,
+        "y": [megabytes(rate) for rate in rates],
+        "line": line,
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
+
+
+def _dots(members: Sequence[Member], names: Sequence[str]) -> Iterable[dict[str, Any]]:
+    for state in State:
+        places = [number for number, one in enumerate(members) if one.state is state]
+        if places:
+            yield {
+                "type": "scatter",
+                "mode": "markers",
+                "name": state.name,
+                "x": places,
+                "y": [megabytes(members[place].now_Bps) or 0.0 for place in places],
+                "text": [names[place] for place in places],
+                "customdata": [shown(_rate(members[place])) for place in places],
+                "marker": mark(state),
+                "hovertemplate": f"%{{text}}<br>%{{customdata}}, {state.name}<extra></extra>",
+            }
+
+
+def _labels(members: Sequence[Member]) -> Iterable[dict[str, Any]]:
+    """Yield the names of the worst, the most severe and slowest first."""
+    sick = [(number, one) for number, one in enumerate(members) if one.state is not State.OK]
+    sick.sort(key=lambda each: (_RANK.index(each[1].state), each[1].now_Bps or 0.0))
+    for number, one in sick[:_LABELLED]:
+        yield {
+            "x": number,
+            "y": megabytes(one.now_Bps) or 0.0,
+            "text": shown(one.name),
+            "ax": 0,
+            "ay": 24 if number % 2 else -24,
+            "arrowsize": 0.6,
+        }
+
+
+def _rate(one: Member) -> str:
+    return "no rate" if one.now_Bps is None else format_rate(one.now_Bps)
+
+
+def _table(site: Site, drawn: Cohorts) -> Table:
+    """Return one row for each component and for each group, where Nagios leads to."""
+    steps = tuple(dict.fromkeys(_step(of) for of in drawn))
+    rows: dict[tuple[str, str, str], dict[str, str]] = {}
+    for of, found in drawn.items():
+        for one in found:
+            rows.setdefault((of.layer, of.group, one.name), {})[_step(of)] = _rate(one)
+    components = [
+        Row(
+            (
+                site.state(layer, name).name,
+                layer,
+                group,
+                name,
+                *(rates.get(step, "") for step in steps),
+                site.sentence(layer, name),
+            ),
+            anchor(layer, name),
+        )
+        for (layer, group, name), rates in rows.items()
+    ]
+    return Table(
+        ("state", "layer", "group", "component", *steps, "verdict"),
+        [*_groups(site, drawn, len(steps)), *components],
+    )
+
+
+def _groups(site: Site, drawn: Cohorts, width: int) -> Iterable[Row]:
+    """Yield the groups; one that several nodes measure is as bad as the worst of them says."""
+    for layer, group in dict.fromkeys((of.layer, of.group) for of in drawn):
+        verdict = site.groups.get((layer, group))
+        if verdict:
+            state = worst([verdict.state])
+            cells = (state.name, layer, group, "whole group", *[""] * width, verdict.sentence)
+            yield Row(cells, group_anchor(layer, group))
+
+
+def _step(of: Cohort) -> str:
+    return of.operation if of.scenario == "single" else f"{of.operation} {of.scenario}"
+
+
+def _numbers(drawn: Cohorts) -> Iterable[Sequence[Cell]]:
+    for of, found in drawn.items():
+        for one in found:
+            yield (
+                of.layer,
+                of.group,
+                one.name,
+                of.operation,
+                of.scenario,
+                one.state.name,
+                one.now_Bps,
+                one.ceiling_Bps,
+                one.baseline_Bps,
+                None if one.now_at is None else _moment(one.now_at),
+            )
+
+
+def _moment(at: float) -> str:
+    return datetime.fromtimestamp(at, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

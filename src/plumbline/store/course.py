@@ -1,0 +1,91 @@
+"""Read a whole history at once, for pictures: every series, every pair, the latest run.
+
+One query each: the courses come out of the index alone, so a year of a large site takes a second.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from math import nan
+from pathlib import Path
+from typing import Any, Iterator, Optional, Sequence
+
+from plumbline.errors import DocumentError
+from plumbline.model.course import Course, PairTest, Run
+from plumbline.model.record import Record
+from plumbline.store.database import Database
+
+_COURSES = (
+    "SELECT layer, component, operation, scenario, partner, started_at, rate_Bps FROM records "
+    "WHERE started_at >= ? ORDER BY layer, component, operation, scenario, partner, seq"
+)
+# SQLite takes the other columns of a group from the row that has its max().
+_PAIRS = (
+    "SELECT component, partner, operation, started_at, rate_Bps, body, max(seq) FROM records "
+    "WHERE layer = 'net' AND started_at >= ? GROUP BY component, partner, operation"
+)
+_LATEST_RUN = (
+    "SELECT run_id FROM records WHERE layer = ? AND rate_Bps IS NOT NULL AND started_at >= ? "
+    "ORDER BY seq DESC LIMIT 1"
+)
+
+
+class Pictures:
+    """A history for whoever draws it; ``since`` is seconds since the epoch; use it in a ``with``.
+
+    Every method raises StoreError when the history cannot be read.
+    """
+
+    def __init__(self, path: Path, since: float) -> None:
+        """Open a history; raise StoreError if that fails."""
+        self._path = path
+        self._since = since
+        self._database = Database(path)
+
+    def __enter__(self) -> Pictures:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._database.close()
+
+    def courses(self) -> tuple[Course, ...]:
+        """Return the course of every series."""
+        found: list[Course] = []
+        last: Optional[tuple[object, ...]] = None
+        rows: Iterator[tuple[Any, ...]] = self._database.rows(_COURSES, (self._since,))
+        for row in rows:
+            key = row[:5]
+            if key != last:
+                last = key
+                found.append(Course(*key, array("d"), array("d")))
+            found[-1].times.append(row[5])
+            found[-1].rates.append(nan if row[6] is None else row[6])
+        return tuple(found)
+
+    def pairs(self) -> tuple[PairTest, ...]:
+        """Return the latest test of every pair of hosts, in each direction."""
+        rows: Iterator[tuple[Any, ...]] = self._database.rows(_PAIRS, (self._since,))
+        return tuple(self._pair(row[:5], row[5]) for row in rows)
+
+    def latest_run(self, layers: Sequence[str]) -> Optional[Run]:
+        """Return the latest run of the first of ``layers`` that has one, None without any."""
+        for layer in layers:
+            for (run_id,) in self._database.table(_LATEST_RUN, (layer, self._since)):
+                query = "SELECT body FROM records WHERE run_id = ? AND layer = ? ORDER BY seq"
+                rows = self._database.table(query, (run_id, layer))
+                return Run(layer, run_id, tuple(self._record(body) for (body,) in rows))
+        return None
+
+    def _pair(self, known: tuple[Any, ...], body: str) -> PairTest:
+        record = self._record(body)
+        return PairTest(*known, record.retransmits, record.bytes)
+
+    def _record(self, body: str) -> Record:
+        try:
+            return Record.from_json(json.loads(body))
+        except (ValueError, DocumentError) as error:
+            raise DocumentError(
+                f"history {self._path} holds a damaged record: {error}; measure again to have a "
+                "sound one after it"
+            ) from error
