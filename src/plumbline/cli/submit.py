@@ -80,8 +80,33 @@ def _judged(plan: SitePlan, arguments: argparse.Namespace) -> list[Judged]:
     from plumbline.cli.site import judge_site
 
     if arguments.history:
-        return judge_site(plan, Path(arguments.history), time.time())
+        history, now = Path(arguments.history), time.time()
+        return _noted(judge_site(plan, history, now), plan, history, now)
     return [one for name in arguments.documents for one in _read(name)]
+
+
+def _noted(judged: list[Judged], plan: SitePlan, history: Path, now: float) -> list[Judged]:
+    """Return the verdicts with a note where a shared component bears the alarm."""
+    from plumbline.cli.locate import locate_site
+    from plumbline.model.state import State
+    from plumbline.output.paths import Site, causes
+
+    bad = {
+        (one.verdict.layer, one.verdict.component)
+        for one in judged
+        if one.verdict.state in (State.WARNING, State.CRITICAL) and not one.verdict.group
+    }
+    if not plan.paths or not bad:
+        return judged
+    located, _ = locate_site(plan, history, now)
+    found = causes(Site(plan.paths, plan.services, plan.parts), located)
+    notes = {key: f"; explained by {found[key]}" for key in bad if key in found}
+    return [
+        one._replace(verdict=one.verdict._replace(sentence=one.verdict.sentence + note))
+        if (note := notes.get((one.verdict.layer, one.verdict.component))) and not one.verdict.group
+        else one
+        for one in judged
+    ]
 
 
 def _read(name: str) -> Iterator[Judged]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
 
+from plumbline.locate.document import explanations
 from plumbline.locate.next_probe import NextProbe
 from plumbline.locate.observation import Observation, Vote
 from plumbline.locate.suspects import AmbiguitySet, Located
@@ -61,6 +62,20 @@ def path_verdicts(
             found[path.name] = _of_component(path, located, alarms, crossing, shared)
         else:
             found[path.name] = _of_file_system(path, site, located, alarms, silenced)
+    return found
+
+
+def causes(site: Site, located: Located) -> dict[tuple[str, str], str]:
+    """Return for what is slow, by layer and component, the path service that bears its alarm.
+
+    Of several faults the one that explains most; what has an alarm of its own alone is left out.
+    """
+    shared = {path.component: path.name for path in site.paths if path.component}
+    found = {}
+    for (layer, component), one in explanations(located).items():
+        bearers = _bearers(one, shared, site.parts)
+        if bearers:
+            found[layer, component] = listed([shared[name] for name in bearers], " and ")
     return found
 
 

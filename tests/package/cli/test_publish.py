@@ -112,6 +112,18 @@ def test_of_parts_that_cannot_be_told_apart_one_bears_the_alarm(tmp_path: Path) 
     assert "nic oss3-nic may be at fault too; the alarm is that of server oss3" in out
 
 
+def test_what_is_slow_behind_a_shared_part_carries_a_note_to_nagios(tmp_path: Path) -> None:
+    publish(tmp_path, measured({**SLOW_LINK, "oss1-disk1": both(60e6)}))
+    batch = tmp_path / "batch"
+    words = ["--plan", str(tmp_path / "plan.json"), "--history", str(tmp_path / "history.sqlite")]
+    assert call("submit", *words, "--batch", str(batch)) == 0
+    lines = [line for line in batch.read_text().splitlines() if ";OST scratch-OST" in line]
+    noted = [line.split(";")[2] for line in lines if "explained by nic oss3-nic" in line]
+    assert noted == [f"OST scratch-OST000{number} write read" for number in (4, 5)]
+    (own,) = (line for line in lines if ";OST scratch-OST0000 " in line)
+    assert ";1;OST WARNING - scratch-OST0000 " in own
+
+
 def test_what_nothing_measured_crosses_is_unknown(tmp_path: Path) -> None:
     document = publish(tmp_path, [])
     assert set(states(document).values()) == {"UNKNOWN"}
