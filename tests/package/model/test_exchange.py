@@ -1,0 +1,61 @@
+"""What console and node say to one another is taken for nothing that it is not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from plumbline.errors import DocumentError
+from plumbline.model.exchange import MOST_RECORDS, Cursor, Head, Request
+from plumbline.model.series import Running
+
+HEAD = Head("0.1.0", 1795241041.0, False, (Running("ost", "OST0", 1.0),), {"schema": 1})
+
+
+def test_both_are_the_same_after_the_wire() -> None:
+    request = Request(Cursor(7, "abc"), 20)
+    assert Request.from_json(json.loads(json.dumps(request.to_json()))) == request
+    assert Head.from_json(json.loads(json.dumps(HEAD.to_json()))) == HEAD
+
+
+@pytest.mark.parametrize(("asked", "given"), [(0, 1), (-5, 1), (10**9, MOST_RECORDS)])
+def test_nobody_is_given_more_than_one_answer_may_hold(asked: int, given: int) -> None:
+    assert Request.from_json({**Request(Cursor()).to_json(), "limit": asked}).limit == given
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        None,
+        [],
+        {},
+        {"schema": 1, "after": [1], "limit": 1},
+        {"schema": 1, "after": ["1", ""], "limit": 1},
+        {"schema": 1, "after": [1, None], "limit": 1},
+        {"schema": 1, "after": [1, ""], "limit": "all"},
+    ],
+)
+def test_a_damaged_request_is_a_sentence(raw: Any) -> None:
+    with pytest.raises(DocumentError, match="the request is damaged"):
+        Request.from_json(raw)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"schema": 2}, "it speaks schema 2, this plumbline 1; deploy the roles export and"),
+        ({"now": float("inf")}, "its answer is damaged"),
+        ({"now": "noon"}, "its answer is damaged"),
+        ({"running": [["ost"]]}, "its answer is damaged"),
+        ({"running": [["ost", 5, 1.0]]}, "its answer is damaged"),
+        ({"symptoms": []}, "its answer is damaged"),
+        ({"version": None}, "its answer is damaged"),
+        ({"error": "history x cannot be read"}, "it says: history x cannot be read"),
+        ({"error": 5}, "."),
+    ],
+)
+def test_an_answer_that_is_not_understood_is_a_sentence(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(DocumentError, match=said):
+        Head.from_json({**HEAD.to_json(), **changes})

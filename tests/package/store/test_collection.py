@@ -1,0 +1,88 @@
+"""A console keeps records and cursor together, each record once."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Iterator
+
+import pytest
+
+from plumbline.errors import StoreError
+from plumbline.model.exchange import Cursor
+from plumbline.model.series import Running
+from plumbline.store.collection import Collection
+from plumbline.store.history import History, Selection
+from tests.package.records import record
+
+NOW = 1795241041.0
+DAY_S = 86400.0
+
+
+@pytest.fixture
+def collection(tmp_path: Path) -> Iterator[Collection]:
+    with Collection(tmp_path / "history.sqlite") as opened:
+        yield opened
+
+
+def ids(folder: Path) -> list[str]:
+    with History(folder / "history.sqlite") as history:
+        return [one.id for one in history.records(Selection())]
+
+
+def test_what_is_there_by_its_id_is_not_kept_twice(tmp_path: Path, collection: Collection) -> None:
+    first, second, third = (record(id=name) for name in "abc")
+    assert collection.keep("oss1", [first, second], Cursor(2, "b"), NOW) == 2
+    assert collection.keep("oss1", [second, third], Cursor(3, "c"), NOW) == 1
+    assert ids(tmp_path) == ["a", "b", "c"]
+    assert collection.cursor("oss1") == Cursor(3, "c")
+    assert collection.cursor("oss2") == Cursor()
+
+
+def test_when_a_record_cannot_be_kept_neither_is_the_cursor(
+    tmp_path: Path, collection: Collection
+) -> None:
+    collection.keep("oss1", [record(id="a")], Cursor(1, "a"), NOW)
+    with sqlite3.connect(tmp_path / "history.sqlite") as database:
+        database.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON records WHEN NEW.id = 'c' "
+            "BEGIN SELECT raise(ABORT, 'database or disk is full'); END"
+        )
+    with pytest.raises(StoreError, match="no space is left"):
+        collection.keep("oss1", [record(id="b"), record(id="c")], Cursor(3, "c"), NOW)
+    assert ids(tmp_path) == ["a"]
+    assert collection.cursor("oss1") == Cursor(1, "a")
+    assert collection.keep("oss1", [record(id="b")], Cursor(2, "b"), NOW) == 1
+
+
+def test_a_node_that_failed_keeps_its_cursor_and_the_time_of_its_last_answer(
+    collection: Collection,
+) -> None:
+    collection.keep("oss1", [record(id="a")], Cursor(1, "a"), NOW)
+    collection.failed("oss1", "no route", NOW + 60)
+    collection.failed("oss2", "no route", NOW + 60)
+    found = collection.standings()
+    assert (found["oss1"].cursor, found["oss1"].answered_at) == (Cursor(1, "a"), NOW)
+    assert (found["oss1"].tried_at, found["oss1"].trouble) == (NOW + 60, "no route")
+    assert (found["oss2"].cursor, found["oss2"].answered_at) == (Cursor(), None)
+    collection.keep("oss1", [], Cursor(1, "a"), NOW + 120)
+    assert collection.standings()["oss1"].trouble == ""
+
+
+def test_what_one_node_measures_does_not_touch_what_another_does(
+    tmp_path: Path, collection: Collection
+) -> None:
+    disk, target = Running("raw", "disk", NOW), Running("ost", "OST0", NOW)
+    collection.running("oss1", [disk])
+    collection.running("client1", [target])
+    collection.failed("oss1", "no route", NOW)
+    with History(tmp_path / "history.sqlite") as history:
+        assert history.running() == (target,)
+
+
+def test_old_records_are_dropped_once_a_day(collection: Collection) -> None:
+    assert collection.prune_is_due(NOW)
+    assert not collection.prune_is_due(NOW + 600)
+    assert collection.prune_is_due(NOW + DAY_S)
+    # a clock that was stepped back does not keep it from ever being done
+    assert collection.prune_is_due(NOW - 900 * DAY_S)
