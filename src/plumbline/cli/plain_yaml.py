@@ -73,9 +73,9 @@ def read_plain(text: str) -> Optional[dict[str, Any]]:
     open_mappings = [root]
     known: dict[str, Scalar] = {}
     try:
-        for line in text.split("\n"):
+        for line in text.removeprefix("---\n").split("\n"):
             body = line.lstrip(" ")
-            if not body or line.startswith("#") or (line == "---" and not root):
+            if not body or line.startswith("#"):
                 continue
             _take(body, len(line) - len(body), open_mappings, known)
         _closed(open_mappings, 0)
