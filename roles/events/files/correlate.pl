@@ -1,0 +1,173 @@
+# What is open on which host, and the passive result that says so to Nagios.
+#
+# The rules know messages, this knows time: problem() and recovered() say whether there is news, and the rules wait for
+# the end of a burst before they call report_news(). Nothing that a message says reaches Nagios but the few words that a rule has
+# captured, and of those only plain letters. What is open survives a restart in a file.
+
+package Plumbline::Events;
+
+use strict;
+use warnings;
+use Fcntl qw(O_WRONLY O_NONBLOCK);
+use POSIX qw(strftime);
+
+my %option;
+my %known;
+my %open;     # host -> key -> {severity, text, count, since, last, life}
+my %news;     # hosts of which a result is due
+
+my %CODE = (OK => 0, WARNING => 1, CRITICAL => 2);
+my $MOST_TEXTS = 5;
+my $MOST_OPEN  = 1000;    # of one host: what invents names cannot fill the memory
+
+# hosts: names that Nagios knows; pipe; service; state: a file; lasting_s, brief_s: until what is not repeated is
+# forgotten; heartbeat_min: minutes between two results of a host on which nothing happens.
+sub setup {
+    %option = @_;
+    %known  = map { $_ => 1 } @{ $option{hosts} };
+    %open   = ();
+    load();
+    return scalar keys %known;
+}
+
+# Returns whether there is something new to tell.
+sub problem {
+    my ($host, $severity, $life, $key, $text) = @_;
+    return 0 unless $known{$host};
+    my $now = time();
+    my $one = $open{$host}{$key};
+    if (!$one) {
+        return 0 if keys %{ $open{$host} } >= $MOST_OPEN;
+        $one = $open{$host}{$key} = {count => 0, since => $now, severity => $severity};
+    }
+    my $news = !$one->{count} || $CODE{$severity} > $CODE{ $one->{severity} };
+    $one->{severity} = $severity if $news;
+    $one->{count}++;
+    @$one{qw(text life last)} = ($text, $life, $now);
+    $news{$host} = 1 if $news;
+    return $news ? 1 : 0;
+}
+
+# Returns whether that closes something; "*" is every host.
+sub recovered {
+    my ($host, $key) = @_;
+    my @hosts = grep { $open{$_} && delete $open{$_}{$key} } $host eq '*' ? keys %open : $host;
+    @news{@hosts} = (1) x @hosts;
+    return @hosts ? 1 : 0;
+}
+
+# Called each minute: forgets what was not repeated, and tells each host in its turn, so that Nagios knows we live.
+sub minute {
+    my $now = time();
+    for my $host (keys %open) {
+        for my $key (keys %{ $open{$host} }) {
+            my $one = $open{$host}{$key};
+            next if $now - $one->{last} < $option{"$one->{life}_s"};
+            delete $open{$host}{$key};
+            $news{$host} = 1;
+        }
+    }
+    my $turn   = int($now / 60);
+    my $number = 0;
+    for my $host (sort keys %known) {
+        $news{$host} = 1 if ($turn + $number++) % $option{heartbeat_min} == 0;
+    }
+    return report_news();
+}
+
+# Called at the start: what Nagios shows may be older than what is open here.
+sub report_all {
+    %news = %known;
+    return report_news();
+}
+
+sub report_news {
+    report($_) for sort keys %news;
+    %news = ();
+    return save();
+}
+
+# Writes one result, as a whole or not at all. A pipe that is not there, is no pipe or is full is left alone: Nagios
+# rests, and the next heartbeat says the same again.
+sub report {
+    my $host = shift;
+    my $line = result($host) . "\n";
+    if (sysopen(my $pipe, $option{pipe}, O_WRONLY | O_NONBLOCK)) {
+        local $SIG{PIPE} = 'IGNORE';
+        if (!-p $pipe) {
+            print STDERR "$option{pipe} is no pipe; the result of $host was not told\n";
+        } elsif (!defined syswrite($pipe, $line)) {
+            print STDERR "$option{pipe}: $!; the result of $host was not told\n";
+        }
+        close($pipe);
+    } else {
+        print STDERR "$option{pipe}: $!; the result of $host was not told\n";
+    }
+    return;
+}
+
+sub result {
+    my $host = shift;
+    my %texts;
+    my $worst = 'OK';
+    for my $one (values %{ $open{$host} || {} }) {
+        $worst = $one->{severity} if $CODE{ $one->{severity} } > $CODE{$worst};
+        my $all = $texts{ $one->{text} } ||= {count => 0, since => $one->{since}, code => 0};
+        $all->{count} += $one->{count};
+        $all->{since} = $one->{since}            if $one->{since} < $all->{since};
+        $all->{code}  = $CODE{ $one->{severity} } if $CODE{ $one->{severity} } > $all->{code};
+    }
+    my @order = sort { $texts{$b}{code} <=> $texts{$a}{code} or $a cmp $b } keys %texts;
+    my $more  = @order - $MOST_TEXTS;
+    splice @order, $MOST_TEXTS if $more > 0;
+    my @said = map { said($_, $texts{$_}) } @order;
+    push @said, "and $more more" if $more > 0;
+    my $text = plain(@said ? join(', ', @said) : 'nothing open');
+    my $time = time();
+    return "[$time] PROCESS_SERVICE_CHECK_RESULT;$host;$option{service};$CODE{$worst};EVENTS $worst - $text";
+}
+
+sub said {
+    my ($text, $all) = @_;
+    my $since = strftime('%Y-%m-%d %H:%M UTC', gmtime($all->{since}));
+    my $often = $all->{count} > 1 ? "$all->{count} times " : '';
+    return "$text (${often}since $since)";
+}
+
+# The second guard: the rules capture nothing else anyway.
+sub plain {
+    my $text = shift;
+    $text =~ s/[^A-Za-z0-9 ,.:()_\/@+-]//g;
+    return substr($text, 0, 600);
+}
+
+sub save {
+    my $new = "$option{state}.new";
+    if (open(my $file, '>', $new)) {
+        for my $host (sort keys %open) {
+            for my $key (sort keys %{ $open{$host} }) {
+                print $file join("\t", $host, $key, @{ $open{$host}{$key} }{qw(severity life count since last text)}), "\n";
+            }
+        }
+        return if close($file) && rename($new, $option{state});
+    }
+    print STDERR "$option{state} cannot be written: $!; what is open is forgotten at a restart\n";
+    return;
+}
+
+sub load {
+    open(my $file, '<', $option{state}) or return;
+    while (my $line = <$file>) {
+        chomp $line;
+        my ($host, $key, $severity, $life, $count, $since, $last, $text) = split /\t/, $line, 8;
+        next unless defined $text && $known{$host} && $severity =~ /^(?:WARNING|CRITICAL)$/;
+        next unless $life =~ /^(?:brief|lasting)$/ && "$count $since $last" =~ /^\d+ \d+ \d+$/;
+        $open{$host}{$key} = {
+            severity => $severity, life => $life, count => $count, since => $since, last => $last, text => $text,
+        };
+    }
+    close($file);
+    return;
+}
+
+1;

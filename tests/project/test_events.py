@@ -1,0 +1,304 @@
+"""The role events by the real Simple Event Correlator: recorded messages in, results out."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import time
+from pathlib import Path
+from typing import Iterator, Optional
+
+import jinja2
+import pytest
+
+from tests.package.cli import nagios
+from tests.project.repository import ROOT, document
+from tests.project.test_nagios_objects import CONTACT, make, plan
+
+ROLE = ROOT / "roles" / "events"
+DATA = ROOT / "tests" / "data"
+HOSTS = ["client1", "oss1", "oss2", "oss3"]
+NEVER = 10**12
+FINE = "0;EVENTS OK - nothing open"
+_SINCE = re.compile(r" ?since \d{4}-\d\d-\d\d \d\d:\d\d UTC")
+_RESULT = re.compile(r"\[\d+\] PROCESS_SERVICE_CHECK_RESULT;([A-Za-z0-9-]+);Storage events;(\d;.*)")
+
+
+def rendered(role: Path, template: str, **values: object) -> str:
+    """Return a template as Ansible would make it, with the role's own defaults and variables."""
+    known = {**document(role / "defaults" / "main.yml"), **document(role / "vars" / "main.yml")}
+    environment = jinja2.Environment(
+        undefined=jinja2.StrictUndefined, trim_blocks=True, keep_trailing_newline=True
+    )
+    text = (role / "templates" / template).read_text(encoding="utf-8")
+    return environment.from_string(text).render({**known, **values})
+
+
+class Correlator:
+    """The real program with the role's rules, and the pipe that Nagios would read."""
+
+    def __init__(self, folder: Path, pipe: Optional[Path] = None, **options: object) -> None:
+        self.folder = folder
+        self.pipe = pipe or folder / "nagios.cmd"
+        self.log = folder / "storage.log"
+        self.log.touch()
+        setup = rendered(
+            ROLE,
+            "setup.sec.j2",
+            __events_directory=str(ROLE / "files"),
+            __events_hosts=HOSTS,
+            __events_state=str(folder),
+            __events_pipe=str(self.pipe),
+            nagios_events_service=document(ROOT / "roles/nagios/defaults/main.yml")[
+                "nagios_events_service"
+            ],
+            **{"events_heartbeat_min": NEVER, **options},
+        )
+        (folder / "setup.sec").write_text(setup, encoding="utf-8")
+        if pipe is None:
+            os.mkfifo(self.pipe)
+        self._reader = os.open(self.pipe, os.O_RDONLY | os.O_NONBLOCK) if pipe is None else None
+
+    def command(self, *options: str) -> list[str]:
+        rules = [f"--conf={folder}/*.sec" for folder in (self.folder, ROLE / "files")]
+        files = [f"--input={self.log}", "--intevents", "--intcontexts", "--nochildterm"]
+        return ["sec", *rules, *files, *options]
+
+    def feed(self, *texts: str) -> list[tuple[str, str]]:
+        """Have a log read to its end, and return what Nagios is told beyond the start."""
+        self.log.write_text("".join(texts), encoding="utf-8")
+        call = self.command("--notail", "--fromstart")
+        ended = subprocess.run(call, capture_output=True, text=True, timeout=30, check=True)
+        assert ended.stderr == ""
+        return self.told()[len(HOSTS) :]
+
+    def told(self) -> list[tuple[str, str]]:
+        """Return host, and state with text without times, of each line in the pipe."""
+        assert self._reader is not None
+        try:
+            lines = os.read(self._reader, 1 << 16).decode().splitlines()
+        except BlockingIOError:
+            return []
+        results = [_RESULT.fullmatch(line) for line in lines]
+        assert all(results), lines
+        return [(one[1], _SINCE.sub("", one[2]).replace(" ()", "")) for one in results if one]
+
+    def close(self) -> None:
+        if self._reader is not None:
+            os.close(self._reader)
+
+
+@pytest.fixture
+def correlator(tmp_path: Path) -> Iterator[Correlator]:
+    made = Correlator(tmp_path)
+    yield made
+    made.close()
+
+
+def recorded(name: str) -> str:
+    return (DATA / "events" / f"{name}.log").read_text(encoding="utf-8")
+
+
+def syslog(message: str, host: str = "oss1") -> str:
+    return f"Nov 20 02:13:01 {host} kernel: [ 12.345678] {message}\n"
+
+
+FALLEN = (
+    "2;EVENTS CRITICAL - I/O errors of sde (3 times), disk sde went away, "
+    "medium or hardware errors of sde (2 times), sde failed in array md2"
+)
+
+
+def test_a_burst_is_one_result_that_names_the_gravest_first(correlator: Correlator) -> None:
+    assert correlator.feed(recorded("array-falls")) == [("oss2", FALLEN)]
+
+
+def test_recovery_closes_what_it_is_about_and_nothing_else(correlator: Correlator) -> None:
+    correlator.feed(recorded("array-falls"))
+    assert correlator.feed(recorded("array-whole")) == [
+        (
+            "oss2",
+            "2;EVENTS CRITICAL - I/O errors of sde (3 times), "
+            "medium or hardware errors of sde (2 times)",
+        )
+    ]
+
+
+def test_a_failover_is_told_by_both_ends_and_is_over_when_the_other_server_says_so(
+    correlator: Correlator,
+) -> None:
+    assert correlator.feed(recorded("failover")) == [
+        ("client1", "1;EVENTS WARNING - connection to scratch-OST0003 lost"),
+        ("oss1", "1;EVENTS WARNING - scratch-OST0003 is failing over"),
+    ]
+    assert correlator.feed(recorded("failover-over")) == [("client1", FINE), ("oss1", FINE)]
+
+
+def test_hundreds_of_slow_threads_are_one_text_until_the_last_has_completed(
+    correlator: Correlator,
+) -> None:
+    slow = "Lustre: Service thread pid {} was inactive for 200.12s. The thread might be hung"
+    done = "Lustre: Service thread pid {} completed after 212.12s. This indicates the system was "
+    hung = [syslog(slow.format(pid)) for pid in range(1000, 1300)]
+    assert correlator.feed(*hung) == [
+        ("oss1", "1;EVENTS WARNING - service threads are slow or hang (300 times)")
+    ]
+    assert correlator.feed(*(syslog(done.format(pid)) for pid in range(1000, 1299))) == [
+        ("oss1", "1;EVENTS WARNING - service threads are slow or hang")
+    ]
+    assert correlator.feed(syslog(done.format(1299))) == [("oss1", FINE)]
+
+
+EDISON = [line.split("\t") for line in (DATA / "events" / "edison.tsv").read_text().splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("state", "text", "message"), [row[1:] for row in EDISON], ids=[row[0] for row in EDISON]
+)
+def test_each_event_of_edisons_list_is_told(
+    correlator: Correlator, state: str, text: str, message: str
+) -> None:
+    code = ("OK", "WARNING", "CRITICAL").index(state)
+    line = f"Nov 20 02:13:01 oss1 {message}\n"
+    assert correlator.feed(line) == [("oss1", f"{code};EVENTS {state} - {text}")]
+
+
+UNTOLD = {"command_reset", "ata_error", "command_timeout", "slow_operation", "request_timeout"}
+"""Kinds of messages that are evidence beside a slow measurement, and no event by themselves."""
+
+
+def test_what_is_evidence_beside_the_numbers_is_an_event_too(correlator: Correlator) -> None:
+    rows = (DATA / "messages" / "kernel.tsv").read_text(encoding="utf-8").splitlines()
+    silent = set()
+    for kind, _, text in (row.split("\t") for row in rows):
+        (correlator.folder / "open").unlink(missing_ok=True)
+        if not correlator.feed(syslog(text)):
+            silent.add(kind)
+    assert silent == UNTOLD | {"transmit_timeout"}
+
+
+@pytest.mark.parametrize("name", ["nonsense", "hostile"])
+def test_nonsense_and_hostile_lines_give_nothing(correlator: Correlator, name: str) -> None:
+    assert correlator.feed(recorded(name)) == []
+
+
+def test_a_captured_outage_of_a_target_ends_as_it_ended(correlator: Correlator) -> None:
+    text = (DATA / "messages" / "lustre-ost-down.txt").read_text(encoding="utf-8")
+    lines = [f"Nov 20 02:13:01 oss1 kernel: {line}\n" for line in text.splitlines()]
+    assert correlator.feed(*lines) == [
+        (
+            "oss1",
+            "1;EVENTS WARNING - connection to lustre-OST0003 lost, "
+            "evicted by lustre-OST0003 (2 times), lustre-OST0003 is failing over",
+        )
+    ]
+
+
+def test_no_text_is_longer_than_nagios_takes(correlator: Correlator) -> None:
+    lines = [syslog(f"I/O error, dev dm-{number}, sector 1") for number in range(3000)]
+    ((host, told),) = correlator.feed(*lines)
+    assert host == "oss1"
+    assert told.endswith("and 995 more")
+    assert len(told) < 700
+
+
+def test_what_is_open_survives_a_restart_and_a_damaged_file_does_not_stop_it(
+    correlator: Correlator,
+) -> None:
+    correlator.feed(recorded("failover"))
+    subprocess.run(correlator.command("--notail"), check=True, capture_output=True, timeout=30)
+    assert correlator.told()[1] == ("oss1", "1;EVENTS WARNING - scratch-OST0003 is failing over")
+    state = correlator.folder / "open"
+    state.write_text("oss1\tx\nnonsense\noss1\tk\tCRITICAL\tbrief\tx\t1\t1\tt\n", encoding="utf-8")
+    assert correlator.feed() == []
+
+
+def test_without_nagios_nothing_is_made_in_the_place_of_its_pipe(correlator: Correlator) -> None:
+    correlator.pipe.unlink()
+    correlator.log.write_text(recorded("failover"), encoding="utf-8")
+    call = correlator.command("--notail", "--fromstart")
+    ended = subprocess.run(call, capture_output=True, text=True, timeout=30, check=True)
+    assert "No such file or directory; the result of oss1 was not told" in ended.stderr
+    assert not correlator.pipe.exists()
+
+
+def test_each_host_is_told_again_at_its_heartbeat(tmp_path: Path) -> None:
+    correlator = Correlator(tmp_path, events_heartbeat_min=1)
+    try:
+        # the minute in which it starts counts
+        assert correlator.feed() == [(host, FINE) for host in HOSTS]
+    finally:
+        correlator.close()
+
+
+def test_what_is_not_repeated_is_forgotten_and_told(tmp_path: Path) -> None:
+    correlator = Correlator(tmp_path, events_brief_s=50)
+    try:
+        correlator.feed(recorded("array-falls"))
+        state = tmp_path / "open"
+        text = state.read_text(encoding="utf-8")
+        times = re.compile(r"\t(\d{10})(?=\t)")
+        state.write_text(times.sub(lambda found: f"\t{int(found[1]) - 60}", text), "utf-8")
+        assert correlator.feed() == [
+            ("oss2", "2;EVENTS CRITICAL - disk sde went away, sde failed in array md2")
+        ]
+    finally:
+        correlator.close()
+
+
+def followed(correlator: Correlator, seconds: float) -> list[tuple[str, str]]:
+    """Return what is told within some seconds."""
+    told = []
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        told += correlator.told()
+        time.sleep(0.1)
+    return told
+
+
+def test_while_it_runs_a_burst_is_told_once_at_its_end(tmp_path: Path) -> None:
+    correlator = Correlator(tmp_path, events_burst_s=2)
+    try:
+        with subprocess.Popen(
+            correlator.command(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as process:
+            try:
+                assert len(followed(correlator, 2.0)) >= len(HOSTS)
+                with correlator.log.open("a", encoding="utf-8") as log:
+                    for line in recorded("array-falls").splitlines(keepends=True):
+                        log.write(line)
+                        log.flush()
+                assert followed(correlator, 5.0) == [("oss2", FALLEN)]
+            finally:
+                process.terminate()
+    finally:
+        correlator.close()
+
+
+def test_nagios_counts_a_host_as_unheard_after_three_heartbeats() -> None:
+    minutes = document(ROLE / "defaults" / "main.yml")["events_heartbeat_min"]
+    freshness = document(ROOT / "roles/nagios/defaults/main.yml")["nagios_events_freshness_s"]
+    assert freshness == f"{{{{ events_heartbeat_min | default({minutes}) | int * 180 }}}}"
+
+
+@pytest.mark.skipif(nagios.PROGRAM is None, reason="Nagios is not installed")
+def test_the_real_nagios_shows_each_event_on_the_host_that_told_it(tmp_path: Path) -> None:
+    objects = make(tmp_path, plan("lab"), {"events_inputs": ["/var/log/storage.log"]})
+    with nagios.configured(CONTACT + "".join(objects.values())) as daemon:
+        correlator = Correlator(tmp_path, pipe=daemon.pipe)
+        correlator.log.write_text(recorded("array-falls") + recorded("hostile"), encoding="utf-8")
+        call = correlator.command("--notail", "--fromstart")
+        subprocess.run(call, check=True, capture_output=True, timeout=30)
+
+        def shown() -> dict[str, str]:
+            return {
+                host: one["plugin_output"]
+                for (host, service), one in daemon.checked().items()
+                if service == "Storage events" and "EVENTS" in one["plugin_output"]
+            }
+
+        daemon.until(lambda: "CRITICAL" in shown().get("oss2", ""), "no event")
+        told = {host: _SINCE.sub("", text).replace(" ()", "") for host, text in shown().items()}
+        fine = dict.fromkeys(set(HOSTS) - {"oss2"}, "EVENTS OK - nothing open")
+        assert told == {**fine, "oss2": FALLEN.partition(";")[2]}
