@@ -12,7 +12,7 @@ from tests.project.repository import ROOT
 # What may touch the world; all else is pure.
 WORLDLY = {"ranks", "run", "store", "output", "cli"}
 # What the console alone uses; all else must run on a node's bare Python.
-CONSOLE = {"topology", "plan", "baseline", "expect", "simulate", "output", "cli"}
+CONSOLE = {"topology", "plan", "baseline", "expect", "simulate", "output", "report", "cli"}
 
 
 def contracts() -> dict[str, Any]:

@@ -32,6 +32,9 @@ VERBS = (
     "export",
     "collect",
     "publish",
+    "report",
+    "note",
+    "status",
     "symptoms",
 )
 

@@ -11,13 +11,18 @@ from typing import Any, Iterable, NamedTuple, Optional, Sequence
 from plumbline.model.course import Note
 from plumbline.report.figure import DAY_S, Figure, Plot, Row, Table, shown
 from plumbline.report.palette import GREY, RED, line
-from plumbline.report.site import Cohort, Cohorts, Member, Site, middle
+from plumbline.report.site import Cohort, Cohorts, Member, Site, by_group, middle
 from plumbline.units import format_rate
 
 WINDOW_DAYS = 14
 """What a component gave before the date is its median over so many days; what it gives now too."""
 
 MONTH_DAYS = 30
+
+_BY_FILE_SYSTEM = ("ost", "fs")
+_MOST_GROUPS = 6
+_LEVELS = 4
+"""Of notes above one another, so that neighbours can be read."""
 
 ABOUT = (
     "How each test has changed against a date: the median over all members of their rate in "
@@ -31,7 +36,7 @@ _EPOCH = date(1970, 1, 1).toordinal()
 class Change(NamedTuple):
     """One test: the change of each day as a fraction, rates before and lately in B/s."""
 
-    of: Cohort
+    name: str
     members: int
     before_Bps: float
     latest_Bps: float
@@ -57,7 +62,12 @@ def change_figure(site: Site, cohorts: Cohorts, against: Optional[int] = None) -
     """Return the figure; ``against`` is a day since the epoch."""
     day = chosen_day(site) if against is None else against
     figure = Figure("change", f"Change against {_iso(day)}", ABOUT)
-    changes = [one for of in cohorts if (one := find_change(of, cohorts[of], day))]
+    changes = [
+        one
+        for of in cohorts
+        for name, members in _split(of, cohorts[of]).items()
+        if (one := find_change(name, members, day))
+    ]
     if not changes:
         return figure._replace(
             absent=f"nothing was measured in the {WINDOW_DAYS} days before {_iso(day)}; choose "
@@ -71,7 +81,15 @@ def change_figure(site: Site, cohorts: Cohorts, against: Optional[int] = None) -
     )
 
 
-def find_change(of: Cohort, members: Sequence[Member], day: int) -> Optional[Change]:
+def _split(of: Cohort, members: Sequence[Member]) -> dict[str, Sequence[Member]]:
+    """Return the members of each file system; what else is measured is one test for the site."""
+    groups = by_group(members)
+    if of.layer not in _BY_FILE_SYSTEM or not 1 < len(groups) <= _MOST_GROUPS:
+        return {str(of): members}
+    return {f"{of} {group}": found for group, found in groups.items()}
+
+
+def find_change(name: str, members: Sequence[Member], day: int) -> Optional[Change]:
     """Return how a test has changed against a day; None when nobody was measured before it."""
     before = {one.name: rate for one in members if (rate := _before(one, day))}
     days: dict[int, list[float]] = {}
@@ -86,7 +104,7 @@ def find_change(of: Cohort, members: Sequence[Member], day: int) -> Optional[Cha
     assert latest is not None
     assert whole is not None
     found = {each: value for each in sorted(days) if (value := middle(days[each])) is not None}
-    return Change(of, len(before), whole, latest, found)
+    return Change(name, len(before), whole, latest, found)
 
 
 def _before(one: Member, day: int) -> Optional[float]:
@@ -104,7 +122,7 @@ def _iso(day: int) -> str:
 
 def _finding(changes: Sequence[Change]) -> str:
     most = max(changes, key=lambda one: abs(one.latest or 0.0))
-    return f"The largest change: {most.of} {100 * (most.latest or 0.0):+.1f} %."
+    return f"The largest change: {most.name} {_signed(most)}."
 
 
 def _plot(changes: Sequence[Change], notes: Iterable[Note], day: int) -> Plot:
@@ -117,7 +135,8 @@ def _plot(changes: Sequence[Change], notes: Iterable[Note], day: int) -> Plot:
         "shapes": [_mark(_iso(day), GREY), *(_mark(_time(note), RED) for note in seen)],
         "annotations": [_label(note, place) for place, note in enumerate(seen)],
         "hovermode": "closest",
-        "margin": {"t": 110 if seen else 40},
+        "margin": {"t": 40 + 16 * min(len(seen), _LEVELS)},
+        "legend": {"orientation": "h", "yanchor": "top", "y": -0.15},
     }
     return Plot("change", data, layout, 480)
 
@@ -126,18 +145,18 @@ def _trace(number: int, one: Change) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "lines+markers" if len(one.days) < 60 else "lines",
-        "name": shown(str(one.of)),
+        "name": shown(one.name),
         "x": [_iso(day) for day in one.days],
         "y": [round(100 * value, 2) for value in one.days.values()],
         "line": line(number),
         "marker": {"size": 5},
-        "hovertemplate": f"{_plain(one.of)}<br>%{{x}}: %{{y}}<extra></extra>",
+        "hovertemplate": f"{_plain(one.name)}<br>%{{x}}: %{{y}}<extra></extra>",
     }
 
 
-def _plain(of: Cohort) -> str:
+def _plain(name: str) -> str:
     """Return a name for a template, in which braces after a percent sign would mean something."""
-    return shown(str(of)).replace("%", "&#37;")
+    return shown(name).replace("%", "&#37;")
 
 
 def _time(note: Note) -> str:
@@ -162,7 +181,7 @@ def _label(note: Note, place: int) -> dict[str, Any]:
         "yref": "paper",
         "y": 1,
         "yanchor": "bottom",
-        "yshift": 16 * (place % 4),
+        "yshift": 16 * (place % _LEVELS),
         "text": shown(note.text),
         "showarrow": False,
     }
@@ -170,15 +189,21 @@ def _label(note: Note, place: int) -> dict[str, Any]:
 
 def _cells(one: Change) -> tuple[str, ...]:
     return (
-        str(one.of),
+        one.name,
         str(one.members),
         format_rate(one.before_Bps),
         format_rate(one.latest_Bps),
-        f"{100 * (one.latest or 0.0):+.1f} %",
+        _signed(one),
     )
+
+
+def _signed(one: Change) -> str:
+    """Return the latest change; one that rounds to nothing has no sign."""
+    tenths = round(1000 * (one.latest or 0.0))
+    return f"{tenths / 10:+.1f} %" if tenths else "0.0 %"
 
 
 def _numbers(changes: Sequence[Change]) -> Iterable[tuple[str, str, float]]:
     for one in changes:
         for day, value in one.days.items():
-            yield str(one.of), _iso(day), round(100 * value, 3)
+            yield one.name, _iso(day), round(100 * value, 3)

@@ -17,9 +17,9 @@ from plumbline.units import format_rate
 
 ABOUT = (
     "Each row is a component, each column a day, the colour the median rate of that day in percent "
-    "of the component's baseline, or of its own median where no baseline was accepted. Days without "
-    "a rate are empty. The bars beside it are the coefficient of variation: standard deviation of "
-    "the daily rates over their mean."
+    "of the component's baseline, or of its own median where no baseline was accepted. Days "
+    "without a rate are empty. The bars beside it are the coefficient of variation: "
+    "standard deviation of the daily rates over their mean."
 )
 HEADERS = (
     "layer",
@@ -160,9 +160,9 @@ def _cells(one: Line) -> tuple[str, ...]:
     rates = one.member.days.values()
     return (
         one.of.layer,
-        one.of.group,
+        one.member.of.group,
         one.member.name,
-        one.of.operation if one.of.scenario == "single" else f"{one.of.operation} together",
+        one.of.step,
         str(len(rates)),
         format_rate(one.median_Bps),
         percent(min(rates) / (one.member.baseline_Bps or one.median_Bps)),
@@ -174,7 +174,7 @@ def _numbers(one: Line, days: range) -> Sequence[Cell]:
     rates = (one.member.days.get(day) for day in days)
     return (
         one.of.layer,
-        one.of.group,
+        one.member.of.group,
         one.member.name,
         one.of.operation,
         one.of.scenario,

@@ -11,7 +11,17 @@ from typing import Any, Iterable, NamedTuple, Optional, Sequence
 from plumbline.model.anchor import anchor
 from plumbline.model.course import PairTest
 from plumbline.model.state import State
-from plumbline.report.figure import Cell, Figure, Plot, Row, Table, counted, megabytes, shown, unique
+from plumbline.report.figure import (
+    Cell,
+    Figure,
+    Plot,
+    Row,
+    Table,
+    counted,
+    megabytes,
+    shown,
+    unique,
+)
 from plumbline.report.palette import BLUE, CEILING, ORANGE, RED, SEQUENTIAL
 from plumbline.report.site import Site, middle
 from plumbline.units import format_rate
@@ -202,8 +212,7 @@ def _matrix(
     names = list(dict.fromkeys([*ceilings, *(one.component for one in own)]))
     columns = list(dict.fromkeys([*names, *(one.partner for one in own)]))
     places = {name: place for place, name in enumerate(columns)}
-    rows = {name: [None] * len(columns) for name in names}
-    cells: dict[str, list[Optional[int]]] = {**rows}
+    cells: dict[str, list[Optional[int]]] = {name: [None] * len(columns) for name in names}
     for one in own:
         ceiling = ceilings.get(one.component, _NOWHERE).get(one.partner)
         if ceiling and one.rate_Bps is not None:
@@ -222,7 +231,7 @@ def _matrix(
         "hoverongaps": False,
         "hovertemplate": f"%{{y}} {operation} %{{x}}<br>%{{z}} % of the ceiling<extra></extra>",
     }
-    layout = {"xaxis": axis, "yaxis": {**axis, "autorange": "reversed"}}
+    layout = {"xaxis": axis, "yaxis": {**axis, "autorange": "reversed", "scaleanchor": "x"}}
     return Plot(f"every pair, {operation}", [trace], layout, size)
 
 

@@ -18,7 +18,7 @@ from plumbline.report.figure import (
     shown,
 )
 from plumbline.report.palette import BASELINE, CEILING, NOW, RED
-from plumbline.report.site import Cohort, Cohorts, Member, Site, middle
+from plumbline.report.site import Cohort, Cohorts, Member, Site, by_group, middle
 from plumbline.units import format_rate
 
 ABOUT = (
@@ -42,7 +42,7 @@ _AWAY = ("write", "send")
 _WIDEST = 4.0
 """Bars end at this multiple of the longest that was measured or limits."""
 
-_ROW_PX = 44
+_ROW_PX = 54
 
 
 class Stage(NamedTuple):
@@ -59,9 +59,11 @@ class Stage(NamedTuple):
 
 def path_figure(site: Site, cohorts: Cohorts) -> Figure:
     """Return the figure: a picture for each file system and direction."""
-    whole = [(of, cohorts[of]) for of in cohorts if of.scenario == "single" and of.layer == "ost"]
-    whole = whole or [(of, cohorts[of]) for of in cohorts if of.layer != "net"]
-    drawn = [(str(of), stages(site, cohorts, of)) for of, _ in whole]
+    drawn = [
+        (f"{of} {group}", stages(site, cohorts, of, members))
+        for of in _whole(cohorts)
+        for group, members in _paths(of, cohorts[of]).items()
+    ]
     figure = Figure("path", "The path", ABOUT)
     if not drawn:
         return figure._replace(absent="the plan names nothing that is measured across a path")
@@ -73,9 +75,19 @@ def path_figure(site: Site, cohorts: Cohorts) -> Figure:
     )
 
 
-def stages(site: Site, cohorts: Cohorts, of: Cohort) -> list[Stage]:
-    """Return the stages that the bytes of one cohort cross, client end first, the whole last."""
-    members = cohorts[of]
+def _whole(cohorts: Cohorts) -> list[Cohort]:
+    """Return what crosses the whole path: targets, or disks where no target is measured."""
+    targets = [of for of in cohorts if of.scenario == "single" and of.layer == "ost"]
+    return targets or [of for of in cohorts if of.scenario == "single" and of.layer != "net"]
+
+
+def _paths(of: Cohort, members: Sequence[Member]) -> dict[str, list[Member]]:
+    """Return the targets of each file system; disks are alike wherever they are."""
+    return by_group(members) if of.layer == "ost" else {"": list(members)}
+
+
+def stages(site: Site, cohorts: Cohorts, of: Cohort, members: Sequence[Member]) -> list[Stage]:
+    """Return the stages that the bytes of some members cross, client end first, the whole last."""
     found = list(_parts(site, of, members))
     if of.layer == "ost":
         found += _layers(cohorts, of)
@@ -86,12 +98,17 @@ def _parts(site: Site, of: Cohort, members: Sequence[Member]) -> Iterator[Stage]
     longest = max((one.of.path for one in members), key=len, default=())
     crossed = dict.fromkeys(name for one in members for name in one.of.path)
     limiting = {
-        name for one in members if one.reference.ceiling for name in one.reference.ceiling.limited_by
+        name
+        for one in members
+        if one.reference.ceiling
+        for name in one.reference.ceiling.limited_by
     }
     for kind in dict.fromkeys(site.parts[name].kind for name in longest if name in site.parts):
         names = [name for name in crossed if name in site.parts and site.parts[name].kind == kind]
         away = of.operation in _AWAY
-        rates = [site.parts[name].write_Bps if away else site.parts[name].read_Bps for name in names]
+        rates = [
+            site.parts[name].write_Bps if away else site.parts[name].read_Bps for name in names
+        ]
         rated = [rate for rate in rates if rate is not None]
         if rated:
             total = sum(rated) if len(rated) == len(names) else None
@@ -175,7 +192,9 @@ def _bars(
         "x": [megabytes(rate) for rate in rates],
         "y": list(range(len(found))),
         "text": [format_rate(rate) if rate else "" for rate in rates],
-        "textposition": "auto",
+        "textposition": "outside",
+        "textfont": {"size": 11},
+        "cliponaxis": False,
         "customdata": [shown(one.name) for one in found],
         "hovertemplate": f"%{{customdata}}: {title} %{{text}}<extra></extra>",
     }

@@ -1,4 +1,4 @@
-"""A site as pictures need it: every test with its members, references, verdicts and courses."""
+"""A site as pictures need it: every cohort with its members, references, verdicts and courses."""
 
 from __future__ import annotations
 
@@ -17,21 +17,25 @@ from plumbline.report.figure import DAY_S
 
 
 class Cohort(NamedTuple):
-    """What siblings have in common: one operation of one layer and group."""
+    """What is measured alike: one operation of one layer."""
 
     layer: str
-    group: str
     operation: str
     scenario: str
 
     def __str__(self) -> str:
-        """Return e.g. ``ost scratch write``, ``raw oss1 read together``."""
-        words = [self.layer, self.group, self.operation]
-        return " ".join([*words, *([self.scenario] if self.scenario != "single" else [])])
+        """Return e.g. ``ost write``, ``raw read together``."""
+        return f"{self.layer} {self.step}"
+
+    @property
+    def step(self) -> str:
+        """Return e.g. ``write``, ``read together``."""
+        alone = self.scenario == "single"
+        return self.operation if alone else f"{self.operation} {self.scenario}"
 
 
 class Member(NamedTuple):
-    """One component in one test; rates are bytes per second and None where there is none.
+    """One component in one cohort; rates are bytes per second and None where there is none.
 
     ``days`` maps days since the epoch, in UTC, to the median rate of that day; ``now_Bps`` is the
     latest.
@@ -90,7 +94,7 @@ Cohorts = Mapping[Cohort, Sequence[Member]]
 
 
 def find_cohorts(site: Site) -> Cohorts:
-    """Return every cohort that is expected, or that was measured of an expected component."""
+    """Return all that is expected, or was measured of an expected component, siblings together."""
     courses = _courses(site.courses)
     found: dict[Cohort, list[Member]] = {}
     for one in site.expectations:
@@ -99,8 +103,21 @@ def find_cohorts(site: Site) -> Cohorts:
         steps = dict.fromkeys(tuple(key.split("/", 1)) for key in one.references)
         for step in dict.fromkeys([*steps, *measured]):
             operation, scenario = step
-            cohort = Cohort(one.layer, one.group, operation, scenario)
+            cohort = Cohort(one.layer, operation, scenario)
             found.setdefault(cohort, []).append(_member(site, one, step, measured.get(step, ())))
+    return {of: _side_by_side(members) for of, members in found.items()}
+
+
+def _side_by_side(members: Sequence[Member]) -> list[Member]:
+    """Return members with siblings together, else in their order."""
+    return [one for siblings in by_group(members).values() for one in siblings]
+
+
+def by_group(members: Iterable[Member]) -> dict[str, list[Member]]:
+    """Return the siblings of each group, in their order."""
+    found: dict[str, list[Member]] = {}
+    for one in members:
+        found.setdefault(one.of.group, []).append(one)
     return found
 
 

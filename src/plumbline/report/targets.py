@@ -6,10 +6,10 @@ from datetime import datetime, timezone
 from typing import Any, Iterable, Optional, Sequence
 
 from plumbline.model.anchor import anchor, group_anchor
-from plumbline.model.state import State, worst
+from plumbline.model.state import State
 from plumbline.report.figure import Cell, Figure, Plot, Row, Table, counted, megabytes, shown
-from plumbline.report.palette import BASELINE, BASELINE_BAND, CEILING, mark
-from plumbline.report.site import Cohort, Cohorts, Member, Site
+from plumbline.report.palette import BASELINE, BASELINE_BAND, CEILING, GREY, mark
+from plumbline.report.site import Cohort, Cohorts, Member, Site, by_group
 from plumbline.units import format_rate
 
 ABOUT = (
@@ -29,6 +29,7 @@ NUMBERS = (
     "baseline_Bps",
     "measured_at",
 )
+_NAMED = 40
 _LABELLED = 20
 """In one picture: with more labels none could be read."""
 
@@ -50,9 +51,7 @@ def targets_figure(site: Site, cohorts: Cohorts) -> Figure:
 
 
 def _finding(site: Site, drawn: Cohorts) -> str:
-    every = dict.fromkeys(
-        (of.layer, one.name) for of, found in drawn.items() for one in found
-    )
+    every = dict.fromkeys((of.layer, one.name) for of, found in drawn.items() for one in found)
     states = [site.state(*place) for place in every]
     words = [f"{states.count(state)} {state.name}" for state in _RANK if state in states]
     return f"{counted(len(every), 'component')}, {', '.join(words) or 'all OK'}."
@@ -62,16 +61,35 @@ def _plot(of: Cohort, members: Sequence[Member]) -> Plot:
     places = list(range(len(members)))
     names = [shown(one.name) for one in members]
     data = [*_band(members, places, names), *_dots(members, names)]
-    every = len(members) <= 40
-    axis: dict[str, Any] = {"title": {"text": shown(of.group)}, "range": [-0.7, len(members) - 0.3]}
-    axis.update({"tickvals": places, "ticktext": names} if every else {"showticklabels": False})
     layout = {
-        "xaxis": {**axis, "automargin": True},
+        "xaxis": _axis(members, names),
+        "shapes": list(_fences(members)),
         "yaxis": {"title": {"text": "MB/s"}, "rangemode": "tozero"},
         "annotations": list(_labels(members)),
         "hovermode": "closest",
     }
     return Plot(str(of), data, layout)
+
+
+def _axis(members: Sequence[Member], names: list[str]) -> dict[str, Any]:
+    """Return the axis with every name where there is place, else with the groups."""
+    axis = {"range": [-0.7, len(members) - 0.3], "automargin": True, "showgrid": False}
+    if len(members) <= _NAMED:
+        return {**axis, "tickvals": list(range(len(members))), "ticktext": names}
+    groups, start, middles = by_group(members), 0, []
+    for siblings in groups.values():
+        middles.append(start + (len(siblings) - 1) / 2)
+        start += len(siblings)
+    step = 1 + len(groups) // _NAMED
+    return {**axis, "tickvals": middles[::step], "ticktext": [shown(one) for one in groups][::step]}
+
+
+def _fences(members: Sequence[Member]) -> Iterable[dict[str, Any]]:
+    """Yield a line between each two groups."""
+    for place, (one, other) in enumerate(zip(members, members[1:])):
+        if one.of.group != other.of.group:
+            ends = {"x0": place + 0.5, "x1": place + 0.5, "y0": 0, "y1": 1}
+            yield {"type": "line", "yref": "paper", **ends, "line": {"color": GREY, "width": 1}}
 
 
 def _band(members: Sequence[Member], places: list[int], names: list[str]) -> list[dict[str, Any]]:
@@ -103,7 +121,7 @@ def _lowest(one: Member) -> Optional[float]:
     """Return the rate below which the baseline warns."""
     if one.baseline_Bps is None:
         return None
-    return max(0.0, one.of.limits.warning.low) / 100 * one.baseline_Bps
+    return max(0.0, one.of.limits.warning.start) / 100 * one.baseline_Bps
 
 
 def _reference(
@@ -159,11 +177,11 @@ def _rate(one: Member) -> str:
 
 def _table(site: Site, drawn: Cohorts) -> Table:
     """Return one row for each component and for each group, where Nagios leads to."""
-    steps = tuple(dict.fromkeys(_step(of) for of in drawn))
+    steps = tuple(dict.fromkeys(of.step for of in drawn))
     rows: dict[tuple[str, str, str], dict[str, str]] = {}
     for of, found in drawn.items():
         for one in found:
-            rows.setdefault((of.layer, of.group, one.name), {})[_step(of)] = _rate(one)
+            rows.setdefault((of.layer, one.of.group, one.name), {})[of.step] = _rate(one)
     components = [
         Row(
             (
@@ -185,17 +203,20 @@ def _table(site: Site, drawn: Cohorts) -> Table:
 
 
 def _groups(site: Site, drawn: Cohorts, width: int) -> Iterable[Row]:
-    """Yield the groups; one that several nodes measure is as bad as the worst of them says."""
-    for layer, group in dict.fromkeys((of.layer, of.group) for of in drawn):
+    """Yield the groups that were judged as such."""
+    every = ((of.layer, one.of.group) for of, found in drawn.items() for one in found)
+    for layer, group in dict.fromkeys(every):
         verdict = site.groups.get((layer, group))
         if verdict:
-            state = worst([verdict.state])
-            cells = (state.name, layer, group, "whole group", *[""] * width, verdict.sentence)
+            cells = (
+                verdict.state.name,
+                layer,
+                group,
+                "whole group",
+                *[""] * width,
+                verdict.sentence,
+            )
             yield Row(cells, group_anchor(layer, group))
-
-
-def _step(of: Cohort) -> str:
-    return of.operation if of.scenario == "single" else f"{of.operation} {of.scenario}"
 
 
 def _numbers(drawn: Cohorts) -> Iterable[Sequence[Cell]]:
@@ -203,7 +224,7 @@ def _numbers(drawn: Cohorts) -> Iterable[Sequence[Cell]]:
         for one in found:
             yield (
                 of.layer,
-                of.group,
+                one.of.group,
                 one.name,
                 of.operation,
                 of.scenario,

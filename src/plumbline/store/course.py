@@ -58,7 +58,7 @@ class Pictures:
             key = row[:5]
             if key != last:
                 last = key
-                found.append(Course(*key, array("d"), array("d")))
+                found.append(Course(*row[:5], times=array("d"), rates=array("d")))
             found[-1].times.append(row[5])
             found[-1].rates.append(nan if row[6] is None else row[6])
         return tuple(found)

@@ -1,0 +1,83 @@
+"""``plumbline note``: write down what happened at a site, for the report to mark."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Optional
+
+from plumbline.cli.collect import HISTORY
+from plumbline.errors import UsageError
+
+_LONGEST = 500
+
+
+def add(subparsers: Any) -> None:
+    """Declare the arguments."""
+    parser = subparsers.add_parser(
+        "note",
+        help="write down what happened at the site, such as an upgrade",
+        description="Keep a note with its date in the history of the console; plumbline report "
+        "marks it.  Without a text, show all notes.",
+    )
+    parser.add_argument("text", nargs="?", help='for example "Lustre 2.15.8"')
+    parser.add_argument(
+        "--at", metavar="DATE", help="when it was, e.g. 2026-11-20 or 2026-11-20T14:00; default now"
+    )
+    parser.add_argument("--history", metavar="FILE", default=HISTORY, help="default %(default)s")
+    parser.add_argument("--json", action="store_true", help="print all notes for programs")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Keep the note, or print all of them, and return 0."""
+    from plumbline.model.course import Note
+    from plumbline.store.notes import add_note
+
+    path = Path(arguments.history)
+    if arguments.text is None:
+        if arguments.at:
+            raise UsageError('--at needs the text of the note, for example "Lustre 2.15.8"')
+        _print(path, as_json=arguments.json)
+        return 0
+    text = " ".join(arguments.text.split())
+    if not text or len(text) > _LONGEST:
+        raise UsageError(f"a note has between 1 and {_LONGEST} characters; shorten it")
+    add_note(path, Note(_moment(arguments.at), text))
+    if arguments.json:
+        _print(path, as_json=True)
+    return 0
+
+
+def _moment(at: Optional[str]) -> float:
+    """Return seconds since the epoch; a time without a zone is that of this host."""
+    return time.time() if at is None else parse_date(at, "--at").timestamp()
+
+
+def parse_date(text: str, option: str) -> datetime:
+    """Return a date or time that a person has typed; raise UsageError with an example."""
+    try:
+        return datetime.fromisoformat(text).astimezone()
+    except (ValueError, OverflowError, OSError) as error:
+        raise UsageError(
+            f"{option} {text!r} is no date; write for example 2026-11-20 or 2026-11-20T14:00"
+        ) from error
+
+
+def _print(path: Path, *, as_json: bool) -> None:
+    import json
+
+    from plumbline.output.table import render
+    from plumbline.store.notes import read_notes
+
+    notes = read_notes(path) if path.exists() else ()
+    if as_json:
+        print(json.dumps([note._asdict() for note in notes]))
+        return
+    rows = [
+        (datetime.fromtimestamp(one.at, timezone.utc).strftime("%Y-%m-%d %H:%M:%SZ"), one.text)
+        for one in notes
+    ]
+    print(render(("at", "note"), rows))

@@ -1,0 +1,176 @@
+"""``plumbline report``: draw a whole site as plain files that open from disk."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Optional
+
+from plumbline.cli.collect import HISTORY, PLAN
+from plumbline.errors import DocumentError, StoreError, ToolError, UsageError
+
+if TYPE_CHECKING:
+    from plumbline.profile.calls import Profile
+    from plumbline.report.drawing import Extras
+    from plumbline.report.site import Site
+    from plumbline.report.suspects import Found
+    from plumbline.store.plan import SitePlan
+
+DIRECTORY = "plumbline-report"
+DAYS = 365
+_MOST_DAYS = 4000
+_DAY_S = 86400.0
+
+
+def add(subparsers: Any) -> None:
+    """Declare the arguments."""
+    parser = subparsers.add_parser(
+        "report",
+        help="draw a whole site as pages that open from disk",
+        description="Draw what a site should give, gives and gave, from its plan and the history "
+        "of all its nodes.  The page needs no network and no server.",
+    )
+    parser.add_argument("--plan", metavar="FILE", default=PLAN, help="default %(default)s")
+    parser.add_argument("--history", metavar="FILE", default=HISTORY, help="default %(default)s")
+    parser.add_argument(
+        "-o", "--output", metavar="DIR", default=DIRECTORY, help="default %(default)s"
+    )
+    parser.add_argument(
+        "--days", metavar="N", type=int, default=DAYS, help="how far back, default %(default)s"
+    )
+    parser.add_argument(
+        "--against",
+        metavar="DATE",
+        help="hold changes against this day, e.g. 2026-11-20; default: the latest note, or a "
+        "month ago",
+    )
+    parser.add_argument(
+        "--profile", metavar="FILE", help="draw the calls that plumbline probe fs --profile kept"
+    )
+    parser.add_argument("--json", action="store_true", help="print what was drawn for programs")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the report and return 0, whatever it shows."""
+    if not 1 <= arguments.days <= _MOST_DAYS:
+        raise UsageError(f"--days {arguments.days}: write a number from 1 to {_MOST_DAYS}")
+    library = _library()
+    from plumbline.cli.site import without_collector
+    from plumbline.report.drawing import draw
+    from plumbline.report.page import LIBRARY, PAGE, pages
+    from plumbline.store.plan import load_plan
+
+    plan, now = load_plan(arguments.plan), time.time()
+    with without_collector():
+        site = _site(plan, Path(arguments.history), now, arguments.days)
+        figures = draw(site, _extras(arguments, plan, now))
+        files = pages(site, figures)
+    directory = Path(arguments.output)
+    _write(directory, {**files, LIBRARY: library})
+    if arguments.json:
+        drawn = {one.id: one.absent for one in figures}
+        print(json.dumps({"schema": 1, "page": str(directory / PAGE), "absent": drawn}))
+    else:
+        print(directory / PAGE)
+    return 0
+
+
+def _library() -> str:
+    """Return Plotly's own file; raise ToolError when the packages of the console are missing."""
+    from importlib.util import find_spec
+
+    found = find_spec("plotly")
+    if found is None or not found.origin or find_spec("jinja2") is None:
+        raise ToolError(
+            "plumbline report needs Plotly and Jinja2; install them with: pip install "
+            "'plumbline[console]'"
+        )
+    path = Path(found.origin).parent / "package_data" / "plotly.min.js"
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ToolError(f"Plotly's library cannot be read: {error}; install it again") from error
+
+
+def _site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
+    """Read and judge everything that is drawn."""
+    from plumbline.cli.site import judge_site
+    from plumbline.report.site import Site
+    from plumbline.store.course import Pictures
+    from plumbline.store.notes import read_notes
+
+    judged = [one.verdict for one in judge_site(plan, path, now)]
+    expectations = [
+        each
+        for node in plan.nodes.values()
+        for layer in dict.fromkeys(entry["layer"] for entry in node.entries)
+        for each in node.find(layer)
+    ]
+    since = now - days * _DAY_S
+    with Pictures(path, since) as pictures:
+        return Site(
+            name=next((node.site for node in plan.nodes.values()), "site without nodes"),
+            now=now,
+            expectations=expectations,
+            parts=plan.parts,
+            verdicts={(one.layer, one.component): one for one in judged if not one.group},
+            groups={(one.layer, one.component): one for one in judged if one.group},
+            courses=pictures.courses(),
+            pairs=pictures.pairs(),
+            run=pictures.latest_run(("fs", "ost", "raw")),
+            notes=[one for one in read_notes(path) if one.at >= since],
+        )
+
+
+def _extras(arguments: argparse.Namespace, plan: SitePlan, now: float) -> Extras:
+    from plumbline.report.drawing import Extras
+
+    return Extras(
+        _day(arguments.against), _profile(arguments.profile), _found(plan, arguments.history, now)
+    )
+
+
+def _day(against: Optional[str]) -> Optional[int]:
+    from plumbline.cli.note import parse_date
+
+    return None if against is None else int(parse_date(against, "--against").timestamp() // _DAY_S)
+
+
+def _profile(file: Optional[str]) -> Optional[Profile]:
+    from plumbline.profile.calls import unpack
+
+    if file is None:
+        return None
+    try:
+        return unpack(Path(file).read_bytes())
+    except OSError as error:
+        raise DocumentError(f"call profile {file} cannot be read: {error.strerror}") from error
+
+
+def _found(plan: SitePlan, history: str, now: float) -> Optional[Found]:
+    """Return what explains what is slow; None for a plan that does not say what the parts are."""
+    from plumbline.cli.locate import locate_site
+    from plumbline.report.suspects import Found
+
+    return Found(*locate_site(plan, Path(history), now)) if plan.parts else None
+
+
+def _write(directory: Path, files: dict[str, str]) -> None:
+    """Replace every file at once, so that whoever reads sees the old one or the new one."""
+    try:
+        for name, text in files.items():
+            path = directory / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            new = path.with_name(f".{path.name}.new")
+            # a name out of a damaged document may hold half a character
+            new.write_text(text, encoding="utf-8", errors="replace")
+            os.replace(new, path)
+    except OSError as error:
+        raise StoreError(
+            f"report {directory} cannot be written: {error.strerror}; see that it is a directory "
+            "with space that belongs to you"
+        ) from error

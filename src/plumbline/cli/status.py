@@ -1,0 +1,134 @@
+"""``plumbline status``: one screen of text for whoever is on ssh, on a node or on the console."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import time
+from math import isnan, nan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Iterable, Sequence
+
+from plumbline.errors import UsageError
+from plumbline.model.state import worst
+from plumbline.store.snapshot import EXPECTATIONS, SNAPSHOT
+
+if TYPE_CHECKING:
+    from plumbline.model.course import Course
+    from plumbline.model.series import Sample
+    from plumbline.model.verdict import Verdict
+    from plumbline.output.status import Line
+
+_OTHER_LINES = 5
+"""Of the screen: the counts, the head of the table, what is left, and the prompt."""
+
+_NARROW = (80, 24)
+_DAY_S = 86400.0
+_BACK_DAYS = 60
+
+
+def add(subparsers: Any) -> None:
+    """Declare the arguments."""
+    parser = subparsers.add_parser(
+        "status",
+        help="show on one screen what is not OK and how it went; ends with the worst state",
+    )
+    parser.add_argument("--expectations", metavar="FILE", default=EXPECTATIONS)
+    parser.add_argument("--snapshot", metavar="FILE", default=SNAPSHOT)
+    parser.add_argument(
+        "--plan", metavar="FILE", help="of a whole site: what plumbline plan --json printed"
+    )
+    parser.add_argument(
+        "--history", metavar="FILE", help="with --plan: the history of all its nodes"
+    )
+    parser.add_argument("--all", action="store_true", help="show all components, not one screen")
+    parser.add_argument("--json", action="store_true", help="print states and rates for programs")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the screen and return the exit code of the worst verdict."""
+    from plumbline.output.status import status
+
+    if bool(arguments.plan) is not bool(arguments.history):
+        raise UsageError("--plan and --history belong together: give both, or neither")
+    now = time.time()
+    name, lines = _site(arguments, now) if arguments.plan else _node(arguments, now)
+    if arguments.json:
+        print(json.dumps({"schema": 1, "of": name, "components": [_raw(one) for one in lines]}))
+    else:
+        rows = len(lines) if arguments.all else shutil.get_terminal_size(_NARROW).lines
+        print(status(name, lines, rows if arguments.all else rows - _OTHER_LINES))
+    return worst(one.verdict.state for one in lines)
+
+
+def _node(arguments: argparse.Namespace, now: float) -> tuple[str, list[Line]]:
+    from plumbline.cli.verdicts import Judging
+    from plumbline.output.status import Line
+    from plumbline.store.snapshot import load_expectations, load_snapshot
+
+    expectations = load_expectations(arguments.expectations)
+    snapshot = load_snapshot(arguments.snapshot)
+    layers = dict.fromkeys(entry.get("layer") for entry in expectations.entries)
+    chosen = [each for layer in layers for each in expectations.find(layer)]
+    lines = []
+    for each, verdict in zip(chosen, Judging(snapshot, now, evidence=False).components(chosen)):
+        samples: dict[str, list[Sample]] = {}
+        for one in snapshot.of(each.layer, each.component):
+            step = _step(one.latest.operation.value, one.latest.scenario.value)
+            samples.setdefault(step, []).extend(one.samples)
+        rates = {step: _in_time(found) for step, found in samples.items()}
+        lines.append(Line(verdict, rates))
+    return expectations.node, lines
+
+
+def _in_time(samples: Iterable[Sample]) -> list[float]:
+    """Return the rates of a component with all its partners, oldest first."""
+    ordered = sorted(samples, key=lambda one: one.started_at)
+    return [nan if one.rate_Bps is None else one.rate_Bps for one in ordered]
+
+
+def _site(arguments: argparse.Namespace, now: float) -> tuple[str, list[Line]]:
+    from plumbline.cli.site import judge_site
+    from plumbline.output.status import Line
+    from plumbline.store.course import Pictures
+    from plumbline.store.plan import load_plan
+
+    plan, path = load_plan(arguments.plan), Path(arguments.history)
+    judged = [one.verdict for one in judge_site(plan, path, now)]
+    with Pictures(path, now - _BACK_DAYS * _DAY_S) as pictures:
+        rates = _by_component(pictures.courses())
+    name = next((node.site for node in plan.nodes.values()), "site without nodes")
+    found: Sequence[Verdict] = [one for one in judged if not one.group]
+    return name, [Line(one, rates.get((one.layer, one.component), {})) for one in found]
+
+
+def _by_component(courses: Iterable[Course]) -> dict[tuple[str, str], dict[str, list[float]]]:
+    moments: dict[tuple[str, str], dict[str, list[tuple[float, float]]]] = {}
+    for one in courses:
+        steps = moments.setdefault((one.layer, one.component), {})
+        points = steps.setdefault(_step(one.operation, one.scenario), [])
+        points.extend(zip(one.times, one.rates))
+    return {
+        place: {step: [rate for _, rate in sorted(points)] for step, points in steps.items()}
+        for place, steps in moments.items()
+    }
+
+
+def _step(operation: str, scenario: str) -> str:
+    return operation if scenario == "single" else f"{operation} {scenario}"
+
+
+def _raw(one: Line) -> dict[str, Any]:
+    rates = {
+        step: [None if isnan(rate) else rate for rate in found] for step, found in one.rates.items()
+    }
+    verdict = one.verdict
+    return {
+        "state": verdict.state.name,
+        "layer": verdict.layer,
+        "component": verdict.component,
+        "sentence": verdict.sentence,
+        "rates_Bps": rates,
+    }

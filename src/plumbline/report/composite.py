@@ -1,0 +1,182 @@
+"""Composite: what the clients saw each second of the latest run, and the net rates it reported.
+
+Figure 6 of the BlueGene/L report, figures 8 and 10 of Edison's: a run that is reported as slow was
+often fast until its last rank was waited for.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from math import ceil
+from typing import Any, Iterable, NamedTuple, Optional, Sequence
+
+from plumbline.model.course import Run
+from plumbline.model.record import Record
+from plumbline.report.figure import Cell, Figure, Plot, Row, Table, counted, megabytes, shown
+from plumbline.report.palette import GREY, RED, line
+from plumbline.report.site import Site
+from plumbline.units import format_rate
+
+ABOUT = (
+    "The latest run with rates of each second as its clients saw them: every component, their sum, "
+    "and the net rate that the run reported, which counts the wait for the last one."
+)
+SERVERS_ABSENT = "The servers' own counters were not recorded during this run."
+HEADERS = ("component", "operation", "host", "net rate", "highest second", "lowest second")
+NUMBERS = ("operation", "component", "second", "rate_Bps")
+_LABELLED = 14
+"""Traces with a colour of their own; the others are grey and known by their hover text."""
+
+
+class Curve(NamedTuple):
+    """One record of the run: seconds from the start of its operation, and the rate of each."""
+
+    record: Record
+    begin_s: float
+    rates_Bps: tuple[float, ...]
+
+
+def composite_figure(site: Site) -> Figure:
+    """Return the figure: a picture for each operation of the latest run."""
+    figure = Figure("composite", "Composite of a run", f"{ABOUT} {SERVERS_ABSENT}")
+    if site.run is None:
+        return figure._replace(absent="no run of targets was recorded in this time")
+    if not any(one.profile_Bps for one in site.run.records):
+        return figure._replace(
+            absent=f"the latest run of layer {site.run.layer}, {site.run.run_id}, recorded no "
+            "rates of single seconds"
+        )
+    operations = dict.fromkeys(one.operation.value for one in site.run.records)
+    drawn = {name: found for name in operations if (found := curves(site.run, name))}
+    every = [one for found in drawn.values() for one in found]
+    return figure._replace(
+        finding=_finding(site.run, every),
+        plots=[_plot(name, found, site.run) for name, found in drawn.items()],
+        table=Table(HEADERS, [Row(_cells(one)) for one in every]),
+        numbers=[NUMBERS, *(row for one in every for row in _numbers(one))],
+    )
+
+
+def curves(run: Run, operation: str) -> list[Curve]:
+    """Return the curves of all components in one operation; not that of the whole."""
+    own = [one for one in _parts(run) if one.operation.value == operation and one.profile_Bps]
+    begun = min((one.started_at for one in own), default=0.0)
+    return [Curve(one, one.started_at - begun, one.profile_Bps) for one in own]
+
+
+def _parts(run: Run) -> list[Record]:
+    """Return the records of components: in a parallel run these tell of their ranks."""
+    of_ranks = [one for one in run.records if one.details]
+    return of_ranks or list(run.records)
+
+
+def _net(run: Run, operation: str) -> Optional[float]:
+    """Return the rate that the run reported for the whole, None where it reported none."""
+    if not any(one.details for one in run.records):
+        return None
+    whole = [one for one in run.records if not one.details and one.operation.value == operation]
+    return whole[0].rate_Bps if whole else None
+
+
+def summed(found: Sequence[Curve]) -> list[float]:
+    """Return the sum of all curves for each second, one that begins within a second by share."""
+    length = max((ceil(one.begin_s) + len(one.rates_Bps) for one in found), default=0)
+    total = [0.0] * (length + 1)
+    for one in found:
+        first = int(one.begin_s)
+        late = one.begin_s - first
+        for place, rate in enumerate(one.rates_Bps):
+            total[first + place] += rate * (1 - late)
+            total[first + place + 1] += rate * late
+    return total[:length]
+
+
+def _finding(run: Run, found: Sequence[Curve]) -> str:
+    at = datetime.fromtimestamp(min(one.record.started_at for one in found), timezone.utc)
+    names = {one.record.component for one in found}
+    return (
+        f"Run {run.run_id} of layer {run.layer}, {at:%Y-%m-%d %H:%M} UTC: "
+        f"{counted(len(names), 'component')}."
+    )
+
+
+def _plot(operation: str, found: Sequence[Curve], run: Run) -> Plot:
+    data = [_trace(place, one) for place, one in enumerate(found)]
+    total = summed(found)
+    if len(found) > 1:
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "name": "sum",
+                "x": list(range(len(total))),
+                "y": [megabytes(rate) for rate in total],
+                "line": {"color": RED, "width": 3},
+                "hovertemplate": "sum, second %{x}: %{y} MB/s<extra></extra>",
+            }
+        )
+    net = _net(run, operation)
+    layout = {
+        "xaxis": {"title": {"text": "seconds since the first began"}},
+        "yaxis": {"title": {"text": "MB/s"}, "rangemode": "tozero"},
+        "hovermode": "closest",
+        "shapes": list(_nets(found, net, len(total))),
+        "annotations": [_label(net)] if net else [],
+    }
+    return Plot(operation, data, layout, 420)
+
+
+def _trace(place: int, one: Curve) -> dict[str, Any]:
+    own = place < _LABELLED
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": shown(one.record.component),
+        "x": [round(one.begin_s + second, 2) for second in range(len(one.rates_Bps))],
+        "y": [megabytes(rate) for rate in one.rates_Bps],
+        "text": [shown(one.record.component)] * len(one.rates_Bps),
+        "line": line(place, 1.5) if own else {"color": GREY, "width": 1},
+        "showlegend": own,
+        "hovertemplate": "%{text}<br>second %{x}: %{y} MB/s<extra></extra>",
+    }
+
+
+def _nets(found: Sequence[Curve], net: Optional[float], length: int) -> Iterable[dict[str, Any]]:
+    """Yield the net rate of the whole, or of each component where there are few."""
+    if net:
+        yield _level(0, length, net)
+    elif len(found) <= _LABELLED:
+        for one in found:
+            if one.record.rate_Bps:
+                end = one.begin_s + one.record.finished_at - one.record.started_at
+                yield _level(one.begin_s, end, one.record.rate_Bps)
+
+
+def _level(start: float, end: float, rate_Bps: float) -> dict[str, Any]:
+    height = megabytes(rate_Bps)
+    style = {"color": GREY, "width": 2, "dash": "dot"}
+    return {"type": "line", "x0": start, "x1": end, "y0": height, "y1": height, "line": style}
+
+
+def _label(net: float) -> dict[str, Any]:
+    text = f"net {format_rate(net)}"
+    return {
+        "x": 1,
+        "xref": "paper",
+        "xanchor": "right",
+        "y": megabytes(net),
+        "text": text,
+        "ay": -20,
+    }
+
+
+def _cells(one: Curve) -> tuple[str, ...]:
+    of = one.record
+    net = "" if of.rate_Bps is None else format_rate(of.rate_Bps)
+    ends = (format_rate(max(one.rates_Bps)), format_rate(min(one.rates_Bps)))
+    return (of.component, of.operation.value, of.host, net, *ends)
+
+
+def _numbers(one: Curve) -> Iterable[Sequence[Cell]]:
+    for second, rate in enumerate(one.rates_Bps):
+        yield one.record.operation.value, one.record.component, round(one.begin_s + second, 3), rate

@@ -1,0 +1,40 @@
+"""All figures of a report, in the order of the page."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Optional
+
+from plumbline.profile.calls import Profile
+from plumbline.report.calls import calls_figure
+from plumbline.report.change import change_figure
+from plumbline.report.composite import composite_figure
+from plumbline.report.figure import Figure
+from plumbline.report.heat_map import heat_map_figure
+from plumbline.report.network import network_figure
+from plumbline.report.path import path_figure
+from plumbline.report.site import Site, find_cohorts
+from plumbline.report.suspects import Found, suspects_figure
+from plumbline.report.targets import targets_figure
+
+
+class Extras(NamedTuple):
+    """What not every site has: a day to hold changes against, a call profile, what was located."""
+
+    against: Optional[int] = None
+    profile: Optional[Profile] = None
+    found: Optional[Found] = None
+
+
+def draw(site: Site, extras: Extras) -> list[Figure]:
+    """Return every figure; one that cannot be drawn says why."""
+    cohorts = find_cohorts(site)
+    return [
+        path_figure(site, cohorts),
+        targets_figure(site, cohorts),
+        heat_map_figure(cohorts),
+        change_figure(site, cohorts, extras.against),
+        network_figure(site),
+        composite_figure(site),
+        calls_figure(extras.profile),
+        suspects_figure(extras.found, site.parts),
+    ]

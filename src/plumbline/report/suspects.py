@@ -1,0 +1,105 @@
+"""Suspects: which components explain what is slow, with the measurements that say so."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, NamedTuple, Optional, Sequence
+
+from plumbline.locate.next_probe import NextProbe
+from plumbline.locate.observation import Observation, Vote
+from plumbline.locate.suspects import AmbiguitySet, Located
+from plumbline.locate.words import HEADERS, rows, sentence, summary, unexplained
+from plumbline.model.part import SitePart
+from plumbline.report.figure import Cell, Figure, Plot, Row, Table, shown
+from plumbline.report.palette import BLUE, RED
+
+ABOUT = (
+    "The smallest set of components that explains every slow measurement (plumbline locate). Each "
+    "column is a suspect, or several that explain it equally well; each mark a measurement that "
+    "crosses it, in percent of what is expected: slow ones speak against it, fast ones for it."
+)
+_COLUMN = 0.6
+_FAST = 60
+"""Fast measurements drawn for one suspect; the table has all."""
+
+
+class Found(NamedTuple):
+    """What was located, and for each set the measurement that would divide it."""
+
+    located: Located
+    probes: Sequence[Optional[NextProbe]]
+
+
+def suspects_figure(found: Optional[Found], parts: Mapping[str, SitePart]) -> Figure:
+    """Return the figure; absent where nothing could be located or nothing is slow."""
+    figure = Figure("suspects", "Suspects", ABOUT)
+    if found is None:
+        return figure._replace(
+            absent="the plan is of an older version and does not say what the parts are; write it "
+            "again with plumbline plan --json"
+        )
+    located = found.located
+    said = [sentence(located, one, parts, probe) for one, probe in zip(located.sets, found.probes)]
+    odd = unexplained(located)
+    finding = "\n".join([*said, *([odd] if odd else []), summary(located)])
+    if not located.sets:
+        return figure._replace(finding=finding, absent="no component is a suspect")
+    lines = [(_name(one), line) for one in located.sets for line in rows(located, one)]
+    headers = ("suspects", *HEADERS)
+    numbers: list[Sequence[Cell]] = [headers, *((name, *line) for name, line in lines)]
+    return figure._replace(
+        finding=finding,
+        plots=[_plot(located)],
+        table=Table(headers, [Row((name, *line)) for name, line in lines]),
+        numbers=numbers,
+    )
+
+
+def _name(ambiguity: AmbiguitySet) -> str:
+    return " or ".join(" and ".join(one) for one in ambiguity.alternatives)
+
+
+def _plot(located: Located) -> Plot:
+    slow: list[tuple[float, Observation]] = []
+    fast: list[tuple[float, Observation]] = []
+    for place, one in enumerate(located.sets):
+        slow += _beside(place, [located.observations[index] for index in one.explains])
+        passes = sorted({index for each in one.suspects for index in each.passes})
+        fast += _beside(place, [located.observations[index] for index in passes[:_FAST]])
+    layout = {
+        "xaxis": {
+            "tickvals": list(range(len(located.sets))),
+            "ticktext": [shown(_name(one)) for one in located.sets],
+            "range": [-0.6, len(located.sets) - 0.4],
+            "automargin": True,
+        },
+        "yaxis": {"title": {"text": "% of what is expected"}, "range": [0, 130]},
+        "hovermode": "closest",
+    }
+    data = [
+        _trace("slow", {"color": RED, "symbol": "x", "size": 11}, slow),
+        _trace("fast", {"color": BLUE, "symbol": "circle-open", "size": 8}, fast),
+    ]
+    return Plot("what crosses the suspects", [one for one in data if one["x"]], layout, 420)
+
+
+def _beside(place: int, found: Sequence[Observation]) -> list[tuple[float, Observation]]:
+    """Return what belongs to one column, side by side in it."""
+    step = _COLUMN / max(1, len(found) - 1)
+    start = place - _COLUMN / 2 if len(found) > 1 else float(place)
+    return [(round(start + step * number, 3), one) for number, one in enumerate(found)]
+
+
+def _trace(
+    name: str, marker: dict[str, Any], found: Sequence[tuple[float, Observation]]
+) -> dict[str, Any]:
+    known = [(place, one) for place, one in found if one.vote is not Vote.NONE]
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": name,
+        "x": [place for place, _ in known],
+        "y": [round(100 * one.ratio, 1) for _, one in known],
+        "text": [shown(one.of.name) for _, one in known],
+        "marker": marker,
+        "hovertemplate": "%{text}<br>%{y} % of what is expected<extra></extra>",
+    }

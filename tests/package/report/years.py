@@ -1,0 +1,105 @@
+"""Sites with a year behind them: the plan of an inventory, and the records that it would give."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from random import Random
+from typing import Any, Iterable, Iterator, Mapping, NamedTuple
+
+from plumbline.expect.plan import Plan, compile_plan
+from plumbline.locate.measurables import Placed, Site
+from plumbline.model.record import Record
+from plumbline.plan.policy import load
+from plumbline.store.history import RECORD, History, row
+from plumbline.topology.graph import Topology
+from tests.package.locate.scenes import Left, rate
+from tests.package.records import record
+
+DAY_S = 86400.0
+NOW = 1_790_000_000.0
+"""In September 2026; reports are drawn for this moment."""
+
+
+class Year(NamedTuple):
+    """What happened: ``left`` is what faulty parts have, from ``since`` days ago on."""
+
+    days: int
+    left: Left = {}
+    since: int = 1_000_000
+    resent: frozenset[str] = frozenset()
+    every: int = 1
+    noise: float = 0.01
+
+
+def plan_of(topology: Topology) -> Plan:
+    """Return the plan of a site under the default policy."""
+    return compile_plan(topology, load({}), {})
+
+
+def document(plan: Plan) -> dict[str, Any]:
+    """Return a plan as a document; each reference has a baseline a little below its ceiling."""
+    raw: dict[str, Any] = json.loads(json.dumps(plan.to_json()))
+    for node, expected in plan.expectations.items():
+        for entry, one in zip(raw["nodes"][node]["entries"], expected):
+            for reference in entry["references"].values():
+                ceiling = reference["ceiling"] or entry["partners"][0]["ceiling"]
+                reference["baseline"] = {
+                    "median_Bps": 0.9 * ceiling["rate_Bps"],
+                    "spread": 0.01,
+                    "runs": 12,
+                    "first": "2026-01-01",
+                    "last": "2026-01-12",
+                    "spec_hash": one.spec.hash(),
+                    "versions": {},
+                    "accepted_by": "ada",
+                    "reason": "first",
+                }
+    return raw
+
+
+def records(plan: Plan, year: Year, now: float = NOW) -> Iterator[Record]:
+    """Yield what every night of a year shows, oldest first; a night is over an hour ago."""
+    chance = Random(7)
+    placed = list(Site(plan.expectations).measurables())
+    for ago in range(year.days - 1, -1, -year.every):
+        left = year.left if ago < year.since else {}
+        for number, one in enumerate(placed):
+            rate_Bps = 0.9 * rate(one.of, left) * chance.gauss(1, year.noise)
+            yield _record(one, number, rate_Bps, now - 7200 - ago * DAY_S, year)
+
+
+def _record(placed: Placed, number: int, rate_Bps: float, at: float, year: Year) -> Record:
+    net: dict[str, Any] = {}
+    if placed.partner:
+        clean = not year.resent & {*placed.of.path}
+        net = {"partner": placed.partner.name, "retransmits": 0 if clean else 50_000}
+    return record(
+        run_id=f"{placed.of.node} {placed.of.layer} {at:.0f}",
+        layer=placed.of.layer,
+        component=placed.of.component,
+        operation=placed.operation,
+        scenario=placed.scenario,
+        rate_Bps=rate_Bps,
+        repeats_Bps=(rate_Bps,) * 3,
+        profile_Bps=tuple(rate_Bps * (0.9 + 0.02 * (second % 9)) for second in range(10)),
+        spec_hash=placed.expectation.spec.hash(),
+        started_at=at + number % 60,
+        finished_at=at + number % 60 + 10,
+        **net,
+    )
+
+
+def write(folder: Path, plan: Mapping[str, Any], found: Iterable[Record]) -> tuple[Path, Path]:
+    """Write plan and history as a console has them; return their paths."""
+    paths = folder / "plan.json", folder / "history.sqlite"
+    paths[0].write_text(json.dumps(plan), encoding="utf-8")
+    with History(paths[1]):
+        pass
+    # as History.save does it, but in one transaction
+    with closing(sqlite3.connect(paths[1])) as connection, connection:
+        connection.execute("PRAGMA synchronous = OFF")
+        connection.executemany(f"INSERT {RECORD}", map(row, found))
+    return paths
