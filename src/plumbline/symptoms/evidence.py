@@ -46,7 +46,7 @@ def leaning(component: str, symptoms: Iterable[Symptom]) -> Leaning:
 def phrase(component: str, symptoms: Iterable[Symptom], most: int = MOST_QUOTED) -> str:
     """Return what is appended to a sentence about a component, empty where there is nothing.
 
-    For example ``; kernel: 14 I/O errors of sdb since 2026-11-20 02:13 UTC and 1 more symptom``.
+    For example ``; kernel: I/O errors of sdb (14 times) since 2026-11-20 02:13 UTC``.
     """
     found = about(component, symptoms)
     if not found:

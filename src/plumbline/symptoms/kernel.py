@@ -98,8 +98,8 @@ def _line(line: str) -> _Said:
 
 def _symptom(node: Node, told: Told, times: Sequence[float]) -> Symptom:
     message = told.message
-    words = message.words.format(name=told.name)
-    sentence = f"kernel: {len(times)} {words}"
+    often = f" ({len(times)} times)" if len(times) > 1 else ""
+    sentence = f"kernel: {message.words.format(name=told.name)}{often}"
     return Symptom(
         NAME,
         _component(node, message.about, told.name),

@@ -11,7 +11,8 @@ from typing import Iterator
 from plumbline.errors import SkipTarget, ToolError
 from plumbline.model.state import State
 from plumbline.symptoms.symptom import Direction, Look, Symptom
-from plumbline.symptoms.system import Node, ask
+from plumbline.symptoms.system import QUICK_S, Node
+from plumbline.targets.ask import complaint
 from plumbline.targets.lustre_output import Import, parse_import
 
 NAME = "lustre"
@@ -26,10 +27,12 @@ _RECOVERING = ("REPLAY", "REPLAY_LOCKS", "REPLAY_WAIT", "RECOVER")
 
 def look(node: Node) -> Look:
     """Look at all imports; raise ToolError where there is no Lustre, or it keeps them to root."""
-    text = ask(node.system, ["lctl", "get_param", "osc.*.import", "mdc.*.import"])
+    # a metadata server has no mdc, which lctl takes for a failure and still shows the others
+    shown = node.system.run(["lctl", "get_param", "osc.*.import", "mdc.*.import"], QUICK_S)
+    text = shown.stdout
     heads = list(_IMPORT.finditer(text))
-    if not heads:
-        raise ToolError(f"lctl shows no import: {text[:60]!r}")
+    if not heads or shown.timed_out or shown.hung:
+        raise ToolError(f"lctl shows no import: {text[:60]!r}" if shown.ok else complaint(shown))
     ends = [head.start() for head in heads[1:]] + [len(text)]
     found: list[Symptom] = []
     for head, end in zip(heads, ends):

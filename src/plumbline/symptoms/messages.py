@@ -15,7 +15,7 @@ from plumbline.model.state import State
 class Message(NamedTuple):
     """One kind of message: ``about`` says what the group ``name`` of the pattern names.
 
-    ``words`` are for one or many: ``{count} I/O errors of {name}``.
+    ``words`` are for one or many: ``I/O errors of {name}``.
     """
 
     kind: str
