@@ -45,6 +45,7 @@ bench: venv  ## how long a check takes, as a multiple of Python's own start, and
 	@$(VENV)/bin/python tests/bench/evidence.py
 	@$(VENV)/bin/python tests/bench/judging.py
 	@$(VENV)/bin/python tests/bench/ceilings.py
+	@$(VENV)/bin/python -m tests.bench.parallel
 	@$(VENV)/bin/python tests/bench/baselines.py
 	@$(VENV)/bin/python tests/bench/locating.py
 	@$(VENV)/bin/python tests/bench/fit_noise.py

@@ -172,6 +172,8 @@ def _entries(members: Members, terms: Terms) -> tuple[Expectation, ...]:
 
 def _terms(arguments: argparse.Namespace, targets: int) -> Terms:
     test = _test(arguments)
+    if arguments.ranks < 1:
+        raise UsageError("--ranks is the number of ranks on each target; give 1 or more")
     launch = Launch(
         arguments.launcher,
         _clients(arguments),
@@ -228,8 +230,6 @@ def _rank_bytes(arguments: argparse.Namespace, clients: Sequence[Client], ranks:
 
 def _refuse_contradictions(terms: Terms) -> None:
     test, gathered = terms.test, terms.test.aggregation
-    if terms.ranks_per_target < 1:
-        raise UsageError("--ranks is the number of ranks on each target; give 1 or more")
     if terms.rank_bytes < test.transfer:
         raise UsageError(
             f"{format_bytes(terms.rank_bytes)} for each rank are less than one transfer of "

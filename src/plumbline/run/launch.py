@@ -24,7 +24,7 @@ _QUICK_S = 20.0
 _KILL_S = 2
 """Between asking a rank to end and ending it: it writes down what it has measured."""
 
-_HOST = re.compile(r"(?P<name>[A-Za-z0-9_.-]+)(?:(?::|\s+slots=)(?P<slots>[1-9]\d*))?")
+_HOST = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9_.-]*)(?:(?::|\s+slots=)(?P<slots>[1-9]\d*))?")
 _HAS_MPI = "import importlib.util as u, sys; sys.exit(u.find_spec('mpi4py') is None)"
 _SYSTEM_PYTHON = "/usr/bin/python3"
 

@@ -1,0 +1,166 @@
+"""``plumbline probe fs`` as a process."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from plumbline.model.expectation import Expectation, Expectations, Limits
+from plumbline.model.reference import Reference
+from plumbline.model.spec import ProbeSpec
+from plumbline.profile.calls import unpack
+from plumbline.ranks.tests import TESTS
+from plumbline.store.history import History, Selection
+from tests.package.run.test_fs import PYTHON, eventually, missing, processes
+
+SOURCE = Path(__file__).parents[3] / "src"
+with_mpi = pytest.mark.skipif(missing() != "", reason=missing() or "all is there")
+
+
+def start(home: Path, *words: str) -> subprocess.Popen[str]:
+    environment = {key: value for key, value in os.environ.items() if key != "XDG_RUNTIME_DIR"}
+    (home / "tmp").mkdir(exist_ok=True)
+    return subprocess.Popen(
+        [sys.executable, "-m", "plumbline.cli", "probe", "fs", *words],
+        env={**environment, "PYTHONPATH": str(SOURCE), "TMPDIR": str(home / "tmp")},
+        cwd=home,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def probe(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    process = start(home, *words)
+    out, err = process.communicate(timeout=90)
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def directories(home: Path) -> list[str]:
+    for name in ("a", "b"):
+        (home / name).mkdir(exist_ok=True)
+    return ["--directory", "a=a", "--directory", "b=b", "--python", PYTHON]
+
+
+@with_mpi
+def test_directories_are_measured_together_and_nothing_stays(tmp_path: Path) -> None:
+    words = [*directories(tmp_path), "--bytes", "4MiB", "--profile", "calls"]
+    ended = probe(tmp_path, *words)
+    assert "Traceback" not in ended.stderr
+    header, *rows = ended.stdout.splitlines()[:4]
+    assert header.split()[:3] == ["target", "write", "of"]
+    assert [row.split()[0] for row in rows] == ["a", "b", "all"]
+    assert {block.operation for block in unpack((tmp_path / "calls").read_bytes()).blocks} == {
+        *("write", "read", "reread"),
+    }
+    for folder in ("a", "b", "tmp"):
+        assert list((tmp_path / folder).iterdir()) == []
+
+
+@with_mpi
+def test_a_killed_probe_leaves_nothing_after_the_next(tmp_path: Path) -> None:
+    words = directories(tmp_path)
+    endless = ["--bytes", "100MB", "--transfer", "1B", "--fixed-time", "--seconds", "60s"]
+    first = start(tmp_path, *words, "--quiet", *endless)
+    ranks = f"-m plumbline.ranks {tmp_path}"
+    eventually(lambda: list(tmp_path.glob("a/.plumbline/*/probe.dat")) and processes(ranks))
+    first.send_signal(signal.SIGKILL)
+    first.communicate()
+    ended = probe(tmp_path, *words, "--bytes", "4MiB", "--json", "--quiet")
+    records = json.loads(ended.stdout)["records"]
+    assert {record["outcome"] for record in records} == {"ok"}, ended.stdout
+    eventually(lambda: not processes(ranks))
+    left = [path for name in ("a", "b") for path in (tmp_path / name).iterdir()]
+    assert left == []
+
+
+@with_mpi
+def test_expected_targets_of_a_file_system_are_measured_and_kept(tmp_path: Path) -> None:
+    directories(tmp_path)
+    entries = tuple(
+        Expectation(
+            "ost",
+            name,
+            "oss1",
+            "scratch",
+            {"kind": "directory", "directory": str(tmp_path / name)},
+            ("client1", name),
+            ProbeSpec("fio", 1 << 20, 5.0),
+            {"write/single": Reference(None, None)},
+            Limits(),
+        ).to_json()
+        for name in ("a", "b")
+    )
+    document = Expectations("client1", "lab", entries).to_json()
+    (tmp_path / "expectations.json").write_text(json.dumps(document))
+    words = ["--expectations", "expectations.json", "--state", ".", "--locks", "locks"]
+    probe(tmp_path, *words, "--bytes", "2MiB", "--python", PYTHON, "--quiet")
+    with History(tmp_path / "history.sqlite") as history:
+        records = list(history.records(Selection(layer="fs")))
+    assert {record.component for record in records} == {"a", "b", "scratch"}
+    assert {record.scenario.value for record in records} == {"together"}
+    (spec,) = {json.dumps(record.spec) for record in records}
+    assert json.loads(spec)["pattern"] == "ost, fixed data, 2 ranks on 2 targets, 1 clients"
+
+
+def test_a_dry_run_prints_the_call_and_touches_nothing(tmp_path: Path) -> None:
+    ended = probe(tmp_path, *directories(tmp_path), "--dry-run", "--clients", "localhost:2")
+    assert ended.stdout.startswith("mpirun -np 2 --host localhost:2 ")
+    assert list((tmp_path / "a").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--test", "posix"], f"known are {', '.join(TESTS)}"),
+        (["--bytes", "1GiB", "--budget", "1GiB"], "would write 2147.5 MB, its budget is 1073.7"),
+        (["--bytes", "10B"], "less than one transfer of 1048576 bytes"),
+        (["--ranks", "0"], "give 1 or more"),
+        (["--direct", "--transfer", "10000B"], "calls of whole 4096 bytes"),
+        (["--test", "mpiio-shared-10k", "--gather", "2x1MiB"], "--gather with one buffer alone"),
+        (["--test", "mpiio-shared-1m1", "--gather", "1x1MiB"], "writes collectively"),
+        (["--gather", "many"], "write 2x32MiB or none"),
+        (["--clients", "c1,c2"], "--work names a folder that c1, c2 see as well"),
+        (["--clients", "c1", "--hostfile", "h"], "say the same; give one of them"),
+        (["--hostfile", "nowhere"], "--hostfile nowhere: No such file"),
+        (["--directory", "all=a"], "that is the name of all together"),
+    ],
+)
+def test_a_call_that_makes_no_sense_is_a_sentence(
+    tmp_path: Path, words: list[str], sentence: str
+) -> None:
+    ended = probe(tmp_path, *directories(tmp_path), *words)
+    assert sentence in ended.stderr
+    assert ended.returncode in (64, 65)
+    assert "Traceback" not in ended.stderr
+    assert list((tmp_path / "a").iterdir()) == []
+
+
+def test_runs_on_other_terms_are_never_compared(tmp_path: Path) -> None:
+    """Each of these gives records of another specification, and so of another hash."""
+    from plumbline.cli.parallel import Terms
+    from plumbline.ranks.job import Fixed
+    from plumbline.run.launch import Launch, parse_clients
+
+    terms = Terms(TESTS["ost"], 1, 1 << 30, 60.0, Fixed.DATA, False, Launch())
+    others = [
+        terms,
+        terms._replace(test=TESTS["posix-fpp-1m2"]),
+        terms._replace(test=terms.test._replace(transfer=4096)),
+        terms._replace(ranks_per_target=2),
+        terms._replace(rank_bytes=1 << 29),
+        terms._replace(fixed=Fixed.TIME),
+        terms._replace(fixed=Fixed.TIME, seconds=30.0),
+        terms._replace(direct=True),
+        terms._replace(launch=Launch(clients=parse_clients("c1,c2"))),
+    ]
+    hashes = [one.spec(4).hash() for one in others] + [terms.spec(5).hash()]
+    assert len(set(hashes)) == len(hashes)
+    # of fixed data a limit of seconds is a limit alone
+    assert terms._replace(seconds=30.0).spec(4).hash() == hashes[0]

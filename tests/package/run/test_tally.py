@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Optional
+
+import pytest
+
+from plumbline.errors import DocumentError
+from plumbline.model.command import Completed
+from plumbline.model.measurement import Measurement
+from plumbline.model.record import Flag, Operation, Outcome
+from plumbline.profile.latencies import Durations
+from plumbline.ranks.job import Job, Result, State, encoded
+from plumbline.ranks.layout import Place
+from plumbline.ranks.tests import TESTS
+from plumbline.run.tally import Tally, details, read_results
+from plumbline.run.trial import Failure
+
+ENDED = Completed(("mpirun",), 137, "", "-----\nnode c1 exited on signal 9 (Killed).\n-----\n", 5.0)
+LATE = Completed(("mpirun",), 1, "", "", 90.0, timed_out=True)
+PLACES = tuple(Place(name, name, f"/mnt/{name}/f") for name in "ab")
+JOB = Job("/w", TESTS["ost"], (Operation.WRITE,), PLACES, 1 << 20, 10.0)
+
+
+def result(rank: int, target: str, **changes: Any) -> Result:
+    values: dict[str, Any] = {
+        "operation": Operation.WRITE,
+        "state": State.DONE,
+        "bytes": 300,
+        "begin_s": 0.1,
+        "end_s": 2.5,
+        "curve": (100.0, 150.0, 50.0),
+        "durations": Durations({0: 3}, 3.0, 1.0),
+    }
+    return Result(rank, "c1", target, **{**values, **changes})
+
+
+def tally(*results: Result, completed: Optional[Completed] = ENDED) -> Tally:
+    return Tally(JOB, Operation.WRITE, results, completed)
+
+
+def test_a_target_is_as_fast_as_its_last_rank_lets_it_be() -> None:
+    both = tally(result(0, "a"), result(1, "a", end_s=4.0, curve=(100.0, 50.0, 100.0, 50.0)))
+    found = both.of_target("a", 2)
+    assert isinstance(found, Measurement)
+    assert (found.bytes, found.seconds, found.rate_Bps) == (600, 4.0, 150.0)
+    assert found.profile_Bps == (200.0, 200.0, 150.0, 50.0)
+    assert found.latency is not None
+    assert found.latency.mean_s == 1.0
+
+
+def test_all_together_are_as_fast_as_the_last_of_all() -> None:
+    found = tally(result(0, "a"), result(1, "b", end_s=5.0)).of_all()
+    assert isinstance(found, Measurement)
+    assert (found.bytes, found.rate_Bps) == (600, 120.0)
+
+
+def test_one_short_rank_makes_the_figure_short() -> None:
+    found = tally(result(0, "a"), result(1, "a", state=State.SHORT)).of_target("a", 2)
+    assert isinstance(found, Measurement)
+    assert found.flags == (Flag.SHORT,)
+
+
+@pytest.mark.parametrize(
+    ("completed", "outcome", "sentence"),
+    [
+        (ENDED, Outcome.FAILED, "the rank left no result: mpirun ended with 137: node c1 exited"),
+        (LATE, Outcome.HUNG, "the rank did not end this write in the 90 s of the run"),
+    ],
+)
+def test_a_rank_without_a_result_is_said_and_the_other_target_is_kept(
+    completed: Completed, outcome: Outcome, sentence: str
+) -> None:
+    half = tally(result(0, "a"), completed=completed)
+    assert isinstance(half.of_target("a", 1), Measurement)
+    for found in (half.of_target("b", 1), half.of_all()):
+        assert isinstance(found, Failure)
+        assert found.outcome is outcome
+    missing = half.of_target("b", 1)
+    assert isinstance(missing, Failure)
+    assert sentence in missing.reason
+
+
+def test_what_a_rank_says_itself_goes_before_what_its_launcher_says() -> None:
+    told = "plumbline: 1 ranks have found one another instead of 2"
+    end = ENDED._replace(stderr=f"noise\n{told}\nexited on signal 9\n")
+    found = tally(completed=end).of_all()
+    assert isinstance(found, Failure)
+    assert found.reason == f"2 of 2 ranks left no result: mpirun ended with 137: {told}"
+
+
+def test_a_rank_that_failed_says_where_and_why() -> None:
+    bad = result(1, "b", state=State.FAILED, reason="No space left on device")
+    found = tally(result(0, "a"), bad).of_all()
+    assert found == Failure(Outcome.FAILED, "rank 1 on c1: No space left on device")
+
+
+def test_a_rank_that_moved_nothing_is_no_rate() -> None:
+    found = tally(result(0, "a", bytes=0, state=State.SHORT)).of_target("a", 1)
+    assert isinstance(found, Failure)
+
+
+def test_a_record_keeps_each_rank_with_its_curve() -> None:
+    first, second = details([result(1, "b"), result(0, "a")])["ranks"]
+    assert (first["rank"], second["rank"]) == (0, 1)
+    assert first["curve"] == [100, 150, 50]
+    json.dumps(first)
+
+
+def test_results_are_found_and_a_damaged_one_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "job.json").write_text("{}")
+    (tmp_path / "write-000000.json").write_bytes(encoded(result(0, "a").to_json()))
+    (tmp_path / "write-000001.json.part").write_text("{")
+    assert list(read_results(tmp_path)) == [result(0, "a")]
+    (tmp_path / "write-000001.json").write_text("{")
+    with pytest.raises(DocumentError, match="write-000001"):
+        list(read_results(tmp_path))
