@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -255,6 +256,35 @@ def followed(correlator: Correlator, seconds: float) -> list[tuple[str, str]]:
         told += correlator.told()
         time.sleep(0.1)
     return told
+
+
+def test_a_log_that_comes_later_is_read_after_a_soft_restart_that_keeps_what_is_open(
+    tmp_path: Path,
+) -> None:
+    correlator = Correlator(tmp_path, events_burst_s=1)
+    later = tmp_path / "later.log"
+    command = correlator.command(f"--input={tmp_path}/*.log", "--fromstart")
+    try:
+        with subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as process:
+            try:
+                assert len(followed(correlator, 2.0)) >= len(HOSTS)
+                with correlator.log.open("a", encoding="utf-8") as log:
+                    log.write(recorded("array-falls"))
+                assert followed(correlator, 3.0) == [("oss2", FALLEN)]
+                later.write_text("", encoding="utf-8")
+                process.send_signal(signal.SIGABRT)
+                assert followed(correlator, 2.0) == []
+                with later.open("a", encoding="utf-8") as log:
+                    log.write(recorded("failover"))
+                assert [host for host, _ in followed(correlator, 3.0)] == ["client1", "oss1"]
+                text = (tmp_path / "open").read_text(encoding="utf-8")
+                assert "array-md2" in text
+            finally:
+                process.terminate()
+    finally:
+        correlator.close()
 
 
 def test_while_it_runs_a_burst_is_told_once_at_its_end(tmp_path: Path) -> None:
