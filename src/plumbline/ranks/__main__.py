@@ -18,6 +18,7 @@ from plumbline.errors import PlumblineError, ToolError
 from plumbline.ranks.job import Job
 from plumbline.ranks.operation import Ended
 
+_LOWEST = 19
 _LOOK_S = 0.5
 _LAST_S = 2.0
 
@@ -26,6 +27,8 @@ def main(argv: list[str]) -> int:
     """Take part in a run; return 0 when this rank has said all it has to say."""
     signal.signal(signal.SIGTERM, _end)
     sys.excepthook = _abort
+    # a launcher hands its own priority on, but not to other hosts
+    os.nice(_LOWEST)
     _watch_launcher()
     from plumbline.ranks.rank import Rank
     from plumbline.ranks.world import World
