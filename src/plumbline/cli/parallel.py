@@ -23,6 +23,7 @@ from plumbline.errors import UsageError
 from plumbline.model.expectation import Expectation, Expectations, Limits
 from plumbline.model.reference import Reference
 from plumbline.model.spec import ProbeSpec
+from plumbline.profile.calls import CALL_BYTES
 from plumbline.ranks.job import Fixed
 from plumbline.ranks.tests import Aggregation, Method, named_test, share_of_memory
 from plumbline.run.clock import SystemClock
@@ -41,6 +42,7 @@ _TOOL = "mpi"
 _OPERATIONS = ("write/together", "read/together", "reread/together")
 _SPARE_S = 60.0
 _BLOCK = 4096
+_MOST_NOTES = 1 << 30
 
 
 class Members(NamedTuple):
@@ -234,6 +236,12 @@ def _refuse_contradictions(terms: Terms) -> None:
         raise UsageError(
             f"{format_bytes(terms.rank_bytes)} for each rank are less than one transfer of "
             f"{test.transfer} bytes; raise --bytes or --budget"
+        )
+    notes = CALL_BYTES * terms.rank_bytes // (gathered.size if gathered else test.transfer)
+    if notes > _MOST_NOTES:
+        raise UsageError(
+            f"to note every call of {test.transfer} bytes each rank would need "
+            f"{format_bytes(notes)} of memory; lower --bytes, or raise --transfer"
         )
     if terms.direct and (gathered.size if gathered else test.transfer) % _BLOCK:
         raise UsageError(f"--direct needs calls of whole {_BLOCK} bytes; choose another --transfer")

@@ -20,6 +20,7 @@ from plumbline.store.history import History, Selection
 from tests.package.run.test_fs import PYTHON, eventually, missing, processes
 
 SOURCE = Path(__file__).parents[3] / "src"
+ENDLESS = ["--bytes", "10MB", "--transfer", "1B", "--fixed-time", "--seconds", "60s"]
 with_mpi = pytest.mark.skipif(missing() != "", reason=missing() or "all is there")
 
 
@@ -66,9 +67,8 @@ def test_directories_are_measured_together_and_nothing_stays(tmp_path: Path) -> 
 @with_mpi
 def test_a_killed_probe_leaves_nothing_after_the_next(tmp_path: Path) -> None:
     words = directories(tmp_path)
-    endless = ["--bytes", "100MB", "--transfer", "1B", "--fixed-time", "--seconds", "60s"]
-    first = start(tmp_path, *words, "--quiet", *endless)
     ranks = f"-m plumbline.ranks {tmp_path}"
+    first = start(tmp_path, *words, "--quiet", *ENDLESS)
     eventually(lambda: list(tmp_path.glob("a/.plumbline/*/probe.dat")) and processes(ranks))
     first.send_signal(signal.SIGKILL)
     first.communicate()
@@ -78,6 +78,20 @@ def test_a_killed_probe_leaves_nothing_after_the_next(tmp_path: Path) -> None:
     eventually(lambda: not processes(ranks))
     left = [path for name in ("a", "b") for path in (tmp_path / name).iterdir()]
     assert left == []
+
+
+@with_mpi
+def test_an_interrupted_probe_ends_its_ranks_and_removes_its_files(tmp_path: Path) -> None:
+    ranks = f"-m plumbline.ranks {tmp_path}"
+    process = start(tmp_path, *directories(tmp_path), "--quiet", *ENDLESS)
+    eventually(lambda: processes(ranks))
+    process.terminate()
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert err.endswith("plumbline: interrupted; what was measured before is kept\n")
+    eventually(lambda: not processes(ranks))
+    for folder in ("a", "b", "tmp"):
+        assert list((tmp_path / folder).iterdir()) == []
 
 
 @with_mpi
@@ -121,6 +135,7 @@ def test_a_dry_run_prints_the_call_and_touches_nothing(tmp_path: Path) -> None:
         (["--test", "posix"], f"known are {', '.join(TESTS)}"),
         (["--bytes", "1GiB", "--budget", "1GiB"], "would write 2147.5 MB, its budget is 1073.7"),
         (["--bytes", "10B"], "less than one transfer of 1048576 bytes"),
+        (["--bytes", "1GiB", "--transfer", "1B"], "would need 17.2 GB of memory; lower --bytes"),
         (["--ranks", "0"], "give 1 or more"),
         (["--direct", "--transfer", "10000B"], "calls of whole 4096 bytes"),
         (["--test", "mpiio-shared-10k", "--gather", "2x1MiB"], "--gather with one buffer alone"),
