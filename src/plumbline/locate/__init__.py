@@ -4,5 +4,7 @@
 slowed it, ``cover`` finds the smallest sets of them, ``likelihood`` compares sets of one size,
 ``suspects`` puts the answer together, ``next_probe`` says what would divide it, ``words`` and
 ``document`` say it to people and to programs.  ``measurables``, ``observe``, ``window`` and
-``candidates`` read expectations and what was measured.
+``candidates`` read expectations and what was measured.  ``investigation`` looks for a fault that
+is there now, in ``step`` after ``step``, and ``failures`` explains what failed instead of being
+slow.
 """

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from plumbline.judge.finding import Ruling
     from plumbline.judge.measured import Measured
     from plumbline.locate.measurables import Placed
+    from plumbline.locate.observation import Measurable
     from plumbline.model.expectation import Expectation
     from plumbline.model.series import Memory, Series
 
@@ -170,26 +171,33 @@ def _run(of: Measured, expected: float) -> _Run:
     return _Run(median(kept), error, since)
 
 
+def resending(of: Measurable) -> Measurable:
+    """Return a measurement of a pair as one of whether segments are sent again.
+
+    Segments are lost between the hosts, so these are left out where the site says what lies
+    between.
+    """
+    between = slice(1, -1) if len(of.path) > _TWO_HOSTS else slice(None)
+    return of._replace(
+        name=f"{of.name} segments",
+        operation=f"{of.operation} segments",
+        path=of.path[between],
+        expected_Bps=_ALL,
+        lanes=tuple(tuple(SEGMENTS + lane for lane in crossed) for crossed in of.lanes[between]),
+    )
+
+
 def _segments(placed: Placed, ruling: Ruling) -> Iterator[Observation]:
     """Yield what a pair says of segments sent again: as if half of the rate were lost.
 
-    It is yes or no, so the size of a loss says nothing; it has lanes of its own.  Segments are lost
-    between the hosts, so these are left out where the site says what lies between.
+    It is yes or no, so the size of a loss says nothing; it has lanes of its own.
     """
     record = ruling.record
     if ruling.measured is None or record is None or not record.bytes or record.retransmits is None:
         return
     share = record.retransmits * SEGMENT_BYTES / record.bytes
     bad = share > placed.expectation.limits.retransmit_share
-    between = slice(1, -1) if len(placed.of.path) > _TWO_HOSTS else slice(None)
-    lanes = placed.of.lanes[between]
-    of = placed.of._replace(
-        name=f"{placed.of.name} segments",
-        operation=f"{placed.of.operation} segments",
-        path=placed.of.path[between],
-        expected_Bps=_ALL,
-        lanes=tuple(tuple(SEGMENTS + lane for lane in crossed) for crossed in lanes),
-    )
+    of = resending(placed.of)
     text = f"{100 * share:.2f} % of the segments sent again"
     vote, rate = (Vote.BAD, _ALL / 2) if bad else (Vote.GOOD, _ALL)
     yield Observation(of, vote, rate, _ERROR_OF_SHARES, record.started_at, 0.0, text)

@@ -1,0 +1,86 @@
+"""What failed, and the smallest set of parts that explains it.
+
+A failed measurement is never a slow one.  It votes in lanes of its own: a part at fault makes all
+that crosses it fail, and whatever gave a rate, a slow one too, clears what it crosses.
+"""
+
+from __future__ import annotations
+
+from plumbline.locate.observation import Observation, Vote
+from plumbline.locate.suspects import locate
+from plumbline.locate.words import listed, titled
+from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.model.record import Outcome
+
+if TYPE_CHECKING:
+    from typing import Iterable, Iterator
+
+    from plumbline.locate.measurables import Placed
+    from plumbline.locate.observation import Measurable
+    from plumbline.locate.suspects import AmbiguitySet, Located
+    from plumbline.locate.words import Parts
+    from plumbline.model.record import Record
+
+FAILURES = "failures "
+"""Before a lane: whether what crosses it fails."""
+
+_ALL = 100.0
+_ERROR = 0.01
+
+
+def failing(of: Measurable) -> Measurable:
+    """Return a measurement as one that works or fails, whatever its rate."""
+    lanes = tuple(tuple(FAILURES + lane for lane in crossed) for _, crossed, _ in of.crossings())
+    return of._replace(expected_Bps=_ALL, lanes=lanes, flows=())
+
+
+def locate_failures(measured: Iterable[Placed], records: Iterable[Record]) -> Located:
+    """Return what explains the failures among the latest records of each measurement."""
+    latest: dict[tuple[object, ...], Record] = {}
+    for record in sorted(records, key=lambda one: one.started_at):
+        latest[_key_of(record)] = record
+    return locate(list(_observations(measured, latest)))
+
+
+def failure_sentence(located: Located, ambiguity: AmbiguitySet, parts: Parts) -> str:
+    """Return e.g. ``Failing: disk oss2-disk1 (2 of 2 failed measurements cross it): ...``."""
+    names = [" and ".join(titled(name, parts) for name in one) for one in ambiguity.alternatives]
+    failed = [one for one in located.observations if one.vote is Vote.BAD]
+    them = "it" if len(ambiguity.suspects) == 1 else "them"
+    reasons = dict.fromkeys(located.observations[index].reason for index in ambiguity.explains)
+    which = names[0] if len(names) == 1 else f"one of {listed(names, ' or ')}"
+    cross = "crosses" if len(failed) == 1 else "cross"
+    noun = f"failed measurement{'s' * (len(failed) != 1)}"
+    return (
+        f"Failing: {which} ({len(ambiguity.explains)} of {len(failed)} {noun} {cross} {them}): "
+        f"{listed(list(reasons), '; ')}"
+    )
+
+
+def _observations(
+    measured: Iterable[Placed], latest: dict[tuple[object, ...], Record]
+) -> Iterator[Observation]:
+    for placed in measured:
+        record = latest.get(_key(placed))
+        if record is None or record.outcome not in (Outcome.OK, Outcome.FAILED):
+            continue
+        failed = record.outcome is Outcome.FAILED
+        yield Observation(
+            failing(placed.of),
+            Vote.BAD if failed else Vote.GOOD,
+            _ALL / 2 if failed else _ALL,
+            _ERROR,
+            record.started_at,
+            0.0,
+            record.reason,
+        )
+
+
+def _key(placed: Placed) -> tuple[object, ...]:
+    partner = placed.partner.name if placed.partner else None
+    one = placed.expectation
+    return one.layer, one.component, placed.operation, placed.scenario, partner
+
+
+def _key_of(record: Record) -> tuple[object, ...]:
+    return (record.layer, record.component, record.operation, record.scenario, record.partner)

@@ -1,0 +1,214 @@
+"""Looking for a fault that is there now: which measurement comes next, and when it is enough.
+
+Only what was measured since the investigation began votes; what was known before is told, but an
+old good measurement must not clear a part that has become slow since.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from plumbline.errors import UsageError
+from plumbline.locate.candidates import Candidates
+from plumbline.locate.failures import FAILURES, failing
+from plumbline.locate.next_probe import next_probe
+from plumbline.locate.observation import SEGMENTS
+from plumbline.locate.observe import resending
+from plumbline.locate.step import Steps
+from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Collection, Iterator, Optional, Sequence
+
+    from plumbline.locate.candidates import Candidate
+    from plumbline.locate.measurables import Nodes
+    from plumbline.locate.step import Step
+    from plumbline.locate.suspects import AmbiguitySet, Located
+
+_PAIRS = 3
+"""Partners of a host that is asked about: a slow partner shows beside two others."""
+
+
+class Budget(NamedTuple):
+    """What is left: seconds, and bytes that may be moved."""
+
+    seconds: float
+    bytes: float
+
+    def allows(self, step: Step) -> bool:
+        """Return whether a step fits while everything is healthy; whoever runs it bounds it."""
+        return step.seconds <= self.seconds and step.bytes <= self.bytes
+
+
+class Found(NamedTuple):
+    """What explains the slow measurements so far, and what explains those that failed."""
+
+    slow: Located
+    failed: Located
+
+    def sets(self) -> Iterator[tuple[Located, AmbiguitySet]]:
+        """Yield each ambiguity set with where it comes from."""
+        for located in self:
+            for one in located.sets:
+                yield located, one
+
+
+class Decision(NamedTuple):
+    """The next step, or None and why it ends; ``beyond`` are steps that the budget forbids."""
+
+    step: Optional[Step]
+    reason: str
+    beyond: tuple[Step, ...] = ()
+
+
+class Investigation:
+    """One question about a site: some of its parts, or all of it when none is named."""
+
+    def __init__(
+        self, nodes: Nodes, targets: Sequence[str] = (), silent: Sequence[str] = ()
+    ) -> None:
+        """Take what the nodes measure, the parts asked about, and nodes that do not answer.
+
+        Raises:
+            UsageError: a part is on no path of any measurement.
+        """
+        self._nodes = nodes
+        self._targets = tuple(dict.fromkeys(targets))
+        self._silent = frozenset(silent)
+        self._candidates = Candidates(nodes)
+        self._steps = Steps(nodes)
+        self._known = {
+            name for found in nodes.values() for one in found for name in (one.component, *one.path)
+        }
+        for name in self._targets:
+            if name not in self._known:
+                raise UsageError(
+                    f"{name!r} is no part of this site; its targets are {', '.join(self._osts())}"
+                )
+
+    def decide(self, found: Found, done: Sequence[Step], left: Budget) -> Decision:
+        """Return what to do next, given what was found, what was done and what is left."""
+        beyond: dict[object, Step] = {}
+        for step in self._wanted(found, done):
+            if any(one.covers(step) for one in done):
+                continue
+            if left.allows(step):
+                return Decision(step, step.words, tuple(beyond.values()))
+            beyond[step.key] = step
+        return Decision(None, _end(found, bool(beyond)), tuple(beyond.values()))
+
+    def _wanted(self, found: Found, done: Sequence[Step]) -> Iterator[Step]:
+        """Yield what is worth measuring, the most worthwhile first."""
+        yield from self._opening()
+        for located, one in found.sets():
+            if not one.certain:
+                yield from self._dividing(located, one, done)
+        if self._targets:
+            if not any(located.sets for located in found):
+                yield from self._behind()
+        else:
+            yield from self._whole("raw")
+
+    def _opening(self) -> Iterator[Step]:
+        """Yield the measurements of what was asked about."""
+        if not self._targets:
+            yield from self._whole("net")
+            yield from self._whole("ost")
+        for name in self._targets:
+            own = list(self._measuring(name, crossing=False))
+            yield from own or self._pairs(name)
+            if not own:
+                yield from self._measuring(name, crossing=True)
+
+    def _pairs(self, host: str) -> Iterator[Step]:
+        """Yield the pairs that a host begins, the first few."""
+        possible = self._candidates.crossing([host], ())
+        own = [one for one in possible if (one.of.layer, one.of.component) == ("net", host)]
+        steps = {step.key: step for one in own if (step := self._steps.of(one))}
+        answering = (step for step in steps.values() if step.partner not in self._silent)
+        if host not in self._silent:
+            yield from islice(answering, _PAIRS)
+
+    def _whole(self, layer: str) -> Iterator[Step]:
+        step = self._steps.all(layer)
+        if step:
+            yield step
+
+    def _measuring(self, name: str, *, crossing: bool) -> Iterator[Step]:
+        """Yield the steps that measure a part itself, or all targets behind it."""
+        for layer in ("raw", "ost"):
+            for node, found in self._nodes.items():
+                for one in found:
+                    wanted = name in one.path if crossing else name == one.component
+                    if one.layer == layer and wanted and node not in self._silent:
+                        yield self._steps.one(layer, one.component, node)
+
+    def _dividing(
+        self, located: Located, one: AmbiguitySet, done: Sequence[Step]
+    ) -> Iterator[Step]:
+        """Yield what divides the alternatives, the best first, each one once."""
+        possible = list(self._possible(located, one, done))
+        while possible:
+            probe = next_probe(located, one, [candidate for candidate, _ in possible])
+            if probe is None:
+                return
+            best = next(step for candidate, step in possible if candidate is probe.candidate)
+            yield best
+            possible = [pair for pair in possible if not best.covers(pair[1])]
+
+    def _possible(
+        self, located: Located, one: AmbiguitySet, done: Sequence[Step]
+    ) -> Iterator[tuple[Candidate, Step]]:
+        lanes = {loss.lane for each in one.suspects for loss in each.losses}
+        slow = [located.observations[index].of.component for index in one.explains]
+        for candidate in self._candidates.crossing([each.name for each in one.suspects], slow):
+            step = self._steps.of(candidate)
+            if step is None or not self._silent.isdisjoint((step.node, step.partner)):
+                continue
+            # what was tried and gave no vote is not asked again
+            if not any(each.covers(step) for each in done):
+                yield from ((each, step) for each in _answers(candidate, lanes))
+
+    def _behind(self) -> Iterator[Step]:
+        """Yield the network and the devices on the way to the targets, when these seem fine."""
+        seen = set()
+        parts = {
+            name
+            for found in self._nodes.values()
+            for one in found
+            if one.component in self._targets
+            for name in one.path
+        }
+        for candidate in self._candidates.crossing(sorted(parts), ()):
+            of, step = candidate.of, self._steps.of(candidate)
+            if of.layer == "net":
+                wanted = {of.component, step.partner if step else ""} <= parts
+            else:
+                wanted = of.layer == "raw" and of.component in parts
+            if step and wanted and step.component and step.key not in seen:
+                seen.add(step.key)
+                yield step
+
+    def _osts(self) -> list[str]:
+        return [
+            one.component for found in self._nodes.values() for one in found if one.layer == "ost"
+        ]
+
+
+def _answers(candidate: Candidate, lanes: Collection[str]) -> Iterator[Candidate]:
+    """Yield what a measurement would say in these lanes: rates, segments sent again, failures."""
+    if any(lane.startswith(FAILURES) for lane in lanes):
+        yield candidate._replace(of=failing(candidate.of))
+        return
+    yield candidate
+    if candidate.of.layer == "net" and any(lane.startswith(SEGMENTS) for lane in lanes):
+        yield candidate._replace(of=resending(candidate.of))
+
+
+def _end(found: Found, beyond: bool) -> str:
+    sets = [one for _, one in found.sets()]
+    if beyond:
+        return "budget"
+    if not sets:
+        return "nothing slow"
+    return "certain" if all(one.certain for one in sets) else "nothing would divide them"

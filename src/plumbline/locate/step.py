@@ -1,0 +1,157 @@
+"""One step of an investigation: what an on-demand unit measures, and what that takes."""
+
+from __future__ import annotations
+
+from plumbline.locate.candidates import Intrusion
+from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.plan.rounds import Role, cycle, span, turn
+
+if TYPE_CHECKING:
+    from typing import Any, Iterable, Mapping, Optional, Sequence
+
+    from plumbline.locate.candidates import Candidate
+    from plumbline.locate.measurables import Nodes
+    from plumbline.locate.observation import Measurable
+    from plumbline.model.expectation import Expectation
+
+START_S = 4.0
+"""To start a unit, to prepare its target and to bring the records back."""
+
+
+class Step(NamedTuple):
+    """What is measured together: one component or, where it is empty, all of a layer.
+
+    ``node`` is who measures, empty for all that do.  ``slots`` are those of the rounds of host
+    pairs, empty in other layers; ``partner`` is the other host of a single pair.  ``seconds`` and
+    ``bytes`` are what it takes while everything is healthy.
+    """
+
+    layer: str
+    component: str
+    node: str
+    words: str
+    seconds: float
+    bytes: int
+    slots: tuple[int, ...] = ()
+    partner: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str, tuple[int, ...]]:
+        """Return what tells it from others."""
+        return self.layer, self.component, self.node, self.slots
+
+    def covers(self, other: Step) -> bool:
+        """Return whether another step would measure nothing that this one does not."""
+        return (
+            self.layer == other.layer
+            and self.component in ("", other.component)
+            and self.node in ("", other.node)
+            and set(other.slots) <= set(self.slots)
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form."""
+        return {**self._asdict(), "slots": list(self.slots)}
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Step:
+        """Build from the document form; raise KeyError or TypeError for wrong ones."""
+        known = {name: raw[name] for name in cls._fields}
+        return cls(**{**known, "slots": tuple(raw["slots"])})
+
+
+class Steps:
+    """Builds the steps of a site from what its nodes measure."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        """Take what each node measures."""
+        self._nodes = nodes
+
+    def of(self, candidate: Candidate) -> Optional[Step]:
+        """Return the step that makes a measurement, None where no unit does.
+
+        Units exist for what the plan has; reads from another client or on another way do not.
+        """
+        of = candidate.of
+        if candidate.intrusion is Intrusion.TOGETHER and of.layer == "raw":
+            return self.all("raw", of.node)
+        if candidate.intrusion in (Intrusion.OTHER_CLIENT, Intrusion.TOGETHER, Intrusion.FAILOVER):
+            return None
+        if of.layer == "net":
+            return self._pair(of)
+        return self.one(of.layer, of.component, of.node)
+
+    def one(self, layer: str, component: str, node: str) -> Step:
+        """Return the step that measures one target or device."""
+        found = [one for one in self._entries(layer, node) if one.component == component]
+        seconds, moved = _cost(found)
+        return Step(layer, component, node, _WORDS[layer].format(component), seconds, moved)
+
+    def all(self, layer: str, node: str = "") -> Optional[Step]:
+        """Return the step that measures a whole layer, None where nobody measures it."""
+        costs = [
+            _cost(found)
+            for name in ([node] if node else self._nodes)
+            if (found := self._entries(layer, name))
+        ]
+        if not costs:
+            return None
+        where = f" of {node}" if node else ""
+        words = _ALL_WORDS[layer] + where
+        if layer == "net":
+            return self._rounds(words)
+        # the nodes work at the same time
+        longest = max(seconds for seconds, _ in costs)
+        return Step(layer, "", node, words, longest, sum(moved for _, moved in costs))
+
+    def _entries(self, layer: str, node: str) -> list[Expectation]:
+        return [one for one in self._nodes[node] if one.layer == layer]
+
+    def _rounds(self, words: str) -> Step:
+        entries = [one for name in self._nodes for one in self._entries("net", name)]
+        slots = max(span(len(_hosts(one))) for one in entries)
+        seconds, moved = _cost(entries[:1])
+        # in each slot half of the hosts begin
+        total = moved * slots * len(entries) // 2
+        return Step("net", "", "", words, slots * seconds, total, tuple(range(slots)))
+
+    def _pair(self, of: Measurable) -> Optional[Step]:
+        one = next(each for each in self._entries("net", of.node) if each.component == of.component)
+        partner = of.operation.rpartition(" ")[2]
+        hosts = _hosts(one)
+        for slot in range(cycle(len(hosts))):
+            met = turn(hosts, one.component, slot)
+            if met and met.partner == partner and met.role is Role.INITIATOR:
+                words = f"the network between {one.component} and {partner}"
+                seconds, moved = _cost([one])
+                return Step("net", one.component, of.node, words, seconds, moved, (slot,), partner)
+        return None
+
+
+_WORDS = {"ost": "write and read of target {}", "raw": "raw read of {}"}
+_ALL_WORDS = {
+    "net": "the network between pairs of hosts",
+    "ost": "write and read of all targets",
+    "raw": "raw reads of all devices",
+}
+
+
+def _hosts(one: Expectation) -> Sequence[str]:
+    hosts: Sequence[str] = one.target["hosts"]
+    return hosts
+
+
+def _cost(found: Iterable[Expectation]) -> tuple[float, int]:
+    """Return the seconds and bytes of measurements one after the other."""
+    seconds, moved = START_S, 0.0
+    for one in found:
+        for reference in one.references.values():
+            ceiling = reference.ceiling or (one.partners[0].ceiling if one.partners else None)
+            rate = reference.baseline.median_Bps if reference.baseline else 0.0
+            rate = rate or (ceiling.rate_Bps if ceiling else 0.0)
+            lasts = one.spec.seconds
+            if one.spec.bytes and rate:
+                lasts = min(lasts, one.spec.bytes / rate)
+            seconds += one.spec.repeats * lasts
+            moved += one.spec.repeats * (one.spec.bytes or rate * lasts)
+    return seconds, int(moved)
