@@ -107,9 +107,9 @@ def of(records: Sequence[Record], component: str, operation: Operation) -> Recor
     return found
 
 
-def processes(words: str) -> list[int]:
-    """Return the living processes whose command line holds some words."""
-    found = []
+def processes(words: str) -> dict[int, str]:
+    """Return the living processes whose command line holds some words, and that line."""
+    found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
@@ -117,7 +117,7 @@ def processes(words: str) -> list[int]:
         except OSError:
             continue
         if words in line and alive and int(folder.name) != os.getpid():
-            found.append(int(folder.name))
+            found[int(folder.name)] = line
     return found
 
 
@@ -140,11 +140,17 @@ def disturbed(deed: Callable[[], None]) -> Iterator[None]:
     thread.join()
 
 
+def of_run(site: Site) -> dict[int, str]:
+    """Return the ranks of a site's run and their launcher, which names them."""
+    return processes(f"-m plumbline.ranks {site.home}")
+
+
 def ranks_of(site: Site) -> list[int]:
-    """Return the ranks of a site, which launchers name as well."""
-    words = f"{PYTHON} -m plumbline.ranks {site.home}"
-    launchers = set(processes("mpirun")) & set(processes(str(site.home)))
-    return [pid for pid in processes(words) if pid not in launchers]
+    return [pid for pid, line in of_run(site).items() if " -np " not in line]
+
+
+def launchers_of(site: Site) -> list[int]:
+    return [pid for pid, line in of_run(site).items() if " -np " in line]
 
 
 def writer_on(site: Site, name: str) -> list[int]:
@@ -237,7 +243,7 @@ def test_a_launcher_that_is_killed_leaves_neither_ranks_nor_files(site: Site) ->
 
     def kill() -> None:
         eventually(lambda: writer_on(site, "b") and writer_on(site, "a"))
-        for pid in set(processes("mpirun")) & set(processes(str(site.home))):
+        for pid in launchers_of(site):
             os.kill(pid, signal.SIGKILL)
 
     with disturbed(kill):
