@@ -48,6 +48,7 @@ bench: venv  ## how long a check takes, as a multiple of Python's own start, and
 	@$(VENV)/bin/python -m tests.bench.parallel
 	@$(VENV)/bin/python tests/bench/baselines.py
 	@$(VENV)/bin/python tests/bench/locating.py
+	@$(VENV)/bin/python -m tests.bench.report
 	@$(VENV)/bin/python tests/bench/fit_noise.py
 
 clean:  ## delete all that make built, except the lab's cache

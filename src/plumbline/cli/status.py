@@ -8,7 +8,7 @@ import shutil
 import time
 from math import isnan, nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, Optional, Sequence
 
 from plumbline.errors import UsageError
 from plumbline.model.state import worst
@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from plumbline.model.course import Course
     from plumbline.model.series import Sample
     from plumbline.model.verdict import Verdict
-    from plumbline.output.status import Line
+    from plumbline.output.status import Line, Screen
 
 _OTHER_LINES = 5
 """Of the screen: the counts, the head of the table, what is left, and the prompt."""
 
-_NARROW = (80, 24)
+_NO_TERMINAL = (200, 40)
+"""Columns and lines where nobody says how large the screen is."""
+
 _DAY_S = 86400.0
 _BACK_DAYS = 60
 
@@ -58,9 +60,16 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps({"schema": 1, "of": name, "components": [_raw(one) for one in lines]}))
     else:
-        rows = len(lines) if arguments.all else shutil.get_terminal_size(_NARROW).lines
-        print(status(name, lines, rows if arguments.all else rows - _OTHER_LINES))
+        print(status(name, lines, _screen(len(lines) if arguments.all else None)))
     return worst(one.verdict.state for one in lines)
+
+
+def _screen(rows: Optional[int]) -> Screen:
+    """Return the terminal's size, with room for ``rows`` where they are given."""
+    from plumbline.output.status import Screen
+
+    columns, height = shutil.get_terminal_size(_NO_TERMINAL)
+    return Screen(height - _OTHER_LINES if rows is None else rows, columns)
 
 
 def _node(arguments: argparse.Namespace, now: float) -> tuple[str, list[Line]]:
@@ -70,7 +79,7 @@ def _node(arguments: argparse.Namespace, now: float) -> tuple[str, list[Line]]:
 
     expectations = load_expectations(arguments.expectations)
     snapshot = load_snapshot(arguments.snapshot)
-    layers = dict.fromkeys(entry.get("layer") for entry in expectations.entries)
+    layers = dict.fromkeys(entry["layer"] for entry in expectations.entries)
     chosen = [each for layer in layers for each in expectations.find(layer)]
     lines = []
     for each, verdict in zip(chosen, Judging(snapshot, now, evidence=False).components(chosen)):

@@ -29,7 +29,7 @@ _SHOWN_STRAGGLERS = 7
 _LATE = 1.1
 _MADS = 3 * 1.4826
 _CLASSES = 50.0
-"""Classes of latencies for each factor of e; see plumbline.profile.latencies."""
+"""Classes of durations for each factor of e; see plumbline.profile.latencies."""
 
 _BARS_PER_DECADE = 10
 

@@ -179,7 +179,7 @@ def _labels(nodes: Sequence[Node]) -> Iterable[dict[str, Any]]:
     sick = [(place, one) for place, one in enumerate(nodes) if one.state is not State.OK]
     for place, one in sick[:_LABELLED]:
         rates = [rate for rate in (one.send_Bps, one.receive_Bps) if rate is not None]
-        text, way = shown(one.name), 24 if place % 2 else -24
+        text, way = shown(one.name), -40 if place % 2 else -24
         y = megabytes(min(rates, default=0.0))
         yield {"x": place, "y": y, "text": text, "ax": 0, "ay": way, "arrowsize": 0.6}
 

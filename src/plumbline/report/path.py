@@ -68,7 +68,7 @@ def path_figure(site: Site, cohorts: Cohorts) -> Figure:
     if not drawn:
         return figure._replace(absent="the plan names nothing that is measured across a path")
     return figure._replace(
-        finding=" ".join(_finding(name, found) for name, found in drawn),
+        finding="\n".join(_finding(name, found) for name, found in drawn),
         plots=[_plot(name, found) for name, found in drawn],
         table=Table(HEADERS, [Row(_cells(name, one)) for name, found in drawn for one in found]),
         numbers=[_NUMBERS, *([name, *one] for name, found in drawn for one in found)],

@@ -166,7 +166,7 @@ def _labels(members: Sequence[Member]) -> Iterable[dict[str, Any]]:
             "y": megabytes(one.now_Bps) or 0.0,
             "text": shown(one.name),
             "ax": 0,
-            "ay": 24 if number % 2 else -24,
+            "ay": -40 if number % 2 else -24,
             "arrowsize": 0.6,
         }
 

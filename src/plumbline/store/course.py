@@ -52,21 +52,20 @@ class Pictures:
     def courses(self) -> tuple[Course, ...]:
         """Return the course of every series."""
         found: list[Course] = []
-        last: Optional[tuple[object, ...]] = None
+        last: list[str] = []
         rows: Iterator[tuple[Any, ...]] = self._database.rows(_COURSES, (self._since,))
-        for row in rows:
-            key = row[:5]
+        for *key, started_at, rate_Bps in rows:
             if key != last:
                 last = key
-                found.append(Course(*row[:5], times=array("d"), rates=array("d")))
-            found[-1].times.append(row[5])
-            found[-1].rates.append(nan if row[6] is None else row[6])
+                found.append(_empty(*key))
+            found[-1].times.append(started_at)
+            found[-1].rates.append(nan if rate_Bps is None else rate_Bps)
         return tuple(found)
 
     def pairs(self) -> tuple[PairTest, ...]:
         """Return the latest test of every pair of hosts, in each direction."""
         rows: Iterator[tuple[Any, ...]] = self._database.rows(_PAIRS, (self._since,))
-        return tuple(self._pair(row[:5], row[5]) for row in rows)
+        return tuple(self._pair(known, body) for *known, body, _ in rows)
 
     def latest_run(self, layers: Sequence[str]) -> Optional[Run]:
         """Return the latest run of the first of ``layers`` that has one, None without any."""
@@ -77,9 +76,18 @@ class Pictures:
                 return Run(layer, run_id, tuple(self._record(body) for (body,) in rows))
         return None
 
-    def _pair(self, known: tuple[Any, ...], body: str) -> PairTest:
+    def _pair(self, known: list[Any], body: str) -> PairTest:
+        component, partner, operation, started_at, rate_Bps = known
         record = self._record(body)
-        return PairTest(*known, record.retransmits, record.bytes)
+        return PairTest(
+            component,
+            partner,
+            operation,
+            started_at,
+            rate_Bps,
+            record.retransmits,
+            record.bytes,
+        )
 
     def _record(self, body: str) -> Record:
         try:
@@ -89,3 +97,7 @@ class Pictures:
                 f"history {self._path} holds a damaged record: {error}; measure again to have a "
                 "sound one after it"
             ) from error
+
+
+def _empty(layer: str, component: str, operation: str, scenario: str, partner: str) -> Course:
+    return Course(layer, component, operation, scenario, partner, array("d"), array("d"))

@@ -1,0 +1,122 @@
+"""``plumbline report``, ``note`` and ``status`` on a site with a slow disk."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plumbline.errors import DocumentError, StoreError, UsageError
+from plumbline.profile.calls import pack
+from tests.package.cli.driver import call
+from tests.package.locate.scenes import lab
+from tests.package.report.sites import SICK
+from tests.package.report.test_calls import profile
+from tests.package.report.test_drawing import IDS
+from tests.package.report.years import document, plan_of, records, write
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
+    """Return the options that name plan and history."""
+    plan = plan_of(lab())
+    folder = tmp_path_factory.mktemp("site")
+    paths = write(folder, document(plan), records(plan, SICK, time.time()))
+    return "--plan", str(paths[0]), "--history", str(paths[1])
+
+
+def drawn(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, Any]:
+    assert call("report", "--json", *argv) == 0
+    said: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return said
+
+
+def test_a_site_becomes_files_that_stand_alone(
+    tmp_path: Path, site: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = tmp_path / "calls"
+    kept.write_bytes(pack({}, profile(10, 10, 25).blocks))
+    output = tmp_path / "new" / "report"
+    said = drawn(capsys, *site, "-o", str(output), "--profile", str(kept))
+    assert said["page"] == str(output / "index.html")
+    assert said["absent"] == dict.fromkeys(IDS, "")
+    assert (output / "plotly.min.js").stat().st_size > 1e6
+    assert {path.name for path in output.iterdir()} == {
+        "index.html",
+        "data",
+        "plotly.min.js",
+        "report.css",
+        "report.js",
+    }
+    assert "Suspect: disk oss2-disk1" in (output / "index.html").read_text(encoding="utf-8")
+
+
+def test_a_report_replaces_the_one_before(
+    tmp_path: Path, site: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "index.html").write_text("old", encoding="utf-8")
+    assert call("report", *site, "-o", str(tmp_path), "--days", "3") == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'index.html'}\n"
+    assert "old" not in (tmp_path / "index.html").read_text(encoding="utf-8")[:3]
+
+
+def test_a_plan_of_an_older_version_has_no_suspects(
+    tmp_path: Path, site: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    raw = json.loads(Path(site[1]).read_text(encoding="utf-8"))
+    del raw["parts"]
+    old = tmp_path / "plan.json"
+    old.write_text(json.dumps(raw), encoding="utf-8")
+    absent = drawn(capsys, "--plan", str(old), *site[2:], "-o", str(tmp_path / "r"))["absent"]
+    assert "write it again" in absent["suspects"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "error", "words"),
+    [
+        (["--days", "0"], UsageError, "a number from 1 to"),
+        (["--against", "yesterday"], UsageError, "2026-11-20"),
+        (["--profile", "/nowhere"], DocumentError, "call profile /nowhere cannot be read"),
+        (["--profile", "/dev/null"], DocumentError, "no call profile of plumbline"),
+        (["-o", "/dev/null"], StoreError, "report /dev/null cannot be written"),
+        (["--history", "/nowhere.sqlite"], StoreError, "there is no history /nowhere.sqlite"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_trouble_is_one_sentence(
+    argv: list[str],
+    error: type[Exception],
+    words: str,
+    site: tuple[str, ...],
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(error, match=words):
+        call("report", *site, "-o", str(tmp_path), *argv)
+
+
+def test_status_of_a_site_is_one_screen(
+    site: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("status", *site) == 2
+    head, _, first, *_ = capsys.readouterr().out.splitlines()
+    assert head.startswith("lab: 1 CRITICAL, ")
+    assert first.split()[:3] == ["CRITICAL", "raw", "oss2-disk1"]
+    assert "▄" in first
+
+
+def test_status_for_programs_has_the_rates(
+    site: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("status", *site, "--json") == 2
+    said = json.loads(capsys.readouterr().out)
+    slow = next(one for one in said["components"] if one["component"] == "oss2-disk1")
+    assert slow["state"] == "CRITICAL"
+    assert len(slow["rates_Bps"]["read"]) == 40
+
+
+def test_status_wants_plan_and_history_together(site: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError, match="belong together"):
+        call("status", *site[:2])

@@ -1,0 +1,86 @@
+"""Small sites to draw: the lab with a slow disk and a bad cable, one of hostile names, none."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Optional
+
+from plumbline.cli.site import judge_site
+from plumbline.model.expectation import Expectation
+from plumbline.report.site import Site
+from plumbline.store.course import Pictures
+from plumbline.store.plan import load_plan
+from plumbline.topology.graph import build
+from tests.package.locate.scenes import both, lab
+from tests.package.report.years import NOW, Year, document, plan_of, records, write
+from tests.package.sites import site
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "\"'><img src=x onerror=alert(1)>",
+    "</script><b>%{x}$x$&amp;{{ 7 * 7 }}",
+    "=cmd()" + "x" * 300,
+)
+"""What names may hold, for a page to show as text."""
+
+SICK = Year(40, {"oss2-disk1": both(80e6)}, since=5, resent=frozenset(["oss3-nic"]), noise=0.005)
+
+
+def read(plan: Path, history: Path, **changes: Any) -> Site:
+    """Return what is drawn, judged at the moment of the records."""
+    made = load_plan(str(plan))
+    judged = [one.verdict for one in judge_site(made, history, NOW)]
+    expectations: list[Expectation] = [
+        each
+        for node in made.nodes.values()
+        for layer in dict.fromkeys(entry["layer"] for entry in node.entries)
+        for each in node.find(layer)
+    ]
+    with Pictures(history, NOW - 365 * 86400) as pictures:
+        values: dict[str, Any] = {
+            "name": "lab",
+            "now": NOW,
+            "expectations": expectations,
+            "parts": made.parts,
+            "verdicts": {(one.layer, one.component): one for one in judged if not one.group},
+            "groups": {(one.layer, one.component): one for one in judged if one.group},
+            "courses": pictures.courses(),
+            "pairs": pictures.pairs(),
+            "run": pictures.latest_run(("fs", "ost", "raw")),
+        }
+    return Site(**{**values, **changes})
+
+
+def sick(folder: Path, year: Optional[Year] = None) -> Site:
+    """Return the lab with a slow disk since five days, and a bad cable."""
+    return _made(folder, year) if year else _sick()
+
+
+@cache
+def _sick() -> Site:
+    with TemporaryDirectory() as folder:
+        return _made(Path(folder), SICK)
+
+
+def _made(folder: Path, year: Year) -> Site:
+    plan = plan_of(lab())
+    return read(*write(folder, document(plan), records(plan, year)))
+
+
+def hostile(folder: Path) -> tuple[Path, Path]:
+    """Write plan and history of a site whose targets have hostile names."""
+    plan = plan_of(build(site()))
+    raw = document(plan)
+    text = records(plan, SICK)
+    names = {f"scratch-OST{number}": name for number, name in enumerate(HOSTILE)}
+    for node in raw["nodes"].values():
+        for entry in node["entries"]:
+            entry["component"] = names.get(entry["component"], entry["component"])
+            entry["group"] = HOSTILE[0] if entry["layer"] == "ost" else entry["group"]
+            entry["path"] = [names.get(one, one) for one in entry["path"]]
+    raw["parts"] = {names.get(name, name): part for name, part in raw["parts"].items()}
+    raw["services"], raw["paths"] = [], []
+    renamed = (one._replace(component=names.get(one.component, one.component)) for one in text)
+    return write(folder, raw, renamed)

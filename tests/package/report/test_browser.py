@@ -1,0 +1,153 @@
+"""The page in Chromium: everything is drawn, hover and keyboard name components, both themes.
+
+One browser serves all tests.  Pictures of every figure are kept in .cache/report.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Iterator
+
+import pytest
+
+from plumbline.report.drawing import Extras, draw
+from plumbline.report.page import LIBRARY, pages
+from plumbline.report.site import Site
+from tests.package.report.browser import Browser
+from tests.package.report.sites import HOSTILE, hostile, read, sick
+from tests.package.report.test_drawing import EMPTY, IDS, extras
+from tests.project.repository import ROOT
+
+KEPT = ROOT / ".cache" / "report"
+PLOTS = """[...document.querySelectorAll('.plot')].map((place) => [
+    place.id,
+    place.querySelectorAll('.trace path, .bars path, .points path, .point path, .hm image').length,
+])"""
+HOVERED = "[...document.querySelectorAll('.hoverlayer text')].map((one) => one.textContent)"
+WIDTH = 1280
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    program = shutil.which("chromium")
+    assert program, "requirements/debian.txt names chromium"
+    with Browser(program, tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+def written(folder: Path, site: Site, more: Extras) -> str:
+    """Write a report and return the page's address."""
+    import plotly
+
+    library = Path(plotly.__file__).parent / "package_data" / LIBRARY
+    (folder / LIBRARY).symlink_to(library)
+    for name, text in pages(site, draw(site, more)).items():
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return (folder / "index.html").as_uri()
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return written(tmp_path_factory.mktemp("report"), sick(Path()), extras())
+
+
+@pytest.fixture
+def opened(browser: Browser, page: str) -> Browser:
+    """Return the browser with the page of the lab, opened once for all who only look."""
+    if browser.address != page:
+        browser.open(page)
+    return browser
+
+
+def keep(browser: Browser, theme: str) -> None:
+    """Keep a picture of each figure."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    for name in IDS:
+        top, height = browser.ask(
+            f"(() => {{ const one = document.getElementById('{name}');"
+            "return [one.offsetTop, one.offsetHeight]; })()"
+        )
+        clip = {"x": 0, "y": top, "width": WIDTH, "height": height}
+        browser.look(KEPT / f"{name}-{theme}.png", clip)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_figure_is_drawn_in_both_themes(browser: Browser, page: str, theme: str) -> None:
+    browser.call(
+        "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}]
+    )
+    browser.open(page)
+    drawn = dict(browser.ask(PLOTS))
+    assert {name.rsplit("-", 1)[0] for name in drawn} == set(IDS)
+    assert [name for name, count in drawn.items() if not count] == []
+    paper = browser.ask("getComputedStyle(document.body).backgroundColor")
+    assert paper == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 29)"}[theme]
+    assert browser.ask("document.querySelector('.plot .bg').style.fill") in ("", paper)
+    assert browser.ask("document.querySelector('.main-svg').style.background") == paper
+    keep(browser, theme)
+    assert browser.complaints == []
+
+
+def test_the_button_changes_the_theme(opened: Browser) -> None:
+    before = opened.ask("getComputedStyle(document.body).backgroundColor")
+    opened.ask("document.getElementById('theme').click()")
+    assert opened.ask("getComputedStyle(document.body).backgroundColor") != before
+    assert opened.complaints == []
+
+
+def test_hover_shows_the_components_name(opened: Browser) -> None:
+    x, y = opened.ask(
+        "(() => { const place = document.getElementById('targets-0');"
+        "place.scrollIntoView({ block: 'center' });"
+        "const dot = [...place.querySelectorAll('.scatterlayer .trace')].pop()"
+        ".querySelector('.point').getBoundingClientRect();"
+        "return [dot.x + dot.width / 2, dot.y + dot.height / 2]; })()"
+    )
+    opened.point_at(x - 3, y)
+    opened.point_at(x, y)
+    opened.wait(f"{HOVERED}.length > 0")
+    said = " ".join(opened.ask(HOVERED))
+    assert "oss2-disk1" in said
+    assert "CRITICAL" in said
+
+
+def test_the_keyboard_goes_from_point_to_point(opened: Browser) -> None:
+    opened.ask("document.getElementById('network-0').focus()")
+    opened.press("ArrowRight")
+    opened.press("ArrowRight")
+    opened.wait(f"{HOVERED}.join().includes('oss2')")
+    assert opened.ask("document.getElementById('live').textContent").startswith("oss2 ")
+
+
+def test_a_link_from_nagios_lands_on_the_component(opened: Browser) -> None:
+    opened.ask("location.hash = 'ost-scratch-OST0002'")
+    assert opened.ask("document.querySelector(':target').textContent").startswith("WARNING")
+    opened.wait(
+        "(() => { const at = document.querySelector(':target').getBoundingClientRect();"
+        "return at.height > 0 && at.top >= 0 && at.bottom <= innerHeight; })()"
+    )
+
+
+def test_hostile_names_are_text(browser: Browser, tmp_path: Path) -> None:
+    site = read(*hostile(tmp_path))
+    browser.open(written(tmp_path, site._replace(name=HOSTILE[0]), Extras()))
+    assert browser.ask("document.querySelector('h1').textContent") == HOSTILE[0]
+    assert browser.ask("document.querySelectorAll('main img, figure b').length") == 0
+    cells = browser.ask("[...document.querySelectorAll('td')].map((one) => one.textContent)")
+    assert set(HOSTILE) <= set(cells)
+    drawn = browser.ask(
+        "[...document.querySelectorAll('.xtick text, .ytick text')].map((one) => one.textContent)"
+    )
+    assert HOSTILE[0] in drawn
+    assert "{{ 7 * 7 }}" in json.dumps(browser.ask("document.body.textContent"))
+    assert browser.complaints == []
+
+
+def test_a_site_with_nothing_is_shown(browser: Browser, tmp_path: Path) -> None:
+    browser.open(written(tmp_path, EMPTY, Extras()))
+    assert browser.ask("document.querySelectorAll('.absent').length") == len(IDS)
+    assert browser.complaints == []

@@ -1,0 +1,58 @@
+"""The composite of a run: the clients' seconds, their sum, and the net rate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plumbline.model.course import Run
+from plumbline.model.record import Operation, Record
+from plumbline.report.composite import composite_figure, curves, summed
+from plumbline.report.site import Site
+from tests.package.records import failed, record
+
+WRITE = {"operation": Operation.WRITE, "layer": "fs"}
+
+
+def of(*records: Record) -> Site:
+    return Site("lab", 0.0, (), {}, {}, {}, (), run=Run("fs", "run-1", records))
+
+
+def one(component: str, *rates: float, **changes: Any) -> Record:
+    rates_MB = tuple(1e6 * rate for rate in rates)
+    return record(component=component, profile_Bps=rates_MB, **{**WRITE, **changes})
+
+
+def test_seconds_of_components_add_up() -> None:
+    run = Run("fs", "run-1", (one("a", 100, 100), one("b", 50, 60, 70)))
+    assert summed(curves(run, "write")) == [150e6, 160e6, 70e6]
+
+
+def test_who_begins_within_a_second_counts_by_share() -> None:
+    run = Run("fs", "run-1", (one("a", 100, 100), one("b", 80, started_at=1001.5)))
+    assert summed(curves(run, "write")) == [100e6, 140e6, 40e6]
+
+
+def test_the_whole_is_not_counted_among_its_parts() -> None:
+    parts = [one(name, 100, 100, details={"ranks": []}) for name in "ab"]
+    whole = one("scratch", 200, 200, rate_Bps=180e6)
+    figure = composite_figure(of(*parts, whole))
+    (plot,) = figure.plots
+    assert [trace["name"] for trace in plot.data] == ["a", "b", "sum"]
+    assert plot.data[2]["y"] == [200.0, 200.0]
+    assert [one["text"] for one in plot.layout["annotations"]] == ["net 180.0 MB/s"]
+    assert plot.layout["shapes"][0]["y0"] == 180.0
+
+
+def test_each_operation_has_its_picture() -> None:
+    figure = composite_figure(of(one("a", 100), one("a", 120, operation=Operation.READ)))
+    assert [plot.title for plot in figure.plots] == ["write", "read"]
+    assert list(figure.numbers[1:]) == [("write", "a", 0.0, 100e6), ("read", "a", 0.0, 120e6)]
+
+
+def test_what_the_servers_counted_is_said_to_be_missing() -> None:
+    assert "not recorded" in composite_figure(of(one("a", 100))).about
+
+
+def test_a_run_without_seconds_is_said() -> None:
+    assert "recorded no rates of single seconds" in composite_figure(of(failed())).absent
+    assert composite_figure(of()._replace(run=None)).absent

@@ -1,0 +1,83 @@
+"""All figures of a site, whatever it has and lacks, are what Plotly takes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from plotly.graph_objects import Figure as PlotlyFigure
+
+from plumbline.report.drawing import Extras, draw
+from plumbline.report.figure import Figure
+from plumbline.report.site import Site
+from plumbline.report.suspects import Found
+from tests.package.locate.scenes import Scene, both, lab
+from tests.package.report.sites import hostile, read, sick
+from tests.package.report.test_calls import profile
+from tests.package.report.years import Year
+
+IDS = ["path", "targets", "heat-map", "change", "network", "composite", "calls", "suspects"]
+EMPTY = Site("nothing", 1e9, (), {}, {}, {}, ())
+
+
+def extras() -> Extras:
+    located = Scene(lab()).locate({"oss2-disk1": both(50e6)})
+    return Extras(None, profile(10, 10, 25), Found(located, [None for _ in located.sets]))
+
+
+def valid(figures: list[Figure]) -> None:
+    for figure in figures:
+        assert bool(figure.absent) is not bool(figure.plots)
+        for plot in figure.plots:
+            PlotlyFigure({"data": list(plot.data), "layout": plot.layout})
+            json.dumps([plot.data, plot.layout], allow_nan=False)
+        for row in figure.table.rows:
+            assert len(row.cells) == len(figure.table.headers)
+        assert len({len(row) for row in figure.numbers}) <= 1
+
+
+def test_a_site_with_everything_has_every_figure(tmp_path: Path) -> None:
+    figures = draw(sick(tmp_path), extras())
+    assert [one.id for one in figures] == IDS
+    assert [one.id for one in figures if one.absent] == []
+    valid(figures)
+
+
+def test_a_site_with_nothing_says_why_of_each() -> None:
+    figures = draw(EMPTY, Extras())
+    assert [one.id for one in figures if one.absent] == IDS
+    valid(figures)
+
+
+@pytest.mark.parametrize("layer", ["ost", "raw", "net"])
+def test_a_site_with_one_layer_is_drawn(layer: str, tmp_path: Path) -> None:
+    site = sick(tmp_path)
+    alone = [one for one in site.expectations if one.layer == layer]
+    figures = draw(site._replace(expectations=alone), Extras())
+    valid(figures)
+    assert not figures[2].absent
+
+
+def test_a_site_with_one_target_and_one_run_is_drawn(tmp_path: Path) -> None:
+    site = sick(tmp_path, Year(1))
+    alone = [one for one in site.expectations if one.component == "scratch-OST0000"]
+    figures = draw(site._replace(expectations=alone, pairs=()), Extras())
+    valid(figures)
+    assert not figures[1].absent
+
+
+def test_a_site_that_measured_nothing_yet_is_drawn(tmp_path: Path) -> None:
+    site = sick(tmp_path)._replace(courses=(), pairs=(), run=None, verdicts={}, groups={})
+    figures = draw(site, Extras())
+    valid(figures)
+    assert [one.id for one in figures if not one.absent] == ["path", "targets"]
+
+
+def test_hostile_names_are_drawn(tmp_path: Path) -> None:
+    figures = draw(read(*hostile(tmp_path)), Extras())
+    valid(figures)
+    drawn = json.dumps([plot.data for figure in figures for plot in figure.plots])
+    assert "&lt;script&gt;alert(1)" in drawn
+    assert "<script" not in drawn
+    assert "<img" not in drawn

@@ -1,0 +1,92 @@
+"""The page: every figure with its place, table and CSV, and no name that is more than text."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+from plumbline.report.drawing import Extras, draw
+from plumbline.report.page import pages
+from tests.package.report.sites import HOSTILE, hostile, read, sick
+from tests.package.report.test_drawing import EMPTY, IDS
+
+
+class Tags(HTMLParser):
+    """The tags and ids of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.ids: list[str] = []
+        self.sources: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        said = dict(attributes)
+        self.ids += [said["id"] or ""] if "id" in said else []
+        self.sources += [said[key] or "" for key in ("src", "href") if key in said]
+
+
+def test_every_figure_has_its_place_and_its_csv(tmp_path: Path) -> None:
+    site = sick(tmp_path)
+    files = pages(site, draw(site, Extras()))
+    found = Tags(files["index.html"])
+    assert [one for one in found.ids if one in IDS] == IDS
+    assert len(found.ids) == len(set(found.ids))
+    assert {"report.css", "report.js", "data/targets.csv"} <= set(files)
+    linked = [one for one in found.sources if not one.startswith(("#", "data:"))]
+    assert set(linked) == {*files, "plotly.min.js"} - {"index.html"}
+
+
+def test_links_to_alarms_lead_somewhere(tmp_path: Path) -> None:
+    site = sick(tmp_path)
+    found = Tags(pages(site, draw(site, Extras()))["index.html"])
+    inside = [one[1:] for one in found.sources if one.startswith("#")]
+    assert "ost-scratch-OST0002" in inside
+    assert set(inside) <= set(found.ids)
+
+
+def test_the_page_asks_for_nothing_from_elsewhere(tmp_path: Path) -> None:
+    site = sick(tmp_path)
+    files = pages(site, draw(site, Extras()))
+    assert not [one for one in Tags(files["index.html"]).sources if "//" in one]
+    assert "//" not in re.sub(r"^\s*//.*$", "", files["report.js"], flags=re.M)
+    assert "script-src 'self' file:;" in files["index.html"]
+
+
+def test_hostile_names_add_no_tag_and_end_no_script(tmp_path: Path) -> None:
+    site = read(*hostile(tmp_path))
+    site = site._replace(name=HOSTILE[0])
+    text = pages(site, draw(site, Extras()))["index.html"]
+    found = Tags(text)
+    assert found.tags.count("script") == 3
+    assert "img" not in found.tags
+    assert "b" not in found.tags
+    assert "{{ 7 * 7 }}" in text
+    (embedded,) = re.findall(r'<script type="application/json" id="plots">(.*?)</script>', text)
+    assert "path-0" in json.loads(embedded)
+
+
+def test_no_cell_of_a_csv_is_a_formula(tmp_path: Path) -> None:
+    site = read(*hostile(tmp_path))
+    files = pages(site, draw(site, Extras()))
+    cells = [
+        cell
+        for name, text in files.items()
+        if name.endswith(".csv")
+        for row in csv.reader(io.StringIO(text))
+        for cell in row
+    ]
+    assert [cell for cell in cells if cell.startswith(("=", "@"))] == []
+    assert any(cell.startswith("'=cmd()") for cell in cells)
+
+
+def test_a_site_with_nothing_is_a_page() -> None:
+    files = pages(EMPTY, draw(EMPTY, Extras()))
+    assert files["index.html"].count("Not drawn: ") == len(IDS)
+    assert [name for name in files if name.endswith(".csv")] == []

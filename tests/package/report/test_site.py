@@ -1,0 +1,69 @@
+"""What is expected and what was measured become cohorts with siblings side by side."""
+
+from __future__ import annotations
+
+from array import array
+from math import nan
+from pathlib import Path
+
+import pytest
+
+from plumbline.model.course import Course
+from plumbline.model.state import State
+from plumbline.report.site import Cohort, find_cohorts, middle
+from tests.package.report.sites import sick
+from tests.package.report.years import DAY_S, NOW, Year
+
+
+def test_each_operation_of_a_layer_is_a_cohort(tmp_path: Path) -> None:
+    assert [str(of) for of in find_cohorts(sick(tmp_path))] == [
+        "raw read",
+        "raw read together",
+        "net send",
+        "net receive",
+        "ost write",
+        "ost read",
+    ]
+
+
+def test_a_member_has_its_references_its_verdict_and_its_latest_rate(tmp_path: Path) -> None:
+    cohorts = find_cohorts(sick(tmp_path))
+    member = next(
+        one for one in cohorts[Cohort("raw", "read", "single")] if one.name == "oss2-disk1"
+    )
+    assert member.state is State.CRITICAL
+    assert member.ceiling_Bps == 200e6
+    assert member.baseline_Bps == pytest.approx(180e6)
+    assert member.now_Bps == pytest.approx(72e6, rel=0.02)
+    assert len(member.days) == 40
+    assert "oss2-disk1" in member.sentence
+
+
+def test_a_day_is_the_median_of_its_runs_and_failures_are_none(tmp_path: Path) -> None:
+    site = sick(tmp_path, Year(1))
+    day = NOW - NOW % DAY_S
+    times = array("d", [day + 1, day + 2, day + 3, day + DAY_S])
+    course = Course("ost", "scratch-OST0000", "read", "single", "", times, array("d"))
+    rates = array("d", [100.0, 300.0, 120.0, nan])
+    cohorts = find_cohorts(site._replace(courses=[course._replace(rates=rates)]))
+    member = cohorts[Cohort("ost", "read", "single")][0]
+    assert member.days == {int(day // DAY_S): 120.0}
+    assert (member.now_Bps, member.now_at) == (120.0, day + 3)
+
+
+def test_a_host_with_many_partners_is_one_member(tmp_path: Path) -> None:
+    hosts = find_cohorts(sick(tmp_path))[Cohort("net", "send", "single")]
+    assert [one.name for one in hosts] == ["oss1", "oss2", "oss3", "client1"]
+    assert all(one.ceiling_Bps for one in hosts)
+
+
+def test_what_was_never_measured_is_there_without_a_rate(tmp_path: Path) -> None:
+    cohorts = find_cohorts(sick(tmp_path)._replace(courses=[], verdicts={}))
+    member = cohorts[Cohort("ost", "write", "single")][0]
+    assert (member.now_Bps, member.days, member.state) == (None, {}, State.UNKNOWN)
+    assert member.sentence == "scratch-OST0000 was not judged"
+
+
+def test_the_middle_passes_over_what_is_missing() -> None:
+    assert middle([3.0, None, 1.0, 2.0]) == 2.0
+    assert middle([None, nan]) is None

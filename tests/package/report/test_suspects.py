@@ -1,0 +1,41 @@
+"""Suspects with the measurements that speak for and against them."""
+
+from __future__ import annotations
+
+from plumbline.locate.suspects import Located
+from plumbline.report.suspects import Found, suspects_figure
+from tests.package.locate.scenes import Left, Scene, both, lab
+
+LAB = Scene(lab())
+
+
+def found(left: Left) -> Found:
+    located: Located = LAB.locate(left)
+    return Found(located, [None for _ in located.sets])
+
+
+def test_a_suspect_has_a_column_with_what_crosses_it() -> None:
+    figure = suspects_figure(found({"oss2-disk1": both(50e6)}), LAB.plan.parts)
+    (plot,) = figure.plots
+    assert plot.layout["xaxis"]["ticktext"] == ["oss2-disk1"]
+    slow = plot.data[0]
+    assert slow["name"] == "slow"
+    assert "raw oss2-disk1 read" in slow["text"]
+    assert all(ratio < 50 for ratio in slow["y"])
+    assert figure.finding.startswith("Suspect: disk oss2-disk1 (1 of 1 slow target")
+
+
+def test_the_table_has_the_evidence() -> None:
+    figure = suspects_figure(found({"oss2-disk1": both(50e6)}), LAB.plan.parts)
+    assert {row.cells[0] for row in figure.table.rows} == {"oss2-disk1"}
+    assert len(figure.numbers) == len(figure.table.rows) + 1
+
+
+def test_a_healthy_site_has_none() -> None:
+    figure = suspects_figure(found({}), LAB.plan.parts)
+    assert figure.absent == "no component is a suspect"
+    assert figure.finding.startswith("0 slow and ")
+
+
+def test_a_plan_that_does_not_say_what_the_parts_are_is_named() -> None:
+    assert "write it again" in suspects_figure(None, {}).absent

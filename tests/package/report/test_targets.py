@@ -1,0 +1,93 @@
+"""All targets: a dot each, what is not OK is named, and Nagios finds every component."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from plumbline.report.figure import Plot
+from plumbline.report.site import find_cohorts
+from plumbline.report.targets import targets_figure
+from tests.package.report.sites import sick
+
+
+def trace(plot: Plot, name: str) -> dict[str, Any]:
+    return next(one for one in plot.data if one["name"] == name)
+
+
+def test_every_member_is_a_dot_of_its_state(tmp_path: Path) -> None:
+    site = sick(tmp_path)
+    figure = targets_figure(site, find_cohorts(site))
+    assert [plot.title for plot in figure.plots] == [
+        "raw read",
+        "raw read together",
+        "ost write",
+        "ost read",
+    ]
+    reads = figure.plots[0]
+    assert trace(reads, "CRITICAL")["text"] == ["oss2-disk1"]
+    assert trace(reads, "CRITICAL")["x"] == [2]
+    assert 70 < trace(reads, "CRITICAL")["y"][0] < 74
+    assert len(trace(reads, "OK")["text"]) == 5
+    assert figure.finding == "12 components, 1 CRITICAL, 1 WARNING."
+
+
+def test_the_references_are_drawn_for_each_member(tmp_path: Path) -> None:
+    site = sick(tmp_path)
+    reads = targets_figure(site, find_cohorts(site)).plots[0]
+    assert trace(reads, "ceiling")["y"] == [200.0] * 6
+    assert trace(reads, "baseline")["y"] == [180.0] * 6
+    assert trace(reads, "warning")["y"] == [144.0] * 6
+
+
+def test_only_the_sick_are_labelled(tmp_path: Path) -> None:
+    site = sick(tmp_path)
+    figure = targets_figure(site, find_cohorts(site))
+    assert [[one["text"] for one in plot.layout["annotations"]] for plot in figure.plots] == [
+        ["oss2-disk1"],
+        ["oss2-disk1"],
+        ["scratch-OST0002"],
+        ["scratch-OST0002"],
+    ]
+
+
+def test_siblings_are_fenced_off(tmp_path: Path) -> None:
+    site = sick(tmp_path)
+    reads, _, writes, _ = targets_figure(site, find_cohorts(site)).plots
+    assert [one["x0"] for one in reads.layout["shapes"]] == [1.5, 3.5]
+    assert writes.layout["shapes"] == []
+
+
+def test_each_component_and_group_has_one_place(tmp_path: Path) -> None:
+    site = sick(tmp_path)
+    rows = targets_figure(site, find_cohorts(site)).table.rows
+    anchors = [row.anchor for row in rows]
+    assert len(anchors) == len(set(anchors)) == 12 + 4
+    assert "ost-scratch-OST0002" in anchors
+    assert "ost-group-scratch" in anchors
+    assert "raw-oss2-disk1" in anchors
+
+
+def test_what_was_not_measured_stands_at_zero(tmp_path: Path) -> None:
+    site = sick(tmp_path)._replace(courses=(), verdicts={})
+    figure = targets_figure(site, find_cohorts(site))
+    unknown = trace(figure.plots[0], "UNKNOWN")
+    assert unknown["y"] == [0.0] * 6
+    assert set(unknown["customdata"]) == {"no rate"}
+    assert figure.finding == "12 components, 12 UNKNOWN."
+
+
+def test_with_many_members_the_axis_names_the_groups(tmp_path: Path) -> None:
+    site = sick(tmp_path)
+    disks = [one for one in site.expectations if one.layer == "raw"]
+    many = [
+        one._replace(component=f"{one.component}-{number}") for one in disks for number in range(10)
+    ]
+    figure = targets_figure(site, find_cohorts(site._replace(expectations=many)))
+    assert figure.plots[0].layout["xaxis"]["ticktext"] == ["oss1", "oss2", "oss3"]
+
+
+def test_a_site_of_hosts_alone_has_no_targets(tmp_path: Path) -> None:
+    site = sick(tmp_path)
+    hosts = [one for one in site.expectations if one.layer == "net"]
+    assert targets_figure(site, find_cohorts(site._replace(expectations=hosts))).absent
