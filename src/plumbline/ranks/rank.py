@@ -27,7 +27,7 @@ class Rank:
         """Agree with all ranks on who works where."""
         self._job = job
         self._world = world
-        clients = world.share(world.client)
+        clients = world.meet()
         self._places = assign([place.server for place in job.places], clients)
         self._readers = readers(clients)
         self._written = [job.transfers * job.test.transfer] * world.size

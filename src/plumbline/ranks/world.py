@@ -5,14 +5,18 @@ Waiting is quiet: MPI's own barriers keep a core busy, which a rank still at wor
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any, Callable
 
 from mpi4py import MPI
 
+from plumbline.errors import ToolError
+
 __all__ = ["MPI", "World"]
 
 _POLL_S = 0.001
+_PATIENCE_S = 0.5
 _LEAD_S = 0.05
 _SPIN_S = 0.002
 _ROUNDS = 5
@@ -28,6 +32,7 @@ class World:
         self.size: int = self._comm.Get_size()
         self.client: str = MPI.Get_processor_name()
         self._behind_s = 0.0
+        self._beside: list[int] = []
 
     def share(self, value: Any) -> list[Any]:
         """Return what every rank gives, in order of ranks."""
@@ -43,11 +48,31 @@ class World:
         """Return the communicator of all ranks that give the same colour."""
         return self._comm.Split(colour, self.rank)
 
+    def meet(self) -> list[str]:
+        """Return the client of every rank, and remember the processes of those on this one."""
+        everybody = self.share((self.client, os.getpid()))
+        self._beside = [pid for client, pid in everybody if client == self.client]
+        return [client for client, _ in everybody]
+
     def barrier(self) -> None:
-        """Wait until every rank is here."""
+        """Wait until every rank is here; raise ToolError when one on this client has died.
+
+        Not every launcher ends the others then.
+        """
         request = self._comm.Ibarrier()
+        patience = time.monotonic() + _PATIENCE_S
         while not request.Test():
             time.sleep(_POLL_S)
+            if time.monotonic() > patience:
+                self._look_around(request)
+                patience = time.monotonic() + _PATIENCE_S
+
+    def _look_around(self, request: Any) -> None:
+        dead = [pid for pid in self._beside if not _is_there(pid)]
+        # the last one to leave a barrier finds the others gone, and so it is over for itself
+        time.sleep(_PATIENCE_S if dead else 0)
+        if dead and not request.Test():
+            raise ToolError(f"another rank on {self.client}, process {dead[0]}, has died")
 
     def compare_clocks(self) -> None:
         """Learn how far this clock is behind that of rank 0.
@@ -84,6 +109,14 @@ class World:
         while time.monotonic() < start:
             time.sleep(0)
         return float(start)
+
+
+def _is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def least(comm: Any, value: int) -> int:

@@ -172,7 +172,8 @@ def _openmpi(ranks: int, clients: Sequence[Client]) -> tuple[str, ...]:
 
 def _mpich(ranks: int, clients: Sequence[Client]) -> tuple[str, ...]:
     hosts = ",".join(f"{client.name}:{client.slots}" for client in clients)
-    return ("-n", str(ranks), *(("-hosts", hosts) if hosts else ()))
+    # it would kill the others before they can write down anything; they notice by themselves
+    return ("-n", str(ranks), *(("-hosts", hosts) if hosts else ()), "-disable-auto-cleanup")
 
 
 def _slurm(ranks: int, clients: Sequence[Client]) -> tuple[str, ...]:

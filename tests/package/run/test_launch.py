@@ -95,7 +95,7 @@ def test_each_launcher_is_called_in_its_own_way() -> None:
         for kind in Kind
     }
     assert "mpirun -np 3 --host c1:2,c2:1 --map-by :OVERSUBSCRIBE" in calls[Kind.OPENMPI]
-    assert "mpirun -n 3 -hosts c1:2,c2:1 --verbose env PYTHONPATH=" in calls[Kind.MPICH]
+    assert "mpirun -n 3 -hosts c1:2,c2:1 -disable-auto-cleanup --verbose env" in calls[Kind.MPICH]
     assert "--ntasks=3 --nodes=2 --nodelist=c1,c2 --kill-on-bad-exit=1" in calls[Kind.SLURM]
     for kind, call in calls.items():
         assert call.endswith("/usr/bin/python3 -m plumbline.ranks /w/job.json")
