@@ -27,6 +27,7 @@ VERBS = (
     "baseline",
     "judge",
     "locate",
+    "investigate",
     "submit",
     "history",
     "export",

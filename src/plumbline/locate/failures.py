@@ -57,6 +57,19 @@ def failure_sentence(located: Located, ambiguity: AmbiguitySet, parts: Parts) ->
     )
 
 
+def partial_sentences(located: Located, parts: Parts) -> Iterator[str]:
+    """Yield a sentence on each failure of what other measurements cross without trouble.
+
+    A disk with a few bad places reads one file well and fails when all of it is read.
+    """
+    for index in located.unexplained:
+        one = located.observations[index]
+        yield (
+            f"Failing in part: {titled(one.of.component, parts)} ({one.of.name} failed, other "
+            f"measurements that cross it did not): {one.reason}"
+        )
+
+
 def _observations(
     measured: Iterable[Placed], latest: dict[tuple[object, ...], Record]
 ) -> Iterator[Observation]:

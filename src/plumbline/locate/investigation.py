@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from plumbline.locate.step import Step
     from plumbline.locate.suspects import AmbiguitySet, Located
 
+NOTHING = "nothing slow"
+"""The end of an investigation that has found no fault."""
+
 _PAIRS = 3
 """Partners of a host that is asked about: a slow partner shows beside two others."""
 
@@ -210,5 +213,6 @@ def _end(found: Found, beyond: bool) -> str:
     if beyond:
         return "budget"
     if not sets:
-        return "nothing slow"
+        odd = any(located.unexplained for located in found)
+        return "not explained by one part" if odd else NOTHING
     return "certain" if all(one.certain for one in sets) else "nothing would divide them"

@@ -1,0 +1,255 @@
+"""``plumbline investigate``: the next step of looking for a fault, for whoever carries it out.
+
+The playbook debug_slow_storage asks after each step.  All that is known comes in one document, so
+nothing is kept between two calls.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import tempfile
+import time
+from pathlib import Path
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+)
+
+from plumbline.errors import DocumentError, UsageError
+from plumbline.units import format_duration, format_size, parse_bytes, parse_duration
+
+if TYPE_CHECKING:
+    from plumbline.locate.investigation import Budget, Decision, Found
+    from plumbline.locate.next_probe import NextProbe
+    from plumbline.locate.step import Step
+    from plumbline.model.expectation import Expectation
+    from plumbline.model.record import Record
+    from plumbline.store.plan import SitePlan
+    from plumbline.symptoms.symptom import Symptom
+
+SCHEMA = 1
+
+_REMEDY = "docs/debugging.md says what it holds"
+_UNBOUNDED = "1000 TB"
+_KEYS = {"targets", "budget", "budget_bytes", "elapsed_s", "done", "begun", "silent", "symptoms"}
+
+
+class _Request(NamedTuple):
+    """What is asked, and how it stands: see docs/debugging.md."""
+
+    targets: tuple[str, ...]
+    left: Budget
+    done: tuple[Step, ...]
+    begun: Mapping[str, float]
+    silent: tuple[str, ...]
+    symptoms: Mapping[str, Any]
+
+
+class _Standing(NamedTuple):
+    """What the records say so far."""
+
+    plan: SitePlan
+    records: Collection[Record]
+    found: Found
+    probes: Sequence[Optional[NextProbe]]
+    symptoms: Sequence[Symptom]
+
+
+def add(subparsers: Any) -> None:
+    """Declare the arguments."""
+    parser = subparsers.add_parser(
+        "investigate",
+        help="say what to measure next while looking for a fault; for debug_slow_storage.yml",
+        description="Read a question and what was measured since it was asked; print the next "
+        "step, or what was found, as JSON.",
+    )
+    parser.add_argument(
+        "--plan", metavar="FILE", required=True, help="what plumbline plan --json printed"
+    )
+    parser.add_argument("--request", metavar="FILE", required=True, help="question and progress")
+    parser.add_argument(
+        "--records",
+        metavar="FILE",
+        nargs="*",
+        default=[],
+        help="what plumbline history --json printed on the nodes",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the answer and return 0."""
+    from plumbline.locate.investigation import Investigation
+    from plumbline.store.plan import load_plan
+    from plumbline.store.snapshot import parse, read
+
+    plan = load_plan(arguments.plan)
+    name = arguments.request
+    request = _request(parse(read(name, "request", _REMEDY), name, _REMEDY), name)
+    investigation = Investigation(_nodes(plan), request.targets, request.silent)
+    standing = _standing(plan, request, arguments.records)
+    decision = investigation.decide(standing.found, request.done, request.left)
+    print(json.dumps(_answer(standing, decision, request), allow_nan=False))
+    return 0
+
+
+def _nodes(plan: SitePlan) -> dict[str, tuple[Expectation, ...]]:
+    return {
+        name: tuple(
+            one
+            for layer in dict.fromkeys(entry["layer"] for entry in node.entries)
+            for one in node.find(layer)
+        )
+        for name, node in plan.nodes.items()
+    }
+
+
+def _request(raw: Any, name: str) -> _Request:
+    from plumbline.locate.investigation import Budget
+    from plumbline.locate.step import Step
+
+    try:
+        if unknown := sorted(set(raw) - _KEYS):
+            raise DocumentError(f"request {name} has the unknown key {unknown[0]!r}; leave it out")
+        done = tuple(Step.from_json(step) for step in raw.get("done", ()))
+        seconds = _seconds(raw.get("budget", "5min")) - float(raw.get("elapsed_s", 0))
+        moved = sum(step.bytes for step in done)
+        left = Budget(seconds, _bytes(raw.get("budget_bytes", _UNBOUNDED)) - moved)
+        begun = {node: float(at) for node, at in raw.get("begun", {}).items()}
+        silent = tuple(raw.get("silent", ()))
+        return _Request(
+            tuple(raw.get("targets", ())), left, done, begun, silent, raw.get("symptoms", {})
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DocumentError(f"request {name} is damaged ({error!r}); {_REMEDY}") from error
+
+
+def _seconds(text: str) -> float:
+    seconds = parse_duration(text)
+    if seconds <= 0:
+        raise UsageError(f"a budget of {text} is no time to measure anything; write 5min")
+    return seconds
+
+
+def _bytes(text: str) -> int:
+    size = parse_bytes(text)
+    if size <= 0:
+        raise UsageError(f"a budget of {text} moves nothing; write for example 50 GB")
+    return size
+
+
+def _standing(plan: SitePlan, request: _Request, files: Sequence[str]) -> _Standing:
+    """Locate from what was measured since the beginning, by each node's own clock."""
+    from plumbline.cli.locate import locate_site
+    from plumbline.cli.records import read_records
+    from plumbline.locate.failures import locate_failures
+    from plumbline.locate.investigation import Found
+    from plumbline.locate.measurables import Site
+    from plumbline.store.history import History
+
+    # two names of one host give each record twice
+    records = {
+        one.id: one
+        for one in read_records(files)
+        if one.started_at >= request.begun.get(one.host, float("inf"))
+    }.values()
+    with tempfile.TemporaryDirectory(prefix="plumbline-") as folder:
+        path = Path(folder) / "history.sqlite"
+        with History(path) as history:
+            for one in records:
+                history.save(one)
+        slow, probes = locate_site(plan, path, time.time())
+    failed = locate_failures(Site(_nodes(plan)).measurables(), records)
+    return _Standing(plan, records, Found(slow, failed), probes, list(_symptoms(request.symptoms)))
+
+
+def _symptoms(said: Mapping[str, Any]) -> Iterator[Symptom]:
+    from plumbline.symptoms.symptom import Report
+
+    for raw in said.values():
+        yield from Report.from_json(raw).symptoms
+
+
+def _answer(standing: _Standing, decision: Decision, request: _Request) -> dict[str, Any]:
+    from plumbline.locate.document import document
+    from plumbline.locate.words import summary
+
+    located, parts = standing.found.slow, standing.plan.parts
+    failed = [None for _ in standing.found.failed.sets]
+    return {
+        "schema": SCHEMA,
+        "next": decision.step.to_json() if decision.step else None,
+        "left_s": max(0.0, request.left.seconds),
+        "reason": decision.reason,
+        "summary": summary(located),
+        "sentences": list(_sentences(standing, decision)),
+        "beyond": [_cost(step) for step in decision.beyond],
+        "unused": list(_unused(standing)),
+        "table": _table(standing),
+        "commands": _commands(standing.records),
+        "slow": document(located, parts, standing.probes),
+        "failed": document(standing.found.failed, parts, failed)["sets"],
+    }
+
+
+def _sentences(standing: _Standing, decision: Decision) -> Iterator[str]:
+    """Yield what is slow, what fails, and what neither explains."""
+    from plumbline.locate.failures import failure_sentence, partial_sentences
+    from plumbline.locate.investigation import NOTHING
+    from plumbline.locate.words import sentence, unexplained
+    from plumbline.symptoms.evidence import phrase
+
+    slow, failed = standing.found
+    parts = standing.plan.parts
+    probes = dict(zip(map(id, slow.sets), standing.probes))
+    for located, one in standing.found.sets():
+        said = "".join(phrase(each.name, standing.symptoms) for each in one.suspects)
+        if located is slow:
+            yield sentence(slow, one, parts, probes[id(one)]) + said
+        else:
+            yield failure_sentence(failed, one, parts) + said
+    yield from partial_sentences(failed, parts)
+    odd = unexplained(slow)
+    if odd:
+        yield odd
+    if decision.step is None and decision.reason == NOTHING:
+        yield "Nothing that was measured is slow."
+
+
+def _unused(standing: _Standing) -> Iterator[str]:
+    """Yield what was measured and cannot vote, with the reason."""
+    from plumbline.locate.observation import Vote
+
+    for one in standing.found.slow.observations:
+        if one.vote is Vote.NONE and one.at:
+            yield f"{one.of.name}: {one.reason}"
+
+
+def _cost(step: Step) -> str:
+    return f"{step.words} ({format_duration(step.seconds)}, {format_size(step.bytes)})"
+
+
+def _table(standing: _Standing) -> list[str]:
+    from plumbline.locate.words import HEADERS, rows
+    from plumbline.output.table import render
+
+    slow = standing.found.slow
+    lines: list[str] = []
+    for one in slow.sets:
+        lines += render(HEADERS, list(rows(slow, one))).splitlines()
+    return lines
+
+
+def _commands(records: Iterable[Record]) -> list[str]:
+    """Return the commands of the tools, each once, with the node that ran it."""
+    said = (f"{one.host}: {shlex.join(one.tool.argv)}" for one in records if one.tool)
+    return list(dict.fromkeys(said))

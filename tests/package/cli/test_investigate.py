@@ -1,0 +1,135 @@
+"""``plumbline investigate`` says the next step, and in the end what is slow, from records alone."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any, Iterable, Sequence
+
+import pytest
+
+from plumbline.errors import DocumentError, UsageError
+from plumbline.model.record import Record
+from tests.package.cli.driver import call
+from tests.package.cli.test_locate import measured, plan
+from tests.package.locate.scenes import both
+from tests.package.records import failed
+
+BEGUN = dict.fromkeys(("client1", "oss1", "oss2", "oss3"), 0.0)
+SLOW_DISK = {"oss2-disk1": both(80e6)}
+WHOLE = ("net", "ost", "raw")
+
+
+def ask(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], records: Iterable[Record], **request: Any
+) -> dict[str, Any]:
+    """Return the answer to a request."""
+    for name, said in (("plan", plan()), ("request", {"begun": BEGUN, **request})):
+        (tmp_path / f"{name}.json").write_text(json.dumps(said), encoding="utf-8")
+    lines = "".join(json.dumps(one.to_json()) + "\n" for one in records)
+    (tmp_path / "all.jsonl").write_text(lines, encoding="utf-8")
+    paths = [str(tmp_path / name) for name in ("plan.json", "request.json", "all.jsonl")]
+    arguments = ["--plan", paths[0], "--request", paths[1], "--records", paths[2]]
+    assert call("investigate", *arguments) == 0
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return answer
+
+
+def step(layer: str, component: str = "", node: str = "", slots: Sequence[int] = ()) -> Any:
+    costs = {"seconds": 1.0, "bytes": 1, "words": layer, "partner": ""}
+    return {"layer": layer, "component": component, "node": node, "slots": slots, **costs}
+
+
+def done(*layers: str) -> list[Any]:
+    return [step(layer, slots=[*range(6)] if layer == "net" else ()) for layer in layers]
+
+
+def test_the_network_comes_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = ask(tmp_path, capsys, [])
+    assert answer["next"]["layer"] == "net"
+    assert answer["next"]["slots"] == [0, 1, 2, 3, 4, 5]
+    assert answer["left_s"] == 300
+
+
+def test_what_divides_the_suspects_comes_next_and_they_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = [one for one in measured(SLOW_DISK) if one.layer != "raw"]
+    answer = ask(tmp_path, capsys, records, done=done("net", "ost"), budget="20min")
+    following = answer["next"]
+    assert (following["layer"], following["component"]) == ("raw", "oss2-disk1")
+    answer = ask(tmp_path, capsys, measured(SLOW_DISK), done=done(*WHOLE))
+    assert (answer["next"], answer["reason"]) == (None, "certain")
+    assert answer["sentences"][0].startswith("Suspect: disk oss2-disk1 (1 of 1 slow target")
+    assert any("raw oss2-disk1 read" in line for line in answer["table"])
+    assert answer["commands"] == ["client1: fio --rw=read"]
+
+
+def test_what_was_measured_before_the_beginning_does_not_vote(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = list(measured(SLOW_DISK))
+    later = dict.fromkeys(BEGUN, time.time())
+    answer = ask(tmp_path, capsys, records, done=done(*WHOLE), begun=later)
+    assert answer["summary"].startswith("0 slow and 0 good measurements")
+
+
+def test_a_failure_is_named_with_the_tool_s_words_and_is_not_slow(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    behind = ("oss2-disk1", "scratch-OST0002")
+    records = [one for one in measured({}) if one.component not in behind]
+    [like] = [one for one in measured({}) if one.component == "oss2-disk1"][:1]
+    same = {"layer": "raw", "component": like.component, "operation": like.operation}
+    records.append(failed(**same, started_at=like.started_at))
+    answer = ask(tmp_path, capsys, records, done=done(*WHOLE))
+    assert answer["sentences"] == [
+        "Failing: disk oss2-disk1 (1 of 1 failed measurement crosses it): fio said no"
+    ]
+    assert answer["slow"]["sets"] == []
+    records += [one for one in measured({}) if one.component == "scratch-OST0002"]
+    answer = ask(tmp_path, capsys, records, done=done(*WHOLE))
+    assert answer["reason"] == "not explained by one part"
+    assert answer["sentences"] == [
+        "Failing in part: disk oss2-disk1 (raw oss2-disk1 read failed, other measurements that "
+        "cross it did not): fio said no"
+    ]
+
+
+def test_a_healthy_site_ends_with_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = ask(tmp_path, capsys, measured({}), done=done(*WHOLE))
+    assert answer["reason"] == "nothing slow"
+    assert answer["sentences"] == ["Nothing that was measured is slow."]
+
+
+def test_what_the_budget_forbids_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = ask(tmp_path, capsys, [], budget="5min", elapsed_s=299)
+    assert (answer["next"], answer["reason"]) == (None, "budget")
+    assert len(answer["beyond"]) == 3
+    assert answer["beyond"][0].startswith("the network between pairs of hosts (")
+
+
+@pytest.mark.parametrize(
+    ("request_", "error", "words"),
+    [
+        ({"targets": ["nonsense"]}, UsageError, "is no part of this site"),
+        ({"budget": "0s"}, UsageError, "is no time to measure anything"),
+        ({"budget": "soon"}, DocumentError, "soon"),
+        ({"nonsense": 1}, DocumentError, "has the unknown key 'nonsense'"),
+        ({"done": [{}]}, DocumentError, "is damaged"),
+    ],
+)
+def test_a_wrong_request_is_refused_in_a_sentence(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    request_: dict[str, Any],
+    error: type[Exception],
+    words: str,
+) -> None:
+    with pytest.raises(error, match=words):
+        ask(tmp_path, capsys, [], **request_)
