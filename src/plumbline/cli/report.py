@@ -7,12 +7,14 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Iterable, Optional
 
 from plumbline.cli.collect import HISTORY, PLAN
 from plumbline.errors import DocumentError, StoreError, ToolError, UsageError
+from plumbline.model.state import worst
 
 if TYPE_CHECKING:
+    from plumbline.model.verdict import Verdict
     from plumbline.profile.calls import Profile
     from plumbline.report.drawing import Extras
     from plumbline.report.site import Site
@@ -66,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     plan, now = load_plan(arguments.plan), time.time()
     with without_collector():
-        site = _site(plan, Path(arguments.history), now, arguments.days)
+        site = read_site(plan, Path(arguments.history), now, arguments.days)
         figures = draw(site, _extras(arguments, plan, now))
         files = pages(site, figures)
     directory = Path(arguments.output)
@@ -96,8 +98,13 @@ def _library() -> str:
         raise ToolError(f"Plotly's library cannot be read: {error}; install it again") from error
 
 
-def _site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
-    """Read and judge everything that is drawn."""
+def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
+    """Return everything that is drawn, read and judged at ``now``, in seconds since the epoch.
+
+    Raises:
+        StoreError: there is no such history, or it cannot be read.
+        DocumentError: the plan or a record is damaged.
+    """
     from plumbline.cli.site import judge_site
     from plumbline.report.site import Site
     from plumbline.store.course import Pictures
@@ -118,12 +125,22 @@ def _site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
             expectations=expectations,
             parts=plan.parts,
             verdicts={(one.layer, one.component): one for one in judged if not one.group},
-            groups={(one.layer, one.component): one for one in judged if one.group},
+            groups=_groups(one for one in judged if one.group),
             courses=pictures.courses(),
             pairs=pictures.pairs(),
             run=pictures.latest_run(("fs", "ost", "raw")),
             notes=[one for one in read_notes(path) if one.at >= since],
         )
+
+
+def _groups(judged: Iterable[Verdict]) -> dict[tuple[str, str], Verdict]:
+    """Return the verdict on each group, the worst where several nodes measure it."""
+    found: dict[tuple[str, str], Verdict] = {}
+    for one in judged:
+        other = found.setdefault((one.layer, one.component), one)
+        if worst((one.state, other.state)) is not other.state:
+            found[one.layer, one.component] = one
+    return found
 
 
 def _extras(arguments: argparse.Namespace, plan: SitePlan, now: float) -> Extras:

@@ -6,6 +6,7 @@ import re
 from typing import Iterator, Sequence
 
 from plumbline.errors import DocumentError
+from plumbline.model.anchor import anchor, group_anchor
 from plumbline.model.service import Service
 from plumbline.plan.assignments import Assignment
 
@@ -43,6 +44,7 @@ def _of_component(one: Assignment) -> Service:
         one.component,
         "",
         round(one.limits.stale_after_s),
+        anchor(one.layer, one.component),
     )
 
 
@@ -65,6 +67,7 @@ def _of_groups(measured: Sequence[Assignment]) -> Iterator[Service]:
                 "",
                 group,
                 round(max(one.limits.stale_after_s for one in found)),
+                group_anchor(layer, group),
             )
 
 

@@ -13,7 +13,8 @@ class Service(NamedTuple):
     """One Nagios service.
 
     ``host`` has the part that is judged, ``node`` measured it and answers; ``command`` is NRPE's;
-    one of ``component`` and ``group`` is empty; ``freshness_s`` is the age of a stale result.
+    one of ``component`` and ``group`` is empty; ``freshness_s`` is the age of a stale result;
+    ``anchor`` is its place in the report, empty in a plan of an older version.
     """
 
     host: str
@@ -26,6 +27,7 @@ class Service(NamedTuple):
     component: str
     group: str
     freshness_s: int
+    anchor: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form."""
@@ -35,6 +37,6 @@ class Service(NamedTuple):
     def from_json(cls, raw: Mapping[str, Any]) -> Service:
         """Build from the document form; raise KeyError, TypeError or AttributeError."""
         service = cls(**{**raw, "arguments": tuple(raw["arguments"])})
-        texts("service", (*service[:5], *service[6:9]))
+        texts("service", (*service[:5], *service[6:9], service.anchor))
         numbers(freshness_s=service.freshness_s)
         return service

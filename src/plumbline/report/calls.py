@@ -166,7 +166,7 @@ def _durations(operation: str, found: Sequence[Rank]) -> Plot:
     }
     layout = {
         "xaxis": {"type": "log", "title": {"text": "seconds of one call"}},
-        "yaxis": {"type": "log", "title": {"text": "calls"}},
+        "yaxis": {"type": "log", "title": {"text": "calls"}, "range": [-0.3, _above(bars)]},
         "showlegend": False,
     }
     said = latency(whole)
@@ -174,6 +174,11 @@ def _durations(operation: str, found: Sequence[Rank]) -> Plot:
     if said:
         title += f", half of them up to {said.p50_s:.3g} s, the longest {said.max_s:.3g} s"
     return Plot(title, [data], layout, 320)
+
+
+def _above(bars: dict[int, int]) -> float:
+    """Return the end of an axis above all bars, as a power of ten."""
+    return log(max(bars.values(), default=1)) / log(10) + 0.2
 
 
 def histogram(whole: Durations) -> dict[int, int]:

@@ -120,6 +120,7 @@ def _plot(operation: str, found: Sequence[Curve], run: Run) -> Plot:
         "xaxis": {"title": {"text": "seconds since the first began"}},
         "yaxis": {"title": {"text": "MB/s"}, "rangemode": "tozero"},
         "hovermode": "closest",
+        "legend": {"orientation": "h", "yanchor": "top", "y": -0.2},
         "shapes": list(_nets(found, net, len(total))),
         "annotations": [_label(net)] if net else [],
     }

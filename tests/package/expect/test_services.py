@@ -31,6 +31,7 @@ def test_a_target_is_asked_of_its_client_and_shown_on_its_server() -> None:
         component="scratch-OST2",
         group="",
         freshness_s=129600,
+        anchor="ost-scratch-OST2",
     )
 
 
@@ -52,6 +53,7 @@ def test_a_group_is_asked_of_the_node_that_measures_it() -> None:
     assert (group.host, group.node, group.component) == ("client1", "client1", "")
     assert group.arguments == ("--group", "scratch")
     assert group.command == "plumbline_ost_group_scratch"
+    assert group.anchor == "ost-group-scratch"
     assert found["RAW group oss2"].host == "oss2"
 
 

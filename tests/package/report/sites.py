@@ -5,12 +5,10 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Optional
+from typing import Optional
 
-from plumbline.cli.site import judge_site
-from plumbline.model.expectation import Expectation
+from plumbline.cli.report import read_site
 from plumbline.report.site import Site
-from plumbline.store.course import Pictures
 from plumbline.store.plan import load_plan
 from plumbline.topology.graph import build
 from tests.package.locate.scenes import both, lab
@@ -28,29 +26,9 @@ HOSTILE = (
 SICK = Year(40, {"oss2-disk1": both(80e6)}, since=5, resent=frozenset(["oss3-nic"]), noise=0.005)
 
 
-def read(plan: Path, history: Path, **changes: Any) -> Site:
+def read(plan: Path, history: Path) -> Site:
     """Return what is drawn, judged at the moment of the records."""
-    made = load_plan(str(plan))
-    judged = [one.verdict for one in judge_site(made, history, NOW)]
-    expectations: list[Expectation] = [
-        each
-        for node in made.nodes.values()
-        for layer in dict.fromkeys(entry["layer"] for entry in node.entries)
-        for each in node.find(layer)
-    ]
-    with Pictures(history, NOW - 365 * 86400) as pictures:
-        values: dict[str, Any] = {
-            "name": "lab",
-            "now": NOW,
-            "expectations": expectations,
-            "parts": made.parts,
-            "verdicts": {(one.layer, one.component): one for one in judged if not one.group},
-            "groups": {(one.layer, one.component): one for one in judged if one.group},
-            "courses": pictures.courses(),
-            "pairs": pictures.pairs(),
-            "run": pictures.latest_run(("fs", "ost", "raw")),
-        }
-    return Site(**{**values, **changes})
+    return read_site(load_plan(str(plan)), history, NOW, 365)
 
 
 def sick(folder: Path, year: Optional[Year] = None) -> Site:

@@ -11,8 +11,10 @@ from pathlib import Path
 
 from plumbline.report.drawing import Extras, draw
 from plumbline.report.page import pages
+from tests.package.locate.scenes import lab
 from tests.package.report.sites import HOSTILE, hostile, read, sick
 from tests.package.report.test_drawing import EMPTY, IDS
+from tests.package.report.years import plan_of
 
 
 class Tags(HTMLParser):
@@ -49,6 +51,14 @@ def test_links_to_alarms_lead_somewhere(tmp_path: Path) -> None:
     inside = [one[1:] for one in found.sources if one.startswith("#")]
     assert "ost-scratch-OST0002" in inside
     assert set(inside) <= set(found.ids)
+
+
+def test_every_service_of_nagios_has_its_place(tmp_path: Path) -> None:
+    site = sick(tmp_path)
+    found = Tags(pages(site, draw(site, Extras()))["index.html"])
+    anchors = [service.anchor for service in plan_of(lab()).services]
+    assert len(anchors) == len(set(anchors)) == 12 + 4 + 4
+    assert set(anchors) <= set(found.ids)
 
 
 def test_the_page_asks_for_nothing_from_elsewhere(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def document(plan: Plan) -> dict[str, Any]:
 
 
 def records(plan: Plan, year: Year, now: float = NOW) -> Iterator[Record]:
-    """Yield what every night of a year shows, oldest first; a night is over an hour ago."""
+    """Yield what every night of a year shows, oldest first; the last one is over."""
     chance = Random(7)
     placed = list(Site(plan.expectations).measurables())
     for ago in range(year.days - 1, -1, -year.every):
@@ -86,8 +86,8 @@ def _record(placed: Placed, number: int, rate_Bps: float, at: float, year: Year)
         repeats_Bps=(rate_Bps,) * 3,
         profile_Bps=tuple(rate_Bps * (0.9 + 0.02 * (second % 9)) for second in range(10)),
         spec_hash=placed.expectation.spec.hash(),
-        started_at=at + number % 60,
-        finished_at=at + number % 60 + 10,
+        started_at=at + number % 60 * 12,
+        finished_at=at + number % 60 * 12 + 10,
         **net,
     )
 
