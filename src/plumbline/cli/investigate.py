@@ -222,7 +222,9 @@ def _sentences(standing: _Standing, decision: Decision) -> Iterator[str]:
     if odd:
         yield odd
     if decision.step is None and decision.reason == NOTHING:
-        yield "Nothing that was measured is slow."
+        left = len(list(_unused(standing)))
+        many = f"; {left} measurements could not be, and say nothing" if left else ""
+        yield f"Nothing that could be judged is slow{many}."
 
 
 def _unused(standing: _Standing) -> Iterator[str]:

@@ -12,7 +12,7 @@ from plumbline.errors import UsageError
 from plumbline.locate.candidates import Candidates
 from plumbline.locate.failures import FAILURES, failing
 from plumbline.locate.next_probe import next_probe
-from plumbline.locate.observation import SEGMENTS
+from plumbline.locate.observation import SEGMENTS, Vote
 from plumbline.locate.observe import resending
 from plumbline.locate.step import Steps
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
@@ -109,6 +109,7 @@ class Investigation:
         if self._targets:
             if not any(located.sets for located in found):
                 yield from self._behind()
+                yield from self._siblings(found)
         else:
             yield from self._whole("raw")
 
@@ -191,6 +192,23 @@ class Investigation:
             if step and wanted and step.component and step.key not in seen:
                 seen.add(step.key)
                 yield step
+
+    def _siblings(self, found: Found) -> Iterator[Step]:
+        """Yield the layers of targets that cannot be judged alone, such as without a baseline."""
+        judged = {
+            (one.of.layer, one.of.component)
+            for one in found.slow.observations
+            if one.vote is not Vote.NONE
+        }
+        for layer in ("raw", "ost"):
+            names = {
+                one.component
+                for entries in self._nodes.values()
+                for one in entries
+                if one.layer == layer and one.component in self._targets
+            }
+            if any((layer, name) not in judged for name in names):
+                yield from self._whole(layer)
 
     def _osts(self) -> list[str]:
         return [

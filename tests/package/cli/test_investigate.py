@@ -102,7 +102,7 @@ def test_a_healthy_site_ends_with_nothing(
 ) -> None:
     answer = ask(tmp_path, capsys, measured({}), done=done(*WHOLE))
     assert answer["reason"] == "nothing slow"
-    assert answer["sentences"] == ["Nothing that was measured is slow."]
+    assert answer["sentences"] == ["Nothing that could be judged is slow."]
 
 
 def test_what_the_budget_forbids_is_said(
@@ -112,6 +112,24 @@ def test_what_the_budget_forbids_is_said(
     assert (answer["next"], answer["reason"]) == (None, "budget")
     assert len(answer["beyond"]) == 3
     assert answer["beyond"][0].startswith("the network between pairs of hosts (")
+
+
+def test_a_target_without_a_reference_is_held_against_its_siblings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "scratch-OST0002"
+    alone = [
+        one._replace(spec_hash="another", run_id=f"{one.run_id} alone")
+        for one in measured(SLOW_DISK)
+        if one.component == name
+    ]
+    tried = [*done("net", "raw"), step("ost", name, "client1")]
+    answer = ask(tmp_path, capsys, alone, targets=[name], done=tried, budget="20min")
+    assert (answer["next"]["layer"], answer["next"]["component"]) == ("ost", "")
+    end = ask(tmp_path, capsys, alone, targets=[name], done=[*tried, *done("ost")], budget="20min")
+    assert end["sentences"] == [
+        "Nothing that could be judged is slow; 2 measurements could not be, and say nothing."
+    ]
 
 
 @pytest.mark.parametrize(
