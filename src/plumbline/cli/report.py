@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterable, Optional
 
@@ -25,6 +26,8 @@ DIRECTORY = "plumbline-report"
 DAYS = 365
 _MOST_DAYS = 4000
 _DAY_S = 86400.0
+_INSTALL = "install both with: pip install 'plumbline[console]'"
+_LIBRARY_FILE = "plotly.min.js"
 
 
 def add(subparsers: Any) -> None:
@@ -52,6 +55,11 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--profile", metavar="FILE", help="draw the calls that plumbline probe fs --profile kept"
     )
+    parser.add_argument(
+        "--library",
+        metavar="FILE",
+        help="Plotly's plotly.min.js; default: that of the Python package",
+    )
     parser.add_argument("--json", action="store_true", help="print what was drawn for programs")
     parser.set_defaults(run=run)
 
@@ -60,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the report and return 0, whatever it shows."""
     if not 1 <= arguments.days <= _MOST_DAYS:
         raise UsageError(f"--days {arguments.days}: write a number from 1 to {_MOST_DAYS}")
-    library = _library()
+    library = _library(arguments.library)
     from plumbline.cli.site import without_collector
     from plumbline.report.drawing import draw
     from plumbline.report.page import LIBRARY, PAGE, pages
@@ -81,21 +89,28 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _library() -> str:
-    """Return Plotly's own file; raise ToolError when the packages of the console are missing."""
-    from importlib.util import find_spec
-
-    found = find_spec("plotly")
-    if found is None or not found.origin or find_spec("jinja2") is None:
-        raise ToolError(
-            "plumbline report needs Plotly and Jinja2; install them with: pip install "
-            "'plumbline[console]'"
-        )
-    path = Path(found.origin).parent / "package_data" / "plotly.min.js"
+def _library(file: Optional[str]) -> str:
+    """Return Plotly's own file; raise ToolError when something of the console is missing."""
+    path = Path(file) if file else _installed_library()
+    if find_spec("jinja2") is None:
+        raise ToolError(f"plumbline report needs Jinja2; {_INSTALL}")
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ToolError(f"Plotly's library cannot be read: {error}; install it again") from error
+        raise ToolError(
+            f"Plotly's library cannot be read: {error}; name plotly.min.js with --library, or "
+            f"{_INSTALL}"
+        ) from error
+
+
+def _installed_library() -> Path:
+    found = find_spec("plotly")
+    if found is None or not found.origin:
+        raise ToolError(
+            f"plumbline report needs Plotly's library; name plotly.min.js with --library, or "
+            f"{_INSTALL}"
+        )
+    return Path(found.origin).parent / "package_data" / _LIBRARY_FILE
 
 
 def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:

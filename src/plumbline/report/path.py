@@ -6,6 +6,7 @@ beside what was demonstrated, the narrowest part marked.
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.report.figure import (
@@ -68,11 +69,22 @@ def path_figure(site: Site, cohorts: Cohorts) -> Figure:
     if not drawn:
         return figure._replace(absent="the plan names nothing that is measured across a path")
     return figure._replace(
-        finding="\n".join(_finding(name, found) for name, found in drawn),
+        finding="\n".join([*(_finding(name, found) for name, found in drawn), *_at_once(site)]),
         plots=[_plot(name, found) for name, found in drawn],
         table=Table(HEADERS, [Row(_cells(name, one)) for name, found in drawn for one in found]),
         numbers=[_NUMBERS, *([name, *one] for name, found in drawn for one in found)],
     )
+
+
+def _at_once(site: Site) -> Iterator[str]:
+    """Yield what the targets of each file system gave together in its latest parallel run."""
+    groups = dict.fromkeys(one.group for one in site.expectations if one.layer == "ost")
+    for course in site.courses:
+        if course.layer == "fs" and course.component in groups:
+            rates = [rate for rate in course.rates if isfinite(rate)]
+            if rates:
+                latest = format_rate(rates[-1])
+                yield f"fs {course.component} {course.operation}: {latest} from all at once."
 
 
 def _whole(cohorts: Cohorts) -> list[Cohort]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from plumbline.errors import DocumentError, StoreError, UsageError
+from plumbline.errors import DocumentError, StoreError, ToolError, UsageError
 from plumbline.profile.calls import pack
 from tests.package.cli.driver import call
 from tests.package.locate.scenes import lab
@@ -81,6 +81,7 @@ def test_a_plan_of_an_older_version_has_no_suspects(
         (["--against", "yesterday"], UsageError, "2026-11-20"),
         (["--profile", "/nowhere"], DocumentError, "call profile /nowhere cannot be read"),
         (["--profile", "/dev/null"], DocumentError, "no call profile of plumbline"),
+        (["--library", "/nowhere.js"], ToolError, "name plotly.min.js with --library"),
         (["-o", "/dev/null"], StoreError, "report /dev/null cannot be written"),
         (["--history", "/nowhere.sqlite"], StoreError, "there is no history /nowhere.sqlite"),
     ],

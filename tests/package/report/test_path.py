@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
 from pathlib import Path
 
 import pytest
 
+from plumbline.model.course import Course
 from plumbline.report.path import path_figure, stages
 from plumbline.report.site import Cohort, find_cohorts
 from tests.package.report.sites import sick
@@ -53,6 +55,14 @@ def test_the_limit_is_marked_in_words_and_in_the_picture(tmp_path: Path) -> None
     assert first.endswith(" of the ceiling, limited by nic.")
     assert figure.plots[0].layout["yaxis"]["ticktext"][0] == "nic (limits)"
     assert len(figure.plots[0].layout["shapes"]) == 1
+
+
+def test_a_parallel_run_says_what_all_gave_at_once(tmp_path: Path) -> None:
+    site = sick(tmp_path)
+    times, rates = array("d", [1.0, 2.0]), array("d", [500e6, 600e6])
+    run = Course("fs", "scratch", "write", "together", "", times, rates)
+    figure = path_figure(site._replace(courses=[*site.courses, run]), find_cohorts(site))
+    assert figure.finding.splitlines()[-1] == "fs scratch write: 600.0 MB/s from all at once."
 
 
 def test_without_targets_the_disks_are_the_path(tmp_path: Path) -> None:
