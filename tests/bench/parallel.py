@@ -122,7 +122,7 @@ class Ours:
             Place(str(rank), str(rank), str(self._folder / f"file.{rank}")) for rank in range(ranks)
         )
         method = Method("bench", transfer, self._api)
-        with tempfile.TemporaryDirectory(dir=self._folder) as work:
+        with tempfile.TemporaryDirectory() as work:
             job = Job(work, method, OPERATIONS, places, size, LIMIT_S)
             write_whole(Path(work) / JOB, encoded(job.to_json()))
             done = SystemRunner()(
@@ -155,7 +155,7 @@ class Fio:
             ]
             argv = ["fio", f"--rw={operation.value}", f"--bs={transfer}", f"--size={size}"]
             argv += ["--ioengine=psync", "--end_fsync=1", "--fallocate=none"]
-            argv += ["--allow_file_create=0", "--unlink=0", "--thread", "--output-format=json"]
+            argv += ["--allow_file_create=0", "--unlink=0", "--output-format=json"]
             jobs = json.loads(SystemRunner()([*argv, *files], LIMIT_S).stdout)["jobs"]
             slowest = max(job[operation.value]["runtime"] for job in jobs) / 1000
             found[operation] = size * ranks / slowest
