@@ -148,6 +148,7 @@ def command(launch: Launch, found: Launcher, ranks: int, job: str) -> tuple[str,
     return (
         launch.launcher,
         *words(ranks, clients),
+        *(_kept_in(os.path.dirname(job)) if found.kind is Kind.OPENMPI and not clients else ()),
         *launch.options,
         *("env", f"PYTHONPATH={Path(plumbline.__file__).parents[1]}"),
         # a mpi4py that can do both learns which one it is for
@@ -168,6 +169,12 @@ def _openmpi(ranks: int, clients: Sequence[Client]) -> tuple[str, ...]:
         # a container does not let one process read another's memory
         *("--mca", "btl_vader_single_copy_mechanism", "none"),
     )
+
+
+def _kept_in(folder: str) -> tuple[str, ...]:
+    """Return where ranks of one host keep what they share: in /dev/shm it would outlive a kill."""
+    names = ("btl_vader_backing_directory", "btl_sm_backing_directory")
+    return tuple(word for name in names for word in ("--mca", name, folder))
 
 
 def _mpich(ranks: int, clients: Sequence[Client]) -> tuple[str, ...]:
