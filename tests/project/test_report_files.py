@@ -1,0 +1,100 @@
+"""What the role report writes is understood by systemd, and Nagios leads to places of the page.
+
+The templates are filled by Ansible itself, for the hosts of the lab, none of which is there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from plumbline.cli import build_parser
+from plumbline.cli.inventory import plan_of, read_inventory
+from tests.project.repository import ROOT
+
+PLAY = """
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  vars:
+    ansible_python_interpreter: {python}
+  vars_files:
+    - {root}/roles/agent/vars/main.yml
+    - {root}/roles/console/vars/main.yml
+    - {root}/roles/nagios/defaults/main.yml
+    - {root}/roles/nagios/vars/main.yml
+    - {root}/roles/nagios/vars/Debian.yml
+    - {root}/roles/report/defaults/main.yml
+    - {root}/roles/report/vars/main.yml
+    - {root}/roles/report/vars/Debian.yml
+  tasks:
+    - ansible.builtin.template:
+        src: {root}/roles/{{{{ item }}}}.j2
+        dest: {folder}/{{{{ item | basename }}}}
+        mode: "0644"
+      loop:
+        - report/templates/plumbline-report.service
+        - report/templates/plumbline-report.timer
+        - report/templates/page.conf
+        - nagios/templates/services.cfg
+"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    plan = plan_of(read_inventory(str(ROOT / "inventories" / "lab"))).to_json()
+    given = {"agent_plan": plan, "console_collect": True, "report_enabled": True}
+    (folder / "given.json").write_text(json.dumps(given), encoding="utf-8")
+    play = PLAY.format(root=ROOT, folder=folder, python=sys.executable)
+    (folder / "play.yml").write_text(play, encoding="utf-8")
+    done = subprocess.run(
+        [
+            str(Path(sys.executable).with_name("ansible-playbook")),
+            *("-i", "localhost,", "-e", "@given.json", "play.yml"),
+        ],
+        cwd=folder,
+        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def test_the_unit_draws_what_the_console_has_collected(made: Path) -> None:
+    text = (made / "plumbline-report.service").read_text()
+    (line,) = re.findall(r"^ExecStart=(.*)$", text, re.M)
+    program, *argv = shlex.split(line)
+    assert program == "/usr/bin/plumbline"
+    arguments = build_parser().parse_args(argv)
+    assert arguments.verb == "report"
+    assert arguments.plan == "/etc/plumbline-console/plan.json"
+    assert arguments.history == "/var/lib/plumbline-console/history.sqlite"
+    assert arguments.output == "/var/lib/plumbline-report"
+    assert arguments.library == "/usr/lib/plumbline-report/plotly.min.js"
+
+
+def test_the_page_of_the_report_asks_for_the_password_of_nagios(made: Path) -> None:
+    page = (made / "page.conf").read_text()
+    assert "Alias /plumbline /var/lib/plumbline-report\n" in page
+    assert "Require valid-user" in page
+    assert "AuthUserFile /etc/nagios4/plumbline.htpasswd" in page
+
+
+def test_every_service_leads_to_its_place(made: Path) -> None:
+    plan = json.loads((made / "given.json").read_text())["agent_plan"]
+    text = (made / "services.cfg").read_text()
+    found = re.findall(r"^    (action|notes)_url +(\S+)$", text, re.M)
+    places = [f"/plumbline/index.html#{service['anchor']}" for service in plan["services"]]
+    places += ["/plumbline/index.html#suspects"] * len(plan["paths"])
+    assert [url for kind, url in found if kind == "action"] == places
+    assert [url for kind, url in found if kind == "notes"] == places
