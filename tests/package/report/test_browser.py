@@ -132,6 +132,20 @@ def test_a_link_from_nagios_lands_on_the_component(opened: Browser) -> None:
     )
 
 
+def test_a_print_is_light_and_as_wide_as_paper(opened: Browser) -> None:
+    opened.ask("document.documentElement.dataset.theme = 'dark'")
+    opened.ask(
+        "addEventListener('beforeprint', () => { window.seen ="
+        "[document.documentElement.dataset.theme, document.querySelector('.main-svg').clientWidth];"
+        "})"
+    )
+    assert len(opened.call("Page.printToPDF")["data"]) > 100_000
+    assert opened.ask("window.seen") == ["light", 680]
+    assert opened.ask("document.documentElement.dataset.theme") == "dark"
+    opened.wait("document.querySelector('.main-svg').clientWidth > 1000")
+    assert opened.complaints == []
+
+
 def test_hostile_names_are_text(browser: Browser, tmp_path: Path) -> None:
     site = read(*hostile(tmp_path))
     browser.open(written(tmp_path, site._replace(name=HOSTILE[0]), Extras()))

@@ -1,0 +1,51 @@
+"""``plumbline status`` on a node, from its snapshot; of a site see test_report."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.package.cli.driver import call
+from tests.package.cli.test_judge import EXPECTED, measured
+from tests.package.judgements import snapshot, write
+
+
+def documents(folder: Path, slow_Bps: float) -> list[str]:
+    """Write what a node expects and has measured; return the options that name it."""
+    return list(write(folder, EXPECTED, snapshot(*measured(slow_Bps), now=time.time())))
+
+
+def test_a_node_shows_the_worst_first_and_ends_with_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("status", *documents(tmp_path, 80e6)) == 2
+    head, _, first, *rest = capsys.readouterr().out.splitlines()
+    assert head.endswith(": 1 CRITICAL, 0 UNKNOWN, 0 WARNING, 2 OK")
+    assert first.split()[:4] == ["CRITICAL", "ost", "OST1", "read"]
+    assert "80.0 MB/s, 40 % of baseline" in first
+    assert len(rest) == 2
+
+
+def test_a_small_screen_is_not_filled_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("LINES", "6")
+    call("status", *documents(tmp_path, 80e6))
+    lines = capsys.readouterr().out.splitlines()
+    assert [len(line) <= 80 for line in lines] == [True] * len(lines)
+    assert lines[-1] == "and 2 more"
+    call("status", "--all", *documents(tmp_path, 80e6))
+    assert len(capsys.readouterr().out.splitlines()) == 5
+
+
+def test_a_node_tells_programs_its_rates(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("status", "--json", *documents(tmp_path, 200e6)) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert [one["component"] for one in said["components"]] == ["OST0", "OST1", "oss3"]
+    assert said["components"][0]["rates_Bps"]["read"][-1] == 200e6
