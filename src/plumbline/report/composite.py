@@ -18,8 +18,9 @@ from plumbline.report.site import Site
 from plumbline.units import format_rate
 
 ABOUT = (
-    "The latest run with rates of each second as its clients saw them: every component, their sum, "
-    "and the net rate that the run reported, which counts the wait for the last one."
+    "The latest parallel run, or where there is none the latest run of targets, second by second "
+    "as its clients saw it: every component, their sum, and the net rate that the run reported, "
+    "which counts the wait for the last one."
 )
 SERVERS_ABSENT = "The servers' own counters were not recorded during this run."
 HEADERS = ("component", "operation", "host", "net rate", "highest second", "lowest second")
