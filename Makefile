@@ -18,14 +18,14 @@ CHECKS := $(wildcard checks/check_*)
 
 .DEFAULT_GOAL := help
 .PHONY: help venv collection check format test demo demo-down bench clean constraints root \
-	ruff mypy layers vermin yamllint ansible-lint shellcheck pytest \
+	ruff mypy layers vermin yamllint ansible-lint shellcheck pytest pytest-short \
 	sanity lab
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 16
 
 check: venv  ## lint, types, layers and unit tests: no root, no lab, under two minutes
-	@.ci/steps ruff mypy layers vermin yamllint shellcheck pytest ansible-lint
+	@.ci/steps ruff mypy layers vermin yamllint shellcheck pytest-short ansible-lint
 
 format: venv  ## put the Python code into its form, and mend what can be mended
 	@ruff check --quiet --fix --exit-zero
@@ -102,6 +102,9 @@ shellcheck:
 
 pytest:
 	@pytest --quiet
+
+pytest-short:
+	@pytest --quiet -m 'not long'
 
 ansible-lint:
 	@ansible-lint -q --nocolor

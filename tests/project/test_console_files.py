@@ -18,6 +18,8 @@ from plumbline.cli.inventory import plan_of, read_inventory
 from plumbline.store.plan import load_plan
 from tests.project.repository import ROOT
 
+pytestmark = pytest.mark.long
+
 NODE_KEY = "AAAAC3NzaC1lZDI1NTE5AAAAINODE"
 CONSOLE_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAICONSOLE plumbline-console@mon1"
 HOSTS = """

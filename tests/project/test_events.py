@@ -17,6 +17,8 @@ from tests.package.cli import nagios
 from tests.project.repository import ROOT, document
 from tests.project.test_nagios_objects import CONTACT, make, plan
 
+pytestmark = pytest.mark.long
+
 ROLE = ROOT / "roles" / "events"
 DATA = ROOT / "tests" / "data"
 HOSTS = ["client1", "oss1", "oss2", "oss3"]

@@ -21,7 +21,10 @@ from plumbline.cli.inventory import plan_of, read_inventory
 from tests.package.cli import nagios
 from tests.project.repository import ROOT
 
-pytestmark = pytest.mark.skipif(nagios.PROGRAM is None, reason="Nagios is not installed")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(nagios.PROGRAM is None, reason="Nagios is not installed"),
+]
 
 KINDS = ("templates", "commands", "groups", "hosts", "services", "dependencies")
 PLAY = """

@@ -19,6 +19,8 @@ from plumbline.cli import build_parser
 from plumbline.cli.inventory import plan_of, read_inventory
 from tests.project.repository import ROOT
 
+pytestmark = pytest.mark.long
+
 PLAY = """
 - hosts: localhost
   connection: local

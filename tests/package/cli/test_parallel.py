@@ -19,6 +19,8 @@ from plumbline.ranks.tests import TESTS
 from plumbline.store.history import History, Selection
 from tests.package.run.test_fs import PYTHON, eventually, missing, processes
 
+pytestmark = pytest.mark.long
+
 SOURCE = Path(__file__).parents[3] / "src"
 ENDLESS = ["--bytes", "10MB", "--transfer", "1B", "--fixed-time", "--seconds", "60s"]
 with_mpi = pytest.mark.skipif(missing() != "", reason=missing() or "all is there")

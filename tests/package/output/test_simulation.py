@@ -20,9 +20,17 @@ def said(*trials: Trial, alarms: bool = True) -> str:
 
 def test_false_alarms_are_told_by_rule_and_added_up() -> None:
     rows = [line.split() for line in said().splitlines()]
-    assert next(
-        row[:9] for row in rows if row[:1] == ["ost"]
-    ) == ["ost", "rule", "5:", "below", "a", "level", "of", "its", "reference"]
+    assert next(row[:9] for row in rows if row[:1] == ["ost"]) == [
+        "ost",
+        "rule",
+        "5:",
+        "below",
+        "a",
+        "level",
+        "of",
+        "its",
+        "reference",
+    ]
     assert next(row for row in rows if row[:1] == ["all"])[1:3] == ["8", "2.03"]
     assert any(row[:2] == ["ost", "groups"] for row in rows)
 

@@ -20,6 +20,8 @@ from tests.package.report.sites import HOSTILE, hostile, read, sick
 from tests.package.report.test_drawing import EMPTY, IDS, extras
 from tests.project.repository import ROOT
 
+pytestmark = pytest.mark.long
+
 KEPT = ROOT / ".cache" / "report"
 PLOTS = """[...document.querySelectorAll('.plot')].map((place) => [
     place.id,

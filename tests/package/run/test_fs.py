@@ -44,7 +44,10 @@ def missing() -> str:
     return "" if found.returncode == 0 else "mpi4py is not installed: python3-mpi4py"
 
 
-pytestmark = pytest.mark.skipif(missing() != "", reason=missing() or "all is there")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(missing() != "", reason=missing() or "all is there"),
+]
 
 
 class Site:
