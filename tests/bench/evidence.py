@@ -80,10 +80,10 @@ def head() -> Iterator[str]:
     yield paragraph(
         "What the default limits do on data that others recorded. `make bench` writes this page "
         "with `tests/bench/evidence.py`; the rules are those of `plumbline judge --replay "
-        "FILE.csv` and of the checks, not a copy. Not all of it is independent proof: the number "
-        "of runs that make a step (6 after 8) was chosen on this year of benchmarks, the certainty of "
-        "2.5 standard errors on these disks with noise on top, and the share of siblings' "
-        "differences that lasts was measured on these disks."
+        "FILE.csv` and of the checks, not a copy. Not all of it is independent proof: the "
+        "number of runs that make a step (6 after 8) was chosen on this year of benchmarks, the "
+        "certainty of 2.5 standard errors on these disks with noise on top, and the share of "
+        "siblings' differences that lasts was measured on these disks."
     )
 
 
