@@ -223,7 +223,15 @@ class Run:
         try:
             yield folder
         finally:
+            self._removed(folder)
+
+    def _removed(self, folder: Path) -> None:
+        """Remove the run's folder, also while ranks that lost their launcher still write to it."""
+        for _ in range(int(_LAST_S / _LOOK_S)):
             shutil.rmtree(folder, ignore_errors=True)
+            if not folder.exists():
+                return
+            self._bench.clock.sleep(_LOOK_S)
 
     def _about(self, job: Job) -> dict[str, object]:
         return {
