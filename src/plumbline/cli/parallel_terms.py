@@ -1,0 +1,163 @@
+"""What the options say of a parallel run: how much is moved, how, by which ranks."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from socket import gethostname
+from typing import NamedTuple, Sequence
+
+from plumbline.errors import UsageError
+from plumbline.model.record import Operation
+from plumbline.model.spec import ProbeSpec
+from plumbline.profile.calls import CALL_BYTES
+from plumbline.ranks.job import Fixed
+from plumbline.ranks.tests import Aggregation, Method, named_test, share_of_memory
+from plumbline.run.launch import Client, Launch, parse_clients
+from plumbline.units import format_bytes, format_duration, parse_bytes, parse_duration
+
+TOOL = "mpi"
+
+_BLOCK = 4096
+_MOST_NOTES = 1 << 30
+
+
+class Terms(NamedTuple):
+    """What makes up a run on any number of targets; ``seconds`` ends each operation."""
+
+    test: Method
+    ranks_per_target: int
+    rank_bytes: int
+    seconds: float
+    fixed: Fixed
+    direct: bool
+    launch: Launch
+    operations: tuple[Operation, ...] = (Operation.WRITE, Operation.READ, Operation.REREAD)
+
+    def spec(self, targets: int) -> ProbeSpec:
+        """Return what makes two runs comparable, in figures and in words."""
+        ranks = self.ranks_per_target * targets
+        gathered = self.test.aggregation
+        words = [
+            self.test.name,
+            f"fixed {self.fixed.value}",
+            f"{ranks} ranks on {targets} targets",
+            f"{max(1, len(self.launch.clients))} clients",
+            f"{gathered.buffers} buffers of {gathered.size} bytes" if gathered else "",
+            format_duration(self.seconds) if self.fixed is Fixed.TIME else "",
+        ]
+        return ProbeSpec(
+            TOOL,
+            self.rank_bytes,
+            self.seconds,
+            self.test.transfer,
+            queue_depth=1,
+            repeats=1,
+            direct=self.direct,
+            pattern=", ".join(word for word in words if word),
+        )
+
+    def refuse_contradictions(self) -> None:
+        """Raise UsageError where the options do not go together, naming one to change."""
+        test, gathered = self.test, self.test.aggregation
+        call_bytes = gathered.size if gathered else test.transfer
+        if self.rank_bytes < test.transfer:
+            raise UsageError(
+                f"{format_bytes(self.rank_bytes)} for each rank are less than one transfer of "
+                f"{test.transfer} bytes; raise --bytes or --budget"
+            )
+        notes = CALL_BYTES * self.rank_bytes // call_bytes
+        if notes > _MOST_NOTES:
+            raise UsageError(
+                f"to note every call of {test.transfer} bytes each rank would need "
+                f"{format_bytes(notes)} of memory; lower --bytes, or raise --transfer"
+            )
+        if self.direct and call_bytes % _BLOCK:
+            raise UsageError(
+                f"--direct needs calls of whole {_BLOCK} bytes; choose another --transfer"
+            )
+        if test.api == "mpiio" and (self.direct or (gathered and gathered.buffers > 1)):
+            raise UsageError("MPI-IO has no --direct, and --gather with one buffer alone")
+        if test.collective and gathered:
+            raise UsageError(f"{test.name} writes collectively, which --gather would keep it from")
+
+
+def terms_of(arguments: argparse.Namespace, targets: int) -> Terms:
+    """Return the terms of ``plumbline probe fs`` on so many targets; raise UsageError."""
+    test = test_of(arguments)
+    if arguments.transfer:
+        test = test._replace(transfer=parse_bytes(arguments.transfer))
+    if arguments.ranks < 1:
+        raise UsageError("--ranks is the number of ranks on each target; give 1 or more")
+    launch = launch_of(arguments)
+    ranks = arguments.ranks * targets
+    terms = Terms(
+        test,
+        arguments.ranks,
+        _rank_bytes(arguments, launch.clients, ranks),
+        parse_duration(arguments.seconds),
+        Fixed.TIME if arguments.fixed_time else Fixed.DATA,
+        arguments.direct,
+        launch,
+    )
+    terms.refuse_contradictions()
+    return terms
+
+
+def test_of(arguments: argparse.Namespace) -> Method:
+    """Return the test by its name, with the buffers of ``--gather``; raise UsageError."""
+    test = named_test(arguments.test)
+    if arguments.gather == "none":
+        return test._replace(aggregation=None)
+    if arguments.gather:
+        number, _, size = arguments.gather.partition("x")
+        if not number.isdigit() or not int(number) or not size:
+            raise UsageError(f"--gather {arguments.gather!r} is not NxSIZE; write 2x32MiB or none")
+        return test._replace(aggregation=Aggregation(int(number), parse_bytes(size)))
+    return test
+
+
+def launch_of(arguments: argparse.Namespace) -> Launch:
+    """Return what starts the ranks; raise UsageError or DocumentError for impossible clients."""
+    return Launch(
+        arguments.launcher,
+        _clients(arguments),
+        arguments.python or "",
+        tuple(arguments.launcher_option or ()),
+    )
+
+
+def _clients(arguments: argparse.Namespace) -> tuple[Client, ...]:
+    if arguments.clients and arguments.hostfile:
+        raise UsageError("--clients and --hostfile say the same; give one of them")
+    if arguments.hostfile:
+        try:
+            return parse_clients(Path(arguments.hostfile).read_text(encoding="utf-8"), "\n")
+        except OSError as error:
+            raise UsageError(f"--hostfile {arguments.hostfile}: {error.strerror}") from error
+    return parse_clients(arguments.clients or "")
+
+
+def _rank_bytes(arguments: argparse.Namespace, clients: Sequence[Client], ranks: int) -> int:
+    """Return the bytes of one rank: given, or 1.5 memories of a client, within the budget."""
+    if arguments.bytes:
+        return parse_bytes(arguments.bytes)
+    each = -(-ranks // max(1, len(clients)))
+    return min(share_of_memory(memory_bytes(), each), parse_bytes(arguments.budget) // ranks)
+
+
+def memory_bytes() -> int:
+    """Return the memory of this host, which stands for that of a client."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def work_of(arguments: argparse.Namespace, launch: Launch) -> str:
+    """Return the folder of the results; several clients must be told one that all of them see."""
+    others = {client.name for client in launch.clients} - {"localhost", gethostname()}
+    if others and not arguments.work:
+        raise UsageError(
+            f"--work names a folder that {', '.join(sorted(others))} see as well, for example on "
+            "the file system that is measured; give it"
+        )
+    return os.path.abspath(arguments.work) if arguments.work else ""
