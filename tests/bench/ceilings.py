@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from plumbline.ceiling import together
-from plumbline.expect.references import speeds
 from plumbline.expect.scenarios import at_once, measurements
+from plumbline.expect.speeds import speeds
 from plumbline.plan.assignments import assignments
 from plumbline.plan.policy import load
 from plumbline.topology.graph import build

@@ -12,8 +12,8 @@ from typing import Any, Callable, NamedTuple
 import pytest
 
 from plumbline.ceiling import Capacities, together
-from plumbline.expect.references import speeds
 from plumbline.expect.scenarios import Line, at_once, measurements
+from plumbline.expect.speeds import speeds
 from plumbline.plan.assignments import assignments
 from plumbline.plan.policy import load as load_policy
 from plumbline.topology.document import Zone, load

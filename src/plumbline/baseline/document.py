@@ -99,7 +99,7 @@ class _Entry(Strict):
 
 
 _Steps = dict[Annotated[str, AfterValidator(_step)], _Entry]
-_Layers = dict[Literal["ost", "raw", "net"], dict[str, _Steps]]
+_Layers = dict[Literal["ost", "raw", "net", "fs"], dict[str, _Steps]]
 
 
 class _Accepted(Strict):

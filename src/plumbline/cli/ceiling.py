@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from plumbline.plan.policy import Policy
     from plumbline.topology.graph import Topology
 
-_LAYERS = ("ost", "raw", "net")
+_LAYERS = ("ost", "raw", "net", "fs")
 _ZONES = ("fastest", "average", "slowest")
 
 

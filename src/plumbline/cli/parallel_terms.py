@@ -13,6 +13,7 @@ from plumbline.model.record import Operation
 from plumbline.model.spec import ProbeSpec
 from plumbline.profile.calls import CALL_BYTES
 from plumbline.ranks.job import Fixed
+from plumbline.ranks.terms import Crowd, pattern
 from plumbline.ranks.tests import Aggregation, Method, named_test, share_of_memory
 from plumbline.run.launch import Client, Launch, parse_clients
 from plumbline.units import format_bytes, format_duration, parse_bytes, parse_duration
@@ -37,16 +38,9 @@ class Terms(NamedTuple):
 
     def spec(self, targets: int) -> ProbeSpec:
         """Return what makes two runs comparable, in figures and in words."""
-        ranks = self.ranks_per_target * targets
-        gathered = self.test.aggregation
-        words = [
-            self.test.name,
-            f"fixed {self.fixed.value}",
-            f"{ranks} ranks on {targets} targets",
-            f"{max(1, len(self.launch.clients))} clients",
-            f"{gathered.buffers} buffers of {gathered.size} bytes" if gathered else "",
-            format_duration(self.seconds) if self.fixed is Fixed.TIME else "",
-        ]
+        crowd = Crowd(self.ranks_per_target * targets, targets, max(1, len(self.launch.clients)))
+        words = [pattern(self.test, crowd, self.fixed.value)]
+        words += [format_duration(self.seconds)] if self.fixed is Fixed.TIME else []
         return ProbeSpec(
             TOOL,
             self.rank_bytes,
@@ -55,7 +49,7 @@ class Terms(NamedTuple):
             queue_depth=1,
             repeats=1,
             direct=self.direct,
-            pattern=", ".join(word for word in words if word),
+            pattern=", ".join(words),
         )
 
     def refuse_contradictions(self) -> None:

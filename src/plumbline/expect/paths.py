@@ -86,7 +86,7 @@ def _members(
         of = judged[service.node, service.layer, service.component, service.group]
         for name in frozenset(of[0].path).intersection(*(one.path for one in of)):
             crossing.setdefault(name, []).append(place)
-        if service.layer == "ost":
+        if service.layer in ("ost", "fs"):
             systems.setdefault(of[0].group, []).append(place)
     return systems, crossing
 

@@ -5,7 +5,7 @@ Its form is described in docs/architecture.md, "The plan".
 
 from __future__ import annotations
 
-from typing import Any, Iterator, NamedTuple
+from typing import Any, Iterator, NamedTuple, Optional
 
 from plumbline.baseline.document import Baselines
 from plumbline.expect.paths import parents, path_services
@@ -16,7 +16,7 @@ from plumbline.model.part import SitePart
 from plumbline.model.path_service import PathService
 from plumbline.model.service import Service
 from plumbline.plan.assignments import assignments
-from plumbline.plan.policy import Policy, TimedLayer
+from plumbline.plan.policy import FsLayer, Policy, TimedLayer
 from plumbline.topology.graph import Component, Topology
 
 SCHEMA = 1
@@ -35,6 +35,8 @@ class Plan(NamedTuple):
     paths: tuple[PathService, ...]
     parents: dict[str, list[str]]
     neighbours: dict[str, tuple[Neighbour, ...]]
+    parallel: Optional[dict[str, Any]] = None
+    """Who drives all targets at once and with which program; None where nobody does."""
 
     def node(self, name: str) -> Expectations:
         """Return the document of one node; KeyError for a name that is none."""
@@ -54,6 +56,7 @@ class Plan(NamedTuple):
             "parts": {name: part._asdict() for name, part in self.parts.items()},
             "paths": [path.to_json() for path in self.paths],
             "parents": self.parents,
+            **({"fs": self.parallel} if self.parallel else {}),
         }
 
 
@@ -84,7 +87,20 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
         path_services(topology, measured, found),
         parents(topology),
         {host.name: tuple(_neighbours(topology, host)) for host in topology.hosts()},
+        _parallel(policy.layers.fs),
     )
+
+
+def _parallel(layer: FsLayer) -> Optional[dict[str, Any]]:
+    """Return what the roles must know of the layer that drives all targets at once."""
+    if not layer.clients:
+        return None
+    return {
+        "launcher": layer.clients[0],
+        "clients": list(layer.clients),
+        "program": layer.launcher,
+        "work": layer.work,
+    }
 
 
 def _parts(topology: Topology) -> dict[str, SitePart]:
@@ -115,7 +131,10 @@ def _schedule(policy: Policy) -> dict[str, dict[str, Any]]:
         "limit_s": round(slots.window),
         "window_s": round(slots.window),
     }
-    return {"ost": _timed(policy.layers.ost), "raw": _timed(policy.layers.raw), "net": net}
+    found = {"ost": _timed(policy.layers.ost), "raw": _timed(policy.layers.raw), "net": net}
+    if policy.layers.fs.clients:
+        found["fs"] = _timed(policy.layers.fs)
+    return found
 
 
 def _timed(layer: TimedLayer) -> dict[str, Any]:

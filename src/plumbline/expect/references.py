@@ -2,50 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Mapping, NamedTuple, Optional, Sequence
+from typing import Mapping, Optional, Sequence
 
 from plumbline.baseline.document import Baselines, Key
-from plumbline.ceiling import Capacities, Limit, alone, together
+from plumbline.ceiling import Limit, alone, together
 from plumbline.errors import DocumentError
+from plumbline.expect.parallel import by_file_system, limits_of_all
+from plumbline.expect.speeds import Limits, speeds
 from plumbline.model.expectation import Expectation, Partner
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.reference import Ceiling, Reference
-from plumbline.plan.assignments import Assignment, Step, by_server
+from plumbline.plan.assignments import Assignment, by_server
+from plumbline.plan.places import Step
 from plumbline.plan.rounds import partners
 from plumbline.topology.graph import Topology
 from plumbline.topology.paths import between
 from plumbline.topology.routes import Route
 
-Limits = Mapping[tuple[str, str, Step], Optional[Limit]]
-"""By layer, component and step; None where nothing on the path has a rate."""
-
 Ceilings = Mapping[tuple[str, str, Step], Optional[Ceiling]]
 """By layer, component and step; None where nothing on the path has a rate."""
-
-_AWAY = (Operation.WRITE, Operation.SEND)
-
-
-class Speeds(NamedTuple):
-    """The capacities of all parts of a site, in each direction."""
-
-    reads: Capacities
-    writes: Capacities
-
-    def of(self, operation: Operation, kind: str = "") -> Capacities:
-        """Return what the parts can carry in the direction of ``operation``.
-
-        A part's write is the way towards storage, its read the way back: a client that sends uses
-        what writes use, a server (``kind`` of the host that sends or receives) what reads use.
-        """
-        return self.writes if (operation in _AWAY) is not (kind == "server") else self.reads
-
-
-def speeds(topology: Topology) -> Speeds:
-    """Return the capacities of a site, the same mapping twice where both directions are alike."""
-    parts = topology.components.items()
-    reads = {name: part.read_Bps for name, part in parts}
-    writes = {name: part.write_Bps for name, part in parts}
-    return Speeds(reads, reads if reads == writes else writes)
 
 
 def find_limits(topology: Topology, measured: Sequence[Assignment]) -> Limits:
@@ -63,6 +38,8 @@ def find_limits(topology: Topology, measured: Sequence[Assignment]) -> Limits:
     for members in by_server(measured):
         shares = together(capacities.reads, {one.component: one.path for one in members})
         found.update({("raw", name, step): share for name, share in shares.items()})
+    for members, whole in by_file_system(measured):
+        found.update(limits_of_all(topology, capacities, members, whole))
     return found
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.ceiling import Limit, in_sum
-from plumbline.expect.references import Speeds, find_limits, find_pair, speeds
+from plumbline.expect.references import find_limits, find_pair
+from plumbline.expect.speeds import Speeds, speeds
 from plumbline.model.record import Operation
 from plumbline.plan.assignments import Assignment
 from plumbline.topology.graph import Topology

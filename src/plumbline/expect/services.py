@@ -1,4 +1,8 @@
-"""What Nagios must ask for: one service a component and layer, one a group, on the judged host."""
+"""What Nagios must ask for: one service a component and layer, one a group, on the judged host.
+
+Of what is driven at once there is one service a file system, which judges the whole and its targets
+beside one another: one cause, one alarm.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import re
 from typing import Iterator, Sequence
 
 from plumbline.errors import DocumentError
+from plumbline.expect.parallel import by_file_system
 from plumbline.model.anchor import anchor, group_anchor
 from plumbline.model.service import Service
 from plumbline.plan.assignments import Assignment
@@ -14,12 +19,17 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 def services(measured: Sequence[Assignment]) -> tuple[Service, ...]:
-    """Return the services of components, then those of groups.
+    """Return the services of components, then those of groups, then those of whole file systems.
 
     Raises:
         DocumentError: two of them would have the same NRPE command on one node.
     """
-    found = (*(_of_component(one) for one in measured), *_of_groups(measured))
+    each = [one for one in measured if one.layer != "fs"]
+    found = (
+        *(_of_component(one) for one in each),
+        *_of_groups(each),
+        *(_of_whole(whole) for _, whole in by_file_system(measured)),
+    )
     taken: dict[tuple[str, str], Service] = {}
     for service in found:
         other = taken.setdefault((service.node, service.command), service)
@@ -69,6 +79,23 @@ def _of_groups(measured: Sequence[Assignment]) -> Iterator[Service]:
                 round(max(one.limits.stale_after_s for one in found)),
                 group_anchor(layer, group),
             )
+
+
+def _of_whole(whole: Assignment) -> Service:
+    name = whole.component
+    return Service(
+        whole.host,
+        whole.node,
+        f"FS {name} write read",
+        _command("fs", name),
+        "check_fs",
+        ("--group", name),
+        "fs",
+        "",
+        name,
+        round(whole.limits.stale_after_s),
+        group_anchor("fs", name),
+    )
 
 
 def _command(layer: str, name: str) -> str:

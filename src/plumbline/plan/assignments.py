@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import groupby
 from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.errors import DocumentError
 from plumbline.model.expectation import Limits
-from plumbline.model.record import Operation, Scenario
 from plumbline.model.spec import ProbeSpec
+from plumbline.plan.parallel import PARALLEL, parallel, spec_of_all
+from plumbline.plan.places import Place, Step, devices, paired, targets
 from plumbline.plan.policy import Policy, hung_after_given, limits_of, spec_of
 from plumbline.plan.rounds import span
-from plumbline.topology.graph import Component, Topology
-from plumbline.topology.paths import host_of, to_device, to_network, to_target
-
-Step = tuple[Operation, Scenario]
-"""One operation in one scenario."""
-
-_ALONE = Scenario.SINGLE
-_STEPS = {
-    "ost": ((Operation.WRITE, _ALONE), (Operation.READ, _ALONE)),
-    "raw": ((Operation.READ, _ALONE),),
-    "net": ((Operation.SEND, _ALONE), (Operation.RECEIVE, _ALONE)),
-}
-_BLOCK_OF_DEVICES = 512
-_SPARE_S = 60.0
+from plumbline.ranks.terms import SPARE_S, limit_s
+from plumbline.topology.graph import Topology
 
 
 class Assignment(NamedTuple):
@@ -46,18 +34,6 @@ class Assignment(NamedTuple):
     limits: Limits
 
 
-class _Place(NamedTuple):
-    """Where a component is measured, before the policy is applied."""
-
-    component: str
-    node: str
-    host: str
-    group: str
-    target: Mapping[str, Any]
-    path: tuple[str, ...]
-    steps: tuple[Step, ...]
-
-
 def assignments(topology: Topology, policy: Policy) -> tuple[Assignment, ...]:
     """Return all measurements of a site, layer by layer, in the order of the documents.
 
@@ -68,90 +44,46 @@ def assignments(topology: Topology, policy: Policy) -> tuple[Assignment, ...]:
     """
     found = []
     for layer, places in (
-        ("ost", _targets(topology)),
-        ("raw", _devices(topology)),
-        ("net", _hosts(topology, policy)),
+        ("ost", targets(topology)),
+        ("raw", devices(topology)),
+        ("net", paired(topology, policy)),
+        ("fs", parallel(topology, policy)),
     ):
         _refuse_unknown_names(policy, layer, places)
-        found += [_assignment(policy, layer, place, len(places)) for place in places]
+        found += [_assignment(policy, layer, place, places) for place in places]
     return tuple(found)
 
 
-def net_hosts(topology: Topology) -> tuple[Component, ...]:
-    """Return the hosts that are paired: those with an address, sorted by name; none or several."""
-    hosts = sorted((host for host in topology.hosts() if host.address), key=lambda host: host.name)
-    return tuple(hosts) if len(hosts) > 1 else ()
-
-
-def _targets(topology: Topology) -> list[_Place]:
-    places = []
-    for target in topology.targets.values():
-        path = to_target(topology, target)
-        if not target.retired:
-            host = host_of(topology, path)
-            places.append(
-                _Place(
-                    target.name,
-                    target.client,
-                    host,
-                    target.file_system,
-                    target.reach,
-                    path,
-                    _STEPS["ost"],
-                )
-            )
-    return places
-
-
-def _devices(topology: Topology) -> list[_Place]:
-    paths = {device.name: to_device(topology, device) for device in topology.devices()}
-    devices = Counter(path[0] for path in paths.values())
-    return [_device(device, paths[device.name], devices) for device in topology.devices()]
-
-
-def _device(device: Component, path: tuple[str, ...], devices: Mapping[str, int]) -> _Place:
-    server = path[0]
-    steps: tuple[Step, ...] = _STEPS["raw"]
-    if devices[server] > 1:
-        steps += ((Operation.READ, Scenario.TOGETHER),)
-    target = {"kind": "device", "device": device.device, "block_size": _BLOCK_OF_DEVICES}
-    return _Place(device.name, server, server, server, target, path, steps)
-
-
-def _hosts(topology: Topology, policy: Policy) -> list[_Place]:
-    hosts = net_hosts(topology)
-    rules = policy.layers.net
-    common = {
-        "hosts": [host.name for host in hosts],
-        "slot_s": rules.schedule.slot,
-        "window_s": rules.schedule.window,
-        "port": rules.port,
-    }
-    return [
-        _Place(
-            host.name,
-            host.name,
-            host.name,
-            "net",
-            {"kind": "pair", "address": host.address, **common},
-            to_network(topology, host),
-            _STEPS["net"],
-        )
-        for host in hosts
-    ]
-
-
-def _assignment(policy: Policy, layer: str, place: _Place, members: int) -> Assignment:
-    names = (layer, place.group, place.component)
-    spec = spec_of(policy, *names)
-    limits = limits_of(policy, *names)._replace(stale_after_s=stale_after_s(policy, layer, members))
+def _assignment(policy: Policy, layer: str, place: Place, places: Sequence[Place]) -> Assignment:
+    names = (layer, _system(place), place.component)
+    spec = _spec(policy, layer, place, places)
+    limits = limits_of(policy, *names)._replace(
+        stale_after_s=stale_after_s(policy, layer, len(places))
+    )
     if not hung_after_given(policy, *names):
-        # each repeat may take its whole time, and so may the preparation of a file
-        limits = limits._replace(
-            hung_after_s=(len(place.steps) * spec.repeats + 1) * spec.seconds + _SPARE_S
-        )
+        limits = limits._replace(hung_after_s=_hung_after_s(layer, spec, len(place.steps)))
     _refuse_contradiction(limits, layer, place.component)
     return Assignment(layer, *place, spec=spec, limits=limits)
+
+
+def _system(place: Place) -> str:
+    """Return the group whose rules hold for a component: a whole has those of its members."""
+    return place.component if place.target["kind"] == PARALLEL else place.group
+
+
+def _spec(policy: Policy, layer: str, place: Place, places: Sequence[Place]) -> ProbeSpec:
+    if layer != "fs":
+        return spec_of(policy, layer, place.group, place.component)
+    system = _system(place)
+    return spec_of_all(policy, system, sum(one.group == system for one in places))
+
+
+def _hung_after_s(layer: str, spec: ProbeSpec, steps: int) -> float:
+    """Return the seconds after which a run hangs of which nobody has said it."""
+    if layer == "fs":
+        return limit_s(spec.seconds, steps) + SPARE_S
+    # each repeat may take its whole time, and so may the preparation of a file
+    return (steps * spec.repeats + 1) * spec.seconds + SPARE_S
 
 
 def stale_after_s(policy: Policy, layer: str, members: int) -> float:
@@ -162,7 +94,8 @@ def stale_after_s(policy: Policy, layer: str, members: int) -> float:
     if layer == "net":
         slots = policy.layers.net.schedule
         return slots.stale_after or 1.5 * span(members) * slots.slot
-    timed = policy.layers.ost if layer == "ost" else policy.layers.raw
+    layers = policy.layers
+    timed = {"ost": layers.ost, "raw": layers.raw, "fs": layers.fs}[layer]
     return timed.schedule.stale_after_s()
 
 
@@ -174,7 +107,7 @@ def _refuse_contradiction(limits: Limits, layer: str, component: str) -> None:
         )
 
 
-def _refuse_unknown_names(policy: Policy, layer: str, places: Sequence[_Place]) -> None:
+def _refuse_unknown_names(policy: Policy, layer: str, places: Sequence[Place]) -> None:
     rules = policy.layer(layer)
     groups, components = {p.group for p in places}, {p.component for p in places}
     for key, given, known in (

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Optional
 
-from pydantic import Field, PlainValidator, model_validator
+from pydantic import Field, PlainValidator, field_validator, model_validator
 
-from plumbline.errors import DocumentError
+from plumbline.errors import DocumentError, UsageError
 from plumbline.model.expectation import Limits
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.threshold import Range
+from plumbline.plan.schedule import Slots, Timer, WeeklyTimer
+from plumbline.ranks.tests import Method, named_test
 from plumbline.topology.strict import Duration, Percent, Rate, Size, Strict, parse
 
-LAYERS = ("ost", "raw", "net")
-_DAY_S = 86400
+LAYERS = ("ost", "raw", "net", "fs")
 _NET_PORT = 12865
 
 
@@ -73,58 +74,6 @@ class Override(Strict):
     probe: ProbePolicy = ProbePolicy()
 
 
-class Timer(Strict):
-    """When a layer runs: systemd's calendar, and how often that is."""
-
-    calendar: str = "*-*-* 02:00"
-    every: Duration = float(_DAY_S)
-    randomized_delay: Duration = 1800.0
-    limit: Duration = 3600.0
-    stale_after: Optional[Duration] = None
-
-    @model_validator(mode="after")
-    def _says_how_often(self) -> Timer:
-        if ("calendar" in self.model_fields_set) != ("every" in self.model_fields_set):
-            raise ValueError(
-                "calendar and every belong together, for example calendar '*-*-* 02:00', every 1 d"
-            )
-        if self.stale_after is not None and self.stale_after < self.every:
-            raise ValueError("stale_after is shorter than every, so each result would go stale")
-        return self
-
-    def stale_after_s(self) -> float:
-        """Return the age that is too old: given, or half as long again as the period."""
-        return self.stale_after or 1.5 * self.every
-
-
-class Slots(Strict):
-    """When pairs of hosts meet: at the start of each slot, for the window."""
-
-    slot: Duration = 3600.0
-    window: Duration = 300.0
-    stale_after: Optional[Duration] = None
-
-    @model_validator(mode="after")
-    def _fits_the_clock(self) -> Slots:
-        divides_hour = not self.slot % 60 and not 3600 % self.slot
-        divides_day = not self.slot % 3600 and not _DAY_S % self.slot
-        if not (divides_hour or divides_day):
-            raise ValueError(
-                "slot must divide an hour or a day evenly, for example 15 min, 1 h or 4 h"
-            )
-        if self.window >= self.slot:
-            raise ValueError("window must be shorter than slot")
-        if self.stale_after is not None and self.stale_after < self.slot:
-            raise ValueError("stale_after is shorter than slot, so each result would go stale")
-        return self
-
-    def calendar(self) -> str:
-        """Return the slots as systemd's calendar; UTC, because slots count from the epoch."""
-        if self.slot < 3600:
-            return f"*-*-* *:0/{self.slot / 60:.0f}:00 UTC"
-        return f"*-*-* 0/{self.slot / 3600:.0f}:00:00 UTC"
-
-
 class Layer(Strict):
     """The rules of one layer, and where its groups and components differ."""
 
@@ -147,12 +96,69 @@ class NetLayer(Layer):
     port: Annotated[int, Field(ge=1, le=65535)] = _NET_PORT
 
 
+class FsLayer(TimedLayer):
+    """The layer that drives all targets of a file system at once; off without ``clients``.
+
+    The first of ``clients`` launches the ranks, with ``launcher``; ``work`` is a folder that all of
+    them see.  What makes the probe is one for all targets of a file system.
+    """
+
+    schedule: WeeklyTimer = WeeklyTimer()
+    clients: list[str] = []
+    ranks_per_target: Annotated[int, Field(ge=1)] = 1
+    test: str = "ost"
+    launcher: Annotated[str, Field(min_length=1)] = "mpirun"
+    work: str = ""
+
+    @field_validator("test")
+    @classmethod
+    def _is_a_test(cls, name: str) -> str:
+        try:
+            return named_test(name).name
+        except UsageError as error:
+            raise ValueError(str(error)) from error
+
+    @model_validator(mode="after")
+    def _can_be_launched(self) -> FsLayer:
+        for name in self.clients:
+            if self.clients.count(name) > 1:
+                raise ValueError(f"clients names {name} twice; name each client once")
+        if self.work and not self.work.startswith("/"):
+            raise ValueError(f"work {self.work!r} is no absolute path; write for example /scratch")
+        if len(self.clients) > 1 and not self.work:
+            raise ValueError(
+                "several clients need work, a folder that all of them see, for example one on the "
+                "file system that is measured"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _is_one_probe(self) -> FsLayer:
+        said = [("probe", self.probe)]
+        said += [(f"groups {name} probe", one.probe) for name, one in self.groups.items()]
+        for where, probe in said:
+            for key in sorted(probe.model_fields_set - _OF_RANKS):
+                raise ValueError(f"{where} has no {key}; known are {', '.join(sorted(_OF_RANKS))}")
+        for name, one in self.components.items():
+            if one.probe.model_fields_set:
+                raise ValueError(
+                    f"components {name} has a probe of its own, but all targets of a file system "
+                    "are measured alike; move it to the file system's group"
+                )
+        return self
+
+
+_OF_RANKS = {"bytes", "seconds", "block", "direct"}
+"""The terms that ranks have."""
+
+
 class Layers(Strict):
     """All layers; one that is left out has the defaults."""
 
     ost: TimedLayer = TimedLayer()
     raw: TimedLayer = TimedLayer()
     net: NetLayer = NetLayer()
+    fs: FsLayer = FsLayer()
 
 
 class Policy(Strict):
@@ -172,6 +178,7 @@ _SPECS = {
     "ost": ProbeSpec("fio", bytes=1 << 30, seconds=60.0, block_bytes=1 << 20, queue_depth=8),
     "raw": ProbeSpec("sgp_dd", bytes=1 << 30, seconds=60.0, block_bytes=1 << 20, queue_depth=8),
     "net": ProbeSpec("netperf", bytes=0, seconds=10.0, queue_depth=1, repeats=1, direct=False),
+    "fs": ProbeSpec("mpi", bytes=1 << 30, seconds=60.0, queue_depth=1, repeats=1),
 }
 _SPEC_FIELDS = {"block": "block_bytes", "rate_cap": "rate_cap_Bps"}
 _LIMIT_FIELDS = {"hung_after": "hung_after_s", "max_age": "max_age_s"}
@@ -191,7 +198,20 @@ def spec_of(policy: Policy, layer: str, group: str, component: str) -> ProbeSpec
     rules = policy.layer(layer)
     overrides = _overrides(rules, group, component)
     merged = _merge([rules.probe, *(override.probe for override in overrides)], _SPEC_FIELDS)
-    return _SPECS[layer]._replace(**merged)
+    return _default_spec(policy, layer)._replace(**merged)
+
+
+def _default_spec(policy: Policy, layer: str) -> ProbeSpec:
+    """Return the terms of a layer of which nothing is said; ranks have those of their test."""
+    if layer != "fs":
+        return _SPECS[layer]
+    test = test_of(policy)
+    return _SPECS[layer]._replace(block_bytes=test.transfer, direct=test.api == "posix")
+
+
+def test_of(policy: Policy) -> Method:
+    """Return the test of the layer that drives all targets at once."""
+    return named_test(policy.layers.fs.test)
 
 
 def limits_of(policy: Policy, layer: str, group: str, component: str) -> Limits:

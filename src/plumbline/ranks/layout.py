@@ -22,6 +22,12 @@ class Place(NamedTuple):
     offset: int = 0
 
 
+def spread(ranks: int, clients: int) -> tuple[int, ...]:
+    """Return how many ranks each client gets, as equal as can be, the first ones one more."""
+    each, more = divmod(ranks, clients)
+    return tuple(each + (index < more) for index in range(clients))
+
+
 def assign(servers: Sequence[str], clients: Sequence[str]) -> tuple[int, ...]:
     """Return for each rank the index of its place, one to one.
 

@@ -16,6 +16,7 @@ from typing import NamedTuple, Sequence
 import plumbline
 from plumbline.errors import DocumentError, ToolError
 from plumbline.model.command import CommandRunner
+from plumbline.ranks.layout import spread
 from plumbline.targets.ask import complaint
 
 MODULE = "plumbline.ranks"
@@ -80,8 +81,7 @@ class Launch(NamedTuple):
                     f"the clients have slots for fewer than {ranks} ranks; give them more, or none"
                 )
             return self.clients
-        each, more = divmod(ranks, len(self.clients))
-        shares = [each + (index < more) for index in range(len(self.clients))]
+        shares = spread(ranks, len(self.clients))
         found = (Client(one.name, share) for one, share in zip(self.clients, shares))
         return tuple(client for client in found if client.slots)
 

@@ -21,6 +21,7 @@ from plumbline.model.record import Operation, Outcome, Record, Tool
 from plumbline.profile.calls import Block, pack, unpack
 from plumbline.ranks.job import JOB, Fixed, Job, Result, encoded, result_name, write_whole
 from plumbline.ranks.layout import Place
+from plumbline.ranks.terms import limit_s
 from plumbline.ranks.tests import Method
 from plumbline.run.bench import Bench
 from plumbline.run.crew import Member, Share
@@ -29,8 +30,6 @@ from plumbline.run.recording import Conditions, Taken
 from plumbline.run.tally import Tally, details, read_results
 from plumbline.run.trial import Failure, Task
 
-_START_S = 60.0
-_DRAIN_S = 60.0
 _LOOK_S = 0.2
 _LAST_S = 3.0
 
@@ -51,11 +50,6 @@ class Course(NamedTuple):
     folder: str = ""
     calls: Optional[Path] = None
     instrument: bool = True
-
-
-def limit_s(seconds: float, operations: int) -> float:
-    """Return after how many seconds a run of so many operations hangs."""
-    return _START_S + operations * (seconds + max(seconds, _DRAIN_S))
 
 
 class Run:

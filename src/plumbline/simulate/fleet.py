@@ -6,7 +6,7 @@ from typing import Iterator, Mapping, NamedTuple
 
 from plumbline.errors import DocumentError
 from plumbline.expect.plan import compile_plan
-from plumbline.expect.references import Speeds, speeds
+from plumbline.expect.speeds import Speeds, speeds
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Operation, Scenario
 from plumbline.plan.policy import Policy

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import yaml
 
@@ -14,8 +15,9 @@ from plumbline.topology.graph import build
 from tests.package.sites import INVENTORIES, paper, site
 
 
-def plan() -> Plan:
-    return compile_plan(build(site()), load({}), {})
+def plan(**fs: Any) -> Plan:
+    policy = {"layers": {"fs": fs}} if fs else {}
+    return compile_plan(build(site()), load(policy), {})
 
 
 def test_a_node_gets_its_own_measurements_in_measuring_order() -> None:
@@ -109,3 +111,38 @@ def test_all_of_the_lab_is_measured() -> None:
     layers = [entry.layer for entries in compiled.expectations.values() for entry in entries]
     assert {layer: layers.count(layer) for layer in layers} == {"raw": 6, "net": 4, "ost": 6}
     assert [host["name"] for host in compiled.hosts] == ["oss1", "oss2", "oss3", "client1"]
+
+
+def test_a_site_without_clients_of_parallel_runs_is_planned_as_if_there_were_none() -> None:
+    document = plan().to_json()
+    assert "fs" not in document
+    assert list(document["schedule"]) == ["ost", "raw", "net"]
+    assert "fs" not in {service["layer"] for service in document["services"]}
+
+
+def test_the_first_client_measures_all_targets_at_once_for_everybody() -> None:
+    compiled = plan(clients=["client1", "oss2"], work="/mnt/scratch", launcher="srun")
+    document = compiled.to_json()
+    assert document["fs"] == {
+        "launcher": "client1",
+        "clients": ["client1", "oss2"],
+        "program": "srun",
+        "work": "/mnt/scratch",
+    }
+    assert document["schedule"]["fs"] == {
+        "calendar": "Sun *-*-* 04:00",
+        "randomized_delay_s": 1800,
+        "limit_s": 3600,
+    }
+    found = compiled.node("client1").find("fs")
+    targets = [f"scratch-OST{index}" for index in range(4)]
+    assert [one.component for one in found] == [*targets, "scratch"]
+    assert found[-1].target == {
+        "kind": "parallel",
+        "test": "ost",
+        "ranks_per_target": 1,
+        "clients": ["client1", "oss2"],
+        "launcher": "srun",
+        "work": "/mnt/scratch",
+    }
+    assert not [one for one in compiled.expectations["oss2"] if one.layer == "fs"]

@@ -15,8 +15,9 @@ from plumbline.topology.graph import build
 from tests.package.sites import part, site
 
 
-def of_site(document: dict[str, Any]) -> dict[str, Service]:
-    return {one.description: one for one in services(assignments(build(document), load({})))}
+def of_site(document: dict[str, Any], **layers: Any) -> dict[str, Service]:
+    policy = load({"layers": layers})
+    return {one.description: one for one in services(assignments(build(document), policy))}
 
 
 def test_a_target_is_asked_of_its_client_and_shown_on_its_server() -> None:
@@ -97,3 +98,21 @@ def test_two_services_with_one_command_are_refused() -> None:
     ]
     with pytest.raises(DocumentError, match="would both be the command plumbline_ost_a_b; rename"):
         of_site(document)
+
+
+def test_all_targets_at_once_have_one_service_on_the_host_that_launches() -> None:
+    found = of_site(site(), fs={"clients": ["client1"]})
+    assert len(found) == len(of_site(site())) + 1
+    assert found["FS scratch write read"] == Service(
+        host="client1",
+        node="client1",
+        description="FS scratch write read",
+        command="plumbline_fs_scratch",
+        check="check_fs",
+        arguments=("--group", "scratch"),
+        layer="fs",
+        component="",
+        group="scratch",
+        freshness_s=907200,
+        anchor="fs-group-scratch",
+    )

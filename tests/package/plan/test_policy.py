@@ -11,7 +11,8 @@ from plumbline.errors import DocumentError
 from plumbline.model.expectation import Limits
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.threshold import Range
-from plumbline.plan.policy import LAYERS, Slots, Timer, limits_of, load, spec_of
+from plumbline.plan.policy import LAYERS, limits_of, load, spec_of
+from plumbline.plan.schedule import Slots, Timer
 from plumbline.topology.strict import parse
 
 
@@ -115,7 +116,7 @@ def test_the_most_particular_word_wins_and_leaves_the_rest() -> None:
         ({"limits": {"warning": "80-90"}}, "limits warning: threshold '80-90' is not a Nagios"),
         ({"limits": {"warning": 80}}, "80 is no range; write for example '80:'"),
         ({"limits": {"min_runs": 0}}, "greater than or equal to 1, not 0"),
-        (layers(fs={}), "layers: the key 'fs' is unknown"),
+        (layers(lnet={}), "layers: the key 'lnet' is unknown"),
         (layers(ost={"probe": {"bytes": "1 Gib"}}), "layers ost probe bytes: size '1 Gib'"),
         (layers(ost={"schedule": {"calendar": "daily"}}), "calendar and every belong together"),
         (layers(ost={"schedule": {"stale_after": "2 h"}}), "stale_after is shorter than every"),
@@ -125,6 +126,14 @@ def test_the_most_particular_word_wins_and_leaves_the_rest() -> None:
         (layers(net={"schedule": {"window": "2 h"}}), "window must be shorter than slot"),
         (layers(net={"schedule": {"stale_after": "1 min"}}), "stale_after is shorter than slot"),
         (layers(net={"port": 0}), "greater than or equal to 1, not 0"),
+        (layers(fs={"test": "posix"}), "layers fs test: there is no test 'posix'; known are ost"),
+        (layers(fs={"clients": ["a", "a"]}), "clients names a twice"),
+        (layers(fs={"clients": ["a", "b"]}), "several clients need work, a folder that all"),
+        (layers(fs={"work": "scratch"}), "work 'scratch' is no absolute path"),
+        (layers(fs={"ranks_per_target": 0}), "greater than or equal to 1, not 0"),
+        (layers(fs={"probe": {"repeats": 3}}), "probe has no repeats; known are block, bytes"),
+        (layers(fs={"groups": {"work": {"probe": {"tool": "fio"}}}}), "groups work probe has no"),
+        (layers(fs={"components": {"o": {"probe": {"bytes": "1 B"}}}}), "are measured alike"),
     ],
 )
 def test_a_policy_that_says_something_impossible_is_refused(
@@ -153,3 +162,22 @@ def test_a_result_is_stale_half_a_period_late_unless_said() -> None:
     weekly = {"calendar": "Sun 02:00", "every": "7 d"}
     assert parse(Timer, weekly, "timer").stale_after_s() == 907200
     assert parse(Timer, {**weekly, "stale_after": "8 d"}, "timer").stale_after_s() == 691200
+
+
+def test_all_targets_at_once_are_driven_by_nobody_and_once_a_week_unless_told() -> None:
+    layer = load({}).layers.fs
+    assert (layer.clients, layer.test, layer.launcher, layer.work) == ([], "ost", "mpirun", "")
+    assert (layer.schedule.calendar, layer.schedule.stale_after_s()) == ("Sun *-*-* 04:00", 907200)
+    longer = load(layers(fs={"schedule": {"limit": "2 h"}})).layers.fs.schedule
+    assert (longer.calendar, longer.limit) == ("Sun *-*-* 04:00", 7200)
+
+
+def test_ranks_have_the_terms_of_their_test_unless_told() -> None:
+    def spec(**fs: Any) -> ProbeSpec:
+        return spec_of(load(layers(fs=fs)), "fs", "scratch", "scratch")
+
+    assert spec() == ProbeSpec("mpi", 1 << 30, 60.0, 1 << 20, queue_depth=1, repeats=1)
+    assert spec(test="posix-fpp-10k").block_bytes == 10_000
+    assert not spec(test="mpiio-shared-1m2").direct
+    assert spec(test="posix-fpp-10k", probe={"block": "20 kB"}).block_bytes == 20_000
+    assert spec(groups={"scratch": {"probe": {"bytes": "2 GiB"}}}).bytes == 2 << 30

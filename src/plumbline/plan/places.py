@@ -1,0 +1,101 @@
+"""Where each component is measured one by one, before the policy is applied."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Mapping, NamedTuple
+
+from plumbline.model.record import Operation, Scenario
+from plumbline.plan.policy import Policy
+from plumbline.topology.graph import Component, Topology
+from plumbline.topology.paths import host_of, to_device, to_network, to_target
+
+Step = tuple[Operation, Scenario]
+"""One operation in one scenario."""
+
+_ALONE = Scenario.SINGLE
+_STEPS = {
+    "ost": ((Operation.WRITE, _ALONE), (Operation.READ, _ALONE)),
+    "raw": ((Operation.READ, _ALONE),),
+    "net": ((Operation.SEND, _ALONE), (Operation.RECEIVE, _ALONE)),
+}
+_BLOCK_OF_DEVICES = 512
+
+
+class Place(NamedTuple):
+    """Where a component is measured: the part of an assignment that the policy does not change."""
+
+    component: str
+    node: str
+    host: str
+    group: str
+    target: Mapping[str, Any]
+    path: tuple[str, ...]
+    steps: tuple[Step, ...]
+
+
+def targets(topology: Topology) -> list[Place]:
+    """Return the targets of all file systems, less those that are retired."""
+    places = []
+    for target in topology.targets.values():
+        path = to_target(topology, target)
+        if not target.retired:
+            host = host_of(topology, path)
+            places.append(
+                Place(
+                    target.name,
+                    target.client,
+                    host,
+                    target.file_system,
+                    target.reach,
+                    path,
+                    _STEPS["ost"],
+                )
+            )
+    return places
+
+
+def devices(topology: Topology) -> list[Place]:
+    """Return the devices that their servers read raw."""
+    paths = {device.name: to_device(topology, device) for device in topology.devices()}
+    counts = Counter(path[0] for path in paths.values())
+    return [_device(device, paths[device.name], counts) for device in topology.devices()]
+
+
+def _device(device: Component, path: tuple[str, ...], counts: Mapping[str, int]) -> Place:
+    server = path[0]
+    steps: tuple[Step, ...] = _STEPS["raw"]
+    if counts[server] > 1:
+        steps += ((Operation.READ, Scenario.TOGETHER),)
+    target = {"kind": "device", "device": device.device, "block_size": _BLOCK_OF_DEVICES}
+    return Place(device.name, server, server, server, target, path, steps)
+
+
+def net_hosts(topology: Topology) -> tuple[Component, ...]:
+    """Return the hosts that are paired: those with an address, sorted by name; none or several."""
+    hosts = sorted((host for host in topology.hosts() if host.address), key=lambda host: host.name)
+    return tuple(hosts) if len(hosts) > 1 else ()
+
+
+def paired(topology: Topology, policy: Policy) -> list[Place]:
+    """Return the hosts that meet in pairs."""
+    hosts = net_hosts(topology)
+    rules = policy.layers.net
+    common = {
+        "hosts": [host.name for host in hosts],
+        "slot_s": rules.schedule.slot,
+        "window_s": rules.schedule.window,
+        "port": rules.port,
+    }
+    return [
+        Place(
+            host.name,
+            host.name,
+            host.name,
+            "net",
+            {"kind": "pair", "address": host.address, **common},
+            to_network(topology, host),
+            _STEPS["net"],
+        )
+        for host in hosts
+    ]

@@ -1,0 +1,70 @@
+"""When a layer runs, as the policy says it: by systemd's calendar, or in slots."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+from pydantic import model_validator
+
+from plumbline.topology.strict import Duration, Strict
+
+_DAY_S = 86400
+
+
+class Timer(Strict):
+    """When a layer runs: systemd's calendar, and how often that is."""
+
+    calendar: str = "*-*-* 02:00"
+    every: Duration = float(_DAY_S)
+    randomized_delay: Duration = 1800.0
+    limit: Duration = 3600.0
+    stale_after: Optional[Duration] = None
+
+    @model_validator(mode="after")
+    def _says_how_often(self) -> Timer:
+        if ("calendar" in self.model_fields_set) != ("every" in self.model_fields_set):
+            raise ValueError(
+                "calendar and every belong together, for example calendar '*-*-* 02:00', every 1 d"
+            )
+        if self.stale_after is not None and self.stale_after < self.every:
+            raise ValueError("stale_after is shorter than every, so each result would go stale")
+        return self
+
+    def stale_after_s(self) -> float:
+        """Return the age that is too old: given, or half as long again as the period."""
+        return self.stale_after or 1.5 * self.every
+
+
+class WeeklyTimer(Timer):
+    """The same, once a week unless told: what loads all targets at once is seldom."""
+
+    calendar: str = "Sun *-*-* 04:00"
+    every: Duration = 7.0 * _DAY_S
+
+
+class Slots(Strict):
+    """When pairs of hosts meet: at the start of each slot, for the window."""
+
+    slot: Duration = 3600.0
+    window: Duration = 300.0
+    stale_after: Optional[Duration] = None
+
+    @model_validator(mode="after")
+    def _fits_the_clock(self) -> Slots:
+        divides_hour = not self.slot % 60 and not 3600 % self.slot
+        divides_day = not self.slot % 3600 and not _DAY_S % self.slot
+        if not (divides_hour or divides_day):
+            raise ValueError(
+                "slot must divide an hour or a day evenly, for example 15 min, 1 h or 4 h"
+            )
+        if self.window >= self.slot:
+            raise ValueError("window must be shorter than slot")
+        if self.stale_after is not None and self.stale_after < self.slot:
+            raise ValueError("stale_after is shorter than slot, so each result would go stale")
+        return self
+
+    def calendar(self) -> str:
+        """Return the slots as systemd's calendar; UTC, because slots count from the epoch."""
+        if self.slot < 3600:
+            return f"*-*-* *:0/{self.slot / 60:.0f}:00 UTC"
+        return f"*-*-* 0/{self.slot / 3600:.0f}:00:00 UTC"

@@ -1,0 +1,67 @@
+"""What a parallel run is in words, how long it may take, and what does not go together in it.
+
+The console plans with these, and a node that is told its terms by options has the same.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from plumbline.profile.calls import CALL_BYTES
+from plumbline.ranks.tests import Method
+from plumbline.units import format_bytes
+
+START_S = 60.0
+DRAIN_S = 60.0
+SPARE_S = 60.0
+
+_BLOCK = 4096
+_MOST_NOTES = 1 << 30
+
+
+class Crowd(NamedTuple):
+    """How many take part: ranks in all, targets, clients."""
+
+    ranks: int
+    targets: int
+    clients: int
+
+
+def pattern(test: Method, crowd: Crowd, fixed: str) -> str:
+    """Return in words what a probe's specification has no field for; ``fixed`` is data or time."""
+    gathered = test.aggregation
+    words = [
+        test.name,
+        f"fixed {fixed}",
+        f"{crowd.ranks} ranks on {crowd.targets} targets",
+        f"{crowd.clients} clients",
+        f"{gathered.buffers} buffers of {gathered.size} bytes" if gathered else "",
+    ]
+    return ", ".join(word for word in words if word)
+
+
+def limit_s(seconds: float, operations: int) -> float:
+    """Return after how many seconds a run of so many operations hangs."""
+    return START_S + operations * (seconds + max(seconds, DRAIN_S))
+
+
+def contradiction(test: Method, rank_bytes: int, *, direct: bool) -> str:
+    """Return why these do not go together, naming a policy's key to change; empty if they do."""
+    gathered = test.aggregation
+    call_bytes = gathered.size if gathered else test.transfer
+    if rank_bytes < test.transfer:
+        return (
+            f"{format_bytes(rank_bytes)} for each rank are less than one transfer of "
+            f"{test.transfer} bytes; raise bytes"
+        )
+    notes = CALL_BYTES * rank_bytes // call_bytes
+    if notes > _MOST_NOTES:
+        return (
+            f"to note every call of {test.transfer} bytes each rank would need "
+            f"{format_bytes(notes)} of memory; lower bytes, or raise block"
+        )
+    if direct and test.api == "mpiio":
+        return f"test {test.name} uses MPI-IO, which has no direct; set direct: false"
+    if direct and call_bytes % _BLOCK:
+        return f"direct needs calls of whole {_BLOCK} bytes; choose another block, or direct: false"
+    return ""

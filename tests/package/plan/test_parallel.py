@@ -1,0 +1,90 @@
+"""All targets of a file system at once: a component each, and the whole, on the first client."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from plumbline.errors import DocumentError
+from plumbline.plan.assignments import Assignment, assignments
+from plumbline.plan.policy import load
+from plumbline.topology.graph import build
+from tests.package.sites import site
+
+
+def planned(document: dict[str, Any], **fs: Any) -> dict[str, Assignment]:
+    found = assignments(build(document), load({"layers": {"fs": {"clients": ["client1"], **fs}}}))
+    return {one.component: one for one in found if one.layer == "fs"}
+
+
+def test_every_target_and_the_whole_are_measured_together() -> None:
+    found = planned(site())
+    assert list(found) == [*(f"scratch-OST{index}" for index in range(4)), "scratch"]
+    one, whole = found["scratch-OST2"], found["scratch"]
+    assert (one.node, one.host, one.group) == ("client1", "oss2", "scratch")
+    assert (whole.node, whole.host, whole.group) == ("client1", "client1", "scratch as a whole")
+    steps = [f"{operation.value}/{scenario.value}" for operation, scenario in whole.steps]
+    assert steps == ["write/together", "read/together", "reread/together"]
+    assert one.steps == whole.steps
+
+
+def test_the_path_begins_at_the_client_that_launches_not_at_the_one_that_probes_alone() -> None:
+    document = site()
+    document["parts"].append({"name": "client2", "kind": "client", "feeds": "switch1"})
+    found = planned(document, clients=["client2"])
+    assert found["scratch-OST0"].path[0] == "client2"
+
+
+def test_all_have_the_same_terms_which_say_how_many_take_part() -> None:
+    found = planned(site(), ranks_per_target=2, clients=["client1", "oss1"], work="/mnt/scratch")
+    assert {one.spec.pattern for one in found.values()} == {
+        "ost, fixed data, 8 ranks on 4 targets, 2 clients"
+    }
+    assert len({one.spec.hash() for one in found.values()}) == 1
+
+
+def test_a_run_hangs_when_every_operation_has_had_twice_its_time() -> None:
+    assert planned(site())["scratch"].limits.hung_after_s == 60 + 3 * 120 + 60
+    given = planned(site(), limits={"hung_after": "20 min"})
+    assert given["scratch"].limits.hung_after_s == 1200
+
+
+def test_the_whole_has_the_limits_of_its_file_system_or_its_own() -> None:
+    group = planned(site(), groups={"scratch": {"limits": {"min_runs": 3}}})
+    assert [one.limits.min_runs for one in group.values()] == [3] * 5
+    own = planned(site(), components={"scratch": {"limits": {"min_runs": 3}}})
+    assert [one.limits.min_runs for one in own.values()] == [5, 5, 5, 5, 3]
+
+
+def test_a_retired_target_takes_no_part() -> None:
+    document = site()
+    document["file_systems"][0]["retired"] = ["scratch-OST1"]
+    found = planned(document)
+    assert "scratch-OST1" not in found
+    assert "3 ranks on 3 targets" in found["scratch"].spec.pattern
+
+
+@pytest.mark.parametrize(
+    ("fs", "sentence"),
+    [
+        ({"clients": ["client7"]}, "'client7' is no client or server of the topology"),
+        ({"clients": ["switch1"]}, "'switch1' is no client or server of the topology"),
+        ({"probe": {"bytes": "1 kB"}}, "less than one transfer of 1048576 bytes; raise bytes"),
+        ({"probe": {"block": "1 MB"}}, "direct needs calls of whole 4096 bytes"),
+        ({"test": "mpiio-shared-1m2", "probe": {"direct": True}}, "uses MPI-IO, which has no"),
+        ({"probe": {"block": "8 B", "direct": False}}, "of memory; lower bytes, or raise block"),
+        ({"groups": {"work": {}}}, "layer fs has no group 'work'"),
+    ],
+)
+def test_what_cannot_be_carried_out_is_refused(fs: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(DocumentError) as caught:
+        planned(site(), **fs)
+    assert sentence in str(caught.value)
+
+
+def test_a_target_named_as_its_file_system_is_refused() -> None:
+    document = site()
+    document["file_systems"][0]["name"] = "scratch-OST0"
+    with pytest.raises(DocumentError, match="has the name of a target"):
+        planned(document)
