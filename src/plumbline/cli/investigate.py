@@ -205,7 +205,7 @@ def _sentences(standing: _Standing, decision: Decision) -> Iterator[str]:
     """Yield what is slow, what fails, and what neither explains."""
     from plumbline.locate.failures import failure_sentence, partial_sentences
     from plumbline.locate.investigation import NOTHING
-    from plumbline.locate.words import sentence, unexplained
+    from plumbline.locate.words import remarks, sentence
     from plumbline.symptoms.evidence import phrase
 
     slow, failed = standing.found
@@ -218,9 +218,7 @@ def _sentences(standing: _Standing, decision: Decision) -> Iterator[str]:
         else:
             yield failure_sentence(failed, one, parts) + said
     yield from partial_sentences(failed, parts)
-    odd = unexplained(slow)
-    if odd:
-        yield odd
+    yield from remarks(slow, parts)
     if decision.step is None and decision.reason == NOTHING:
         left = len(list(_unused(standing)))
         many = f"; {left} measurements could not be, and say nothing" if left else ""

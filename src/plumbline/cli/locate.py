@@ -144,16 +144,15 @@ def _probes(
 def _print(
     located: Located, plan: SitePlan, probes: Sequence[Optional[NextProbe]], verbose: bool
 ) -> None:
-    from plumbline.locate.words import HEADERS, rows, sentence, summary, unexplained
+    from plumbline.locate.words import HEADERS, remarks, rows, sentence, summary
     from plumbline.output.table import render
 
     for one, probe in zip(located.sets, probes):
         print(sentence(located, one, plan.parts, probe))
         if verbose:
             print(f"\n{render(HEADERS, list(rows(located, one)))}\n")
-    odd = unexplained(located)
-    if odd:
-        print(odd)
+    for remark in remarks(located, plan.parts):
+        print(remark)
     print(summary(located))
 
 

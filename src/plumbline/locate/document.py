@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plumbline.locate.observation import SEGMENTS, Vote
-from plumbline.locate.words import sentence, unexplained
+from plumbline.locate.words import remarks, sentence
 from plumbline.model.named_tuple import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def document(
             _set(located, ambiguity, parts, probe) for ambiguity, probe in zip(located.sets, probes)
         ],
         "unexplained": [_measured(located.observations[index]) for index in located.unexplained],
-        "unexplained_sentence": unexplained(located),
+        "remarks": list(remarks(located, parts)),
         "explained": [
             {"layer": layer, "component": name, "set": numbers[id(ambiguity)]}
             for (layer, name), ambiguity in explanations(located).items()

@@ -58,15 +58,38 @@ def asked(probe: NextProbe, parts: Parts) -> str:
     return f"{probe.candidate.words} ({meanings})"
 
 
-def unexplained(located: Located) -> Optional[str]:
-    """Return a sentence on slow measurements that no single component explains."""
+def remarks(located: Located, parts: Parts) -> Iterator[str]:
+    """Yield what is to be said beside the suspects: what they share, and what they leave open."""
+    yield from _shared_host(located, parts)
     names = [located.observations[index].of.name for index in located.unexplained]
-    if not names:
-        return None
-    return (
-        f"Not explained by any component: {listed(names, ', ')}; everything that they cross is "
-        "fast in other measurements. Measure them again, and look at what they alone use."
-    )
+    if names:
+        yield (
+            f"Not explained by any component: {listed(names, ', ')}; everything that they cross is "
+            "fast in other measurements. Measure them again, and look at what they alone use."
+        )
+
+
+def _shared_host(located: Located, parts: Parts) -> Iterator[str]:
+    """Yield hosts all of whose devices are slow, by a suspect each.
+
+    Two faults at once are rare beside one adapter or shelf that the topology does not know.
+    """
+    accused = {
+        located.observations[index].of.name: one.alternatives
+        for one in located.sets
+        for index in one.explains
+    }
+    found: dict[str, dict[str, object]] = {}
+    for one in located.observations:
+        if one.of.layer == "raw" and one.vote is not Vote.NONE and one.of.node in parts:
+            suspects = accused.get(one.of.name)
+            found.setdefault(one.of.node, {}).setdefault(one.of.component, suspects)
+    for host, devices in found.items():
+        if None not in devices.values() and len(set(devices.values())) > 1:
+            yield (
+                f"All {len(devices)} devices of {titled(host, parts)} are slow: look first at what "
+                "they share there, such as an adapter, a shelf, power or a setting."
+            )
 
 
 def summary(located: Located) -> str:

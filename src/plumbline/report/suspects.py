@@ -7,7 +7,7 @@ from typing import Any, Mapping, NamedTuple, Optional, Sequence
 from plumbline.locate.next_probe import NextProbe
 from plumbline.locate.observation import Observation, Vote
 from plumbline.locate.suspects import AmbiguitySet, Located
-from plumbline.locate.words import HEADERS, rows, sentence, summary, unexplained
+from plumbline.locate.words import HEADERS, remarks, rows, sentence, summary
 from plumbline.model.part import SitePart
 from plumbline.report.figure import Cell, Figure, Plot, Row, Table, shown
 from plumbline.report.palette import BLUE, RED
@@ -39,8 +39,7 @@ def suspects_figure(found: Optional[Found], parts: Mapping[str, SitePart]) -> Fi
         )
     located = found.located
     said = [sentence(located, one, parts, probe) for one, probe in zip(located.sets, found.probes)]
-    odd = unexplained(located)
-    finding = "\n".join([*said, *([odd] if odd else []), summary(located)])
+    finding = "\n".join([*said, *remarks(located, parts), summary(located)])
     if not located.sets:
         return figure._replace(finding=finding, absent="no component is a suspect")
     lines = [(_name(one), line) for one in located.sets for line in rows(located, one)]

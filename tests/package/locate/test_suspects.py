@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from plumbline.errors import DocumentError
 from plumbline.locate.observation import Measurable, Observation, Vote
+from plumbline.locate.observe import resending
 from plumbline.locate.parts import OVERHEAD, reach
 from plumbline.locate.suspects import Located, locate
 from tests.package.locate.scenes import (
@@ -105,6 +106,18 @@ def test_in_the_lab(left: Left, silent: tuple[str, ...], expected: list[set[str]
 def test_on_red_storm(left: Left, silent: tuple[str, ...], expected: list[set[str]]) -> None:
     found = suspects(REDSTORM.locate(left, silent))
     assert sorted(map(sorted, found)) == sorted(map(sorted, expected))
+
+
+def test_a_part_that_drops_segments_explains_rates_of_any_size() -> None:
+    """As a bad cable in the lab: each connection lost another part of its rate, one none."""
+    pairs = [Measurable(f"net {n}", "net", n, "read", (n, "cable", "far"), 120e6) for n in "abcd"]
+    rates = [observation(of, rate) for of, rate in zip(pairs, (118e6, 73e6, 95e6, 60e6))]
+    fine = [made(f"net {n} far", f"{n} spare far", 120, 120) for n in "abcd"]
+    dropped = [observation(resending(of), 50.0) for of in pairs[:3]]
+    assert len(locate([*rates, *fine]).unexplained) == 2
+    found = locate([*rates, *fine, *dropped])
+    assert suspects(found) == [{"cable"}]
+    assert found.unexplained == ()
 
 
 def test_without_an_observation_there_is_nothing() -> None:

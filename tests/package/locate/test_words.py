@@ -8,7 +8,7 @@ from plumbline.locate.candidates import Candidates
 from plumbline.locate.document import document, explanations
 from plumbline.locate.next_probe import next_probe
 from plumbline.locate.suspects import Located, locate
-from plumbline.locate.words import HEADERS, listed, rows, sentence, summary, unexplained
+from plumbline.locate.words import HEADERS, listed, remarks, rows, sentence, summary
 from tests.package.locate.scenes import Left, Scene, both, lab, made, redstorm
 
 LAB = Scene(lab())
@@ -79,8 +79,17 @@ def test_sets_of_several_parts_are_said_as_sets() -> None:
 def test_what_nothing_explains_is_said() -> None:
     seen = [made("net ab", "a sw b", 80), made("net ac", "a sw c", 200)]
     located = locate([*seen, made("net bc", "b sw c", 200)])
-    assert "Not explained by any component: net ab;" in str(unexplained(located))
-    assert unexplained(locate([])) is None
+    (remark,) = remarks(located, {})
+    assert remark.startswith("Not explained by any component: net ab;")
+    assert list(remarks(locate([]), {})) == []
+
+
+def test_a_host_with_slow_devices_alone_is_named_with_what_they_may_share() -> None:
+    parts = LAB.plan.parts
+    (remark,) = remarks(LAB.locate({f"oss2-disk{one}": both(80e6) for one in (1, 2)}), parts)
+    assert remark.startswith("All 2 devices of server oss2 are slow: look first at what they share")
+    assert list(remarks(LAB.locate({"oss2-disk1": both(80e6)}), parts)) == []
+    assert list(remarks(LAB.locate({"oss2": both(25e6)}), parts)) == []
 
 
 def test_the_table_has_the_slow_ones_and_the_good_ones_that_cross_a_suspect() -> None:
@@ -134,7 +143,7 @@ def test_the_document_names_suspects_slow_ones_and_who_is_explained_by_which_set
     assert explained["net", "client1"] == 0
     assert explained["raw", "oss2-disk1"] == 1
     assert raw["unexplained"] == []
-    assert raw["unexplained_sentence"] is None
+    assert raw["remarks"] == []
 
 
 def test_the_document_has_the_next_measurement() -> None:
