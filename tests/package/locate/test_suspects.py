@@ -110,7 +110,10 @@ def test_on_red_storm(left: Left, silent: tuple[str, ...], expected: list[set[st
 
 def test_a_part_that_drops_segments_explains_rates_of_any_size() -> None:
     """As a bad cable in the lab: each connection lost another part of its rate, one none."""
-    pairs = [Measurable(f"net {n}", "net", n, "read", (n, "cable", "far"), 120e6) for n in "abcd"]
+    lanes = (("read",),) * 3
+    pairs = [
+        Measurable(f"net {n}", "net", n, "read", (n, "cable", "far"), 120e6, lanes) for n in "abcd"
+    ]
     rates = [observation(of, rate) for of, rate in zip(pairs, (118e6, 73e6, 95e6, 60e6))]
     fine = [made(f"net {n} far", f"{n} spare far", 120, 120) for n in "abcd"]
     dropped = [observation(resending(of), 50.0) for of in pairs[:3]]
