@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from plumbline.model.expectation import Expectation, Expectations
     from plumbline.model.verdict import Verdict
 
-LAYERS = ("ost", "raw", "net")
+LAYERS = ("ost", "raw", "net", "fs")
 SCHEMA = 1
 
 
@@ -84,9 +84,11 @@ def _node(arguments: argparse.Namespace, now: float) -> dict[str, list[Verdict]]
     expectations = load_expectations(arguments.expectations)
     chosen = _chosen(expectations, arguments)
     judging = Judging(load_snapshot(arguments.snapshot), now)
-    verdicts = list(judging.components(chosen))
-    if not arguments.component:
-        verdicts += judging.groups(chosen)
+    if arguments.component:
+        return {expectations.node: list(judging.components(chosen))}
+    # what is driven at once is judged as a whole
+    alone = [each for each in chosen if each.layer != "fs"]
+    verdicts = [*judging.components(alone), *judging.groups(chosen)]
     return {expectations.node: verdicts}
 
 
@@ -114,10 +116,12 @@ def _site(arguments: argparse.Namespace, now: float) -> dict[str, list[Verdict]]
 
     plan = load_plan(arguments.plan)
     found: dict[str, list[Verdict]] = {}
-    for one in judge_site(plan, Path(arguments.history), now, evidence=True):
+    named = bool(arguments.component)
+    judged = judge_site(plan, Path(arguments.history), now, evidence=True, members=named)
+    for one in judged:
         verdict = one.verdict
-        named = arguments.component in (None, verdict.component)
-        if named and arguments.layer in (None, verdict.layer):
+        chosen = arguments.component in (None, verdict.component)
+        if chosen and arguments.layer in (None, verdict.layer):
             found.setdefault(one.node, []).append(verdict)
     if not found:
         raise DocumentError(

@@ -125,7 +125,7 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
     from plumbline.store.course import Pictures
     from plumbline.store.notes import read_notes
 
-    judged = [one.verdict for one in judge_site(plan, path, now)]
+    judged = [one.verdict for one in judge_site(plan, path, now, members=True)]
     expectations = [
         each
         for node in plan.nodes.values()

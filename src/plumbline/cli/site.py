@@ -32,18 +32,25 @@ _PROCESSES = 4
 
 
 class Task(NamedTuple):
-    """What one process is to judge; ``evidence`` says whether the verdicts keep theirs."""
+    """What one process is to judge.
+
+    ``evidence`` says whether the verdicts keep theirs, ``members`` whether targets that are driven
+    at once have verdicts of their own beside that of the whole.
+    """
 
     nodes: tuple[Expectations, ...]
     history: Path
     now: float
     evidence: bool
+    members: bool = False
 
 
 def judge_site(
-    plan: SitePlan, history: Path, now: float, *, evidence: bool = False
+    plan: SitePlan, history: Path, now: float, *, evidence: bool = False, members: bool = False
 ) -> list[Judged]:
     """Return the verdicts on all components and groups of a plan, node by node in its order.
+
+    They are those that have services; with ``members`` also those on targets driven at once.
 
     Raises:
         StoreError: there is no such history, or it cannot be read.
@@ -55,7 +62,7 @@ def judge_site(
             "of all nodes"
         )
     nodes = tuple(plan.nodes.values())
-    tasks = [Task(share, history, now, evidence) for share in shares(nodes)]
+    tasks = [Task(share, history, now, evidence, members) for share in shares(nodes)]
     with without_collector():
         found = _judge_all(tasks)
     places = {name: place for place, name in enumerate(plan.nodes)}
@@ -147,7 +154,8 @@ def _judge_node(node: Expectations, history: History, task: Task) -> Iterator[Ju
         for each in chosen
     }
     judging = Judging(Recent(history, groups, task.now), task.now, evidence=task.evidence)
-    for verdict in (*judging.components(chosen), *judging.groups(chosen)):
+    alone = [each for each in chosen if task.members or each.layer != "fs"]
+    for verdict in (*judging.components(alone), *judging.groups(chosen)):
         kept = verdict if task.evidence else verdict._replace(evidence=())
         yield Judged(node.node, task.now, kept)
 

@@ -105,7 +105,7 @@ def _site(arguments: argparse.Namespace, now: float) -> tuple[str, list[Line]]:
     from plumbline.store.plan import load_plan
 
     plan, path = load_plan(arguments.plan), Path(arguments.history)
-    judged = [one.verdict for one in judge_site(plan, path, now)]
+    judged = [one.verdict for one in judge_site(plan, path, now, members=True)]
     with Pictures(path, now - _BACK_DAYS * _DAY_S) as pictures:
         rates = _by_component(pictures.courses())
     name = next((node.site for node in plan.nodes.values()), "site without nodes")

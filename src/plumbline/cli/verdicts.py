@@ -1,4 +1,7 @@
-"""The verdicts on what a node measures: on each component, then on each group of siblings."""
+"""The verdicts on what a node measures: on each component, then on each group of siblings.
+
+A file system whose targets are driven at once is a group that is judged as a whole.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import TYPE_CHECKING, Iterable, Iterator
 from plumbline.errors import DocumentError
 from plumbline.judge.component import decide, rulings_on
 from plumbline.judge.evidence import evidence
+from plumbline.judge.fs import Ruled, decide_whole, wholes
 from plumbline.judge.group import decide_group
 from plumbline.judge.pair import judge_pair_host
 from plumbline.model.state import State
@@ -35,14 +39,27 @@ class Judging:
     def groups(self, chosen: Iterable[Expectation]) -> Iterator[Verdict]:
         """Yield the verdict on each group of siblings; a node has one component of layer net."""
         groups: dict[tuple[str, str], list[Expectation]] = {}
-        for each in chosen:
+        every = tuple(chosen)
+        for each in every:
             groups.setdefault((each.layer, each.group), []).append(each)
         for (layer, group), members in groups.items():
-            if layer != "net" and len(members) > 1:
+            if layer not in ("net", "fs") and len(members) > 1:
                 try:
                     yield decide_group([(each, self._rulings(each)) for each in members])
                 except DocumentError as error:
                     yield _damaged(layer, group, error)._replace(group=True)
+        yield from (self._whole(whole, members) for whole, members in wholes(every))
+
+    def _whole(self, whole: Expectation, members: Iterable[Expectation]) -> Verdict:
+        try:
+            ruled = Ruled(
+                (whole, self._rulings(whole)),
+                tuple((each, self._rulings(each)) for each in members),
+            )
+            found = decide_whole(ruled, self._memory.running, self._now)
+        except DocumentError as error:
+            return _damaged(whole.layer, whole.component, error)._replace(group=True)
+        return found if self._evidence else found._replace(evidence=())
 
     def _component(self, each: Expectation) -> Verdict:
         try:

@@ -13,10 +13,10 @@ from typing import Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.ceiling import Capacities, Limit, in_sum, together
 from plumbline.expect.speeds import Limits, Speeds
+from plumbline.model.expectation import PARALLEL
 from plumbline.model.record import Operation
 from plumbline.model.reference import Ceiling
 from plumbline.plan.assignments import Assignment
-from plumbline.plan.parallel import PARALLEL
 from plumbline.plan.places import Step
 from plumbline.ranks.layout import assign, readers, spread
 from plumbline.topology.graph import Topology

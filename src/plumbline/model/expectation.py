@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 SCHEMA = 1
 
 
+PARALLEL = "parallel"
+"""The kind of target that all targets of a file system are together."""
+
+
 class Limits(NamedTuple):
     """When a verdict is bad; the policy's numbers that apply to one component.
 
@@ -96,6 +100,14 @@ class Expectation(NamedTuple):
     references: Mapping[str, Reference]
     limits: Limits
     partners: tuple[Partner, ...] = ()
+
+    @property
+    def parallel(self) -> bool:
+        """Return whether this is a file system as a whole, all targets driven at once.
+
+        Its targets are those of layer ``fs`` whose group has its name.
+        """
+        return self.target.get("kind") == PARALLEL
 
     def reference(self, operation: Operation, scenario: Scenario) -> Reference:
         """Return both references of one operation, empty ones where the console gave none."""

@@ -70,16 +70,26 @@ def _judged(layer: str, judge: Judge, call: Call, now: float) -> Verdict:
     if call.group and layer == "net":
         raise UsageError("--group: a node measures one host, its own; name it with --component")
     if call.group:
-        # most checks are of a component and do not need it
-        from plumbline.judge.group import judge_group
-
-        members = load_expectations(call.expectations).members(layer, call.group)
-        limited = tuple(call.limited(member) for member in members)
-        return judge_group(limited, load_snapshot(call.snapshot), now)
+        return _of_group(layer, call, now)
     only = (layer, call.component)
     expectation = call.limited(load_expectations(call.expectations, only).find(*only)[0])
     snapshot = load_snapshot(call.snapshot, only)
     return judge(expectation, snapshot.of(*only), snapshot.running, now)
+
+
+def _of_group(layer: str, call: Call, now: float) -> Verdict:
+    # most checks are of a component and do not need these
+    if layer == "fs":
+        from plumbline.judge.fs import judge_whole
+
+        found = load_expectations(call.expectations).find(layer)
+        limited = tuple(call.limited(each) for each in found)
+        return judge_whole(limited, call.group, load_snapshot(call.snapshot), now)
+    from plumbline.judge.group import judge_group
+
+    members = load_expectations(call.expectations).members(layer, call.group)
+    limited = tuple(call.limited(member) for member in members)
+    return judge_group(limited, load_snapshot(call.snapshot), now)
 
 
 class limited:  # noqa: N801 - reads as a word; contextlib takes a tenth of a check's time

@@ -6,9 +6,9 @@ from itertools import groupby
 from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.errors import DocumentError
-from plumbline.model.expectation import Limits
+from plumbline.model.expectation import PARALLEL, Limits
 from plumbline.model.spec import ProbeSpec
-from plumbline.plan.parallel import PARALLEL, parallel, spec_of_all
+from plumbline.plan.parallel import parallel, spec_of_all
 from plumbline.plan.places import Place, Step, devices, paired, targets
 from plumbline.plan.policy import Policy, hung_after_given, limits_of, spec_of
 from plumbline.plan.rounds import span

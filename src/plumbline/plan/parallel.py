@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 from plumbline.errors import DocumentError
+from plumbline.model.expectation import PARALLEL
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.spec import ProbeSpec
 from plumbline.plan.places import Place
@@ -15,9 +16,6 @@ from plumbline.plan.policy import Policy, spec_of, test_of
 from plumbline.ranks.terms import Crowd, contradiction, pattern
 from plumbline.topology.graph import Target, Topology
 from plumbline.topology.paths import host_of, to_target
-
-PARALLEL = "parallel"
-"""The kind of what is driven as a whole."""
 
 _STEPS = tuple(
     (operation, Scenario.TOGETHER)

@@ -26,6 +26,7 @@ from tests.package.judgements import (
     snapshot,
     write,
 )
+from tests.package.parallel_runs import expected, ran
 
 ROOT = Path(__file__).parents[3]
 COMPONENTS = {"ost": "scratch-OST0003", "raw": "oss2-disk1", "net": "oss3"}
@@ -169,6 +170,31 @@ def test_a_group_is_judged_by_its_median(tmp_path: Path) -> None:
     assert done.returncode == 2
 
 
+def test_a_file_system_driven_at_once_is_one_line_that_names_the_slow_target(
+    tmp_path: Path,
+) -> None:
+    every = ran([200e6, 201e6, 80e6, 200e6], time.time() - 60)
+    documents = write(tmp_path, expected(), snapshot(*every, now=time.time()))
+    done = execute("check_fs", "--group", "scratch", *documents)
+    assert done.stdout == (
+        "FS CRITICAL - file system scratch - OST2 write together 80.0 MB/s, 40 % of baseline "
+        "202.1 MB/s (12 runs to 2026-11-20), ceiling 250.0 MB/s by disk disk; as a whole write "
+        "together 320.0 MB/s, 40 % of baseline 808.4 MB/s (12 runs to 2026-11-20), ceiling "
+        "900.0 MB/s by nic client1-nic | "
+        "'write_together_Bps'=320000000;646720000:;404200000:;0;900000000 "
+        "'read_together_Bps'=320000000;646720000:;404200000:;0;900000000 "
+        "'write_together_slowest'=40%;80:;50:;0 'read_together_slowest'=40%;80:;50:;0\n"
+    )
+    assert done.returncode == 2
+    levels = ("-w", "30:", "-c", "20:")
+    assert execute("check_fs", "--group", "scratch", *levels, *documents).returncode == 0
+    one = execute("check_fs", "--component", "OST1", *documents)
+    assert one.stdout.startswith("FS OK - OST1 write together 201.0 MB/s")
+    nobody = execute("check_fs", "--group", "work", *documents)
+    assert nobody.stdout.startswith("FS UNKNOWN - expectations have no file system work in layer")
+    assert nobody.returncode == 3
+
+
 def test_levels_on_the_command_line_override_the_policys(tmp_path: Path) -> None:
     documents = deploy(tmp_path, ost(150e6, 200e6))
     arguments = ("check_ost", "--component", "scratch-OST0003", *documents)
@@ -303,7 +329,7 @@ def test_the_user_of_nrpe_reads_what_its_group_may_read(tmp_path: Path) -> None:
 
 def test_a_check_without_its_package_is_unknown(tmp_path: Path) -> None:
     (tmp_path / "checks").mkdir()
-    for check in ("check_ost", "check_raw", "check_net"):
+    for check in ("check_ost", "check_raw", "check_net", "check_fs"):
         shutil.copy(ROOT / "checks" / check, tmp_path / "checks")
         done = execute(check, "--component", "a", folder=tmp_path / "checks")
         service = check.rpartition("_")[2].upper()

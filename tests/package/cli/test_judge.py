@@ -21,6 +21,7 @@ from tests.package.judgements import (
     snapshot,
     write,
 )
+from tests.package.parallel_runs import expected, ran
 
 READ = {"read/single": REFERENCE}
 EXPECTED = [
@@ -102,7 +103,9 @@ def test_a_damaged_series_spoils_its_component_alone(
 
 
 def test_what_is_not_expected_here_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DocumentError, match="client1 have no OST9 in layer ost, raw, net; add it"):
+    with pytest.raises(
+        DocumentError, match="client1 have no OST9 in layer ost, raw, net, fs; add it"
+    ):
         execute(tmp_path, [], "--component", "OST9")
     with pytest.raises(DocumentError, match="no component in layer raw"):
         execute(tmp_path, [], "--layer", "raw")
@@ -143,3 +146,18 @@ def test_a_replay_prints_a_line_for_each_component_and_day(
     assert call("judge", "--replay", str(path)) == 0
     out = capsys.readouterr().out
     assert out.splitlines()[-1] == "4 components, 4 days of components: 3 OK, 1 CRITICAL"
+
+
+def test_targets_driven_at_once_have_one_line_and_alone_their_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    taken = snapshot(*ran([200e6, 201e6, 80e6, 200e6], time.time() - 60), now=time.time())
+    documents = write(tmp_path, expected(), taken)
+    assert call("judge", "--layer", "fs", *documents) == 2
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2
+    assert lines[1].startswith("CRITICAL  fs     file system scratch - OST2 write together")
+    assert call("judge", "--component", "OST1", *documents) == 0
+    assert "OST1 write together 201.0 MB/s" in capsys.readouterr().out
+    assert call("judge", "--explain", "OST2", *documents) == 2
+    assert "CRITICAL fs OST2 write together 80.0 MB/s" in capsys.readouterr().out

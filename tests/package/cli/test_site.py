@@ -18,6 +18,7 @@ from plumbline.model.state import State
 from plumbline.store.history import History
 from plumbline.store.plan import SitePlan
 from tests.package.judgements import REFERENCE, expectation, host_expectation
+from tests.package.parallel_runs import expected, ran
 from tests.package.records import record
 
 READ = {"read/single": REFERENCE}
@@ -102,6 +103,24 @@ def test_a_run_that_hangs_is_seen_in_the_history(tmp_path: Path) -> None:
         history.begin("r", Running("ost", "OST0-1", now - 9000))
     states = [one.verdict.state for one in judge_site(plan, tmp_path / "all.sqlite", now)]
     assert states == [State.OK, State.CRITICAL, State.OK]
+
+
+def test_targets_driven_at_once_have_one_verdict_and_their_own_when_asked(tmp_path: Path) -> None:
+    now = time.time()
+    entries = tuple(one.to_json() for one in expected())
+    plan = SitePlan("p", {"client1": Expectations("client1", "lab", entries)}, ())
+    with History(tmp_path / "all.sqlite") as history:
+        for one in ran([200e6, 201e6, 80e6, 200e6], now - 60):
+            history.save(one.latest)
+    (only,) = judge_site(plan, tmp_path / "all.sqlite", now)
+    assert (only.verdict.component, only.verdict.group) == ("scratch", True)
+    assert "scratch - OST2 write together 80.0 MB/s" in only.verdict.sentence
+    found = [one.verdict for one in judge_site(plan, tmp_path / "all.sqlite", now, members=True)]
+    assert [(one.component, one.group) for one in found] == [
+        *((f"OST{index}", False) for index in range(4)),
+        ("scratch", False),
+        ("scratch", True),
+    ]
 
 
 def test_hosts_of_the_network_have_no_group(tmp_path: Path) -> None:

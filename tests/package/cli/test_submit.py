@@ -21,6 +21,7 @@ from plumbline.store.history import History
 from tests.package.cli.driver import call
 from tests.package.cli.nagios import PROGRAM, nagios
 from tests.package.judgements import REFERENCE, expectation
+from tests.package.parallel_runs import expected, ran
 from tests.package.records import record
 
 READ = {"read/single": REFERENCE}
@@ -423,3 +424,18 @@ def test_a_real_nagios_shows_ten_thousand_results(
         data = f"'read_Bps'={number * 10000 or 0};160000000:;100000000:;0;250000000"
         assert one["performance_data"] == data
         assert (one["long_plugin_output"], one["last_check"]) == ("", str(judged_at))
+
+
+def test_targets_driven_at_once_are_one_result_and_none_is_homeless(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes = {"description": "FS scratch write read", "layer": "fs", "group": "scratch"}
+    whole = service("client1", "", **changes)
+    plan = write_plan(tmp_path, [whole], expected())
+    with History(tmp_path / "all.sqlite") as history:
+        for one in ran([200e6, 201e6, 80e6, 200e6], time.time() - 60):
+            history.save(one.latest)
+    arguments = ("--plan", plan, "--history", str(tmp_path / "all.sqlite"))
+    assert call("submit", *arguments, "--batch", str(tmp_path / "batch")) == 0
+    (line,) = (tmp_path / "batch").read_text().splitlines()
+    assert ";client1;FS scratch write read;2;FS CRITICAL - file system scratch - OST2" in line

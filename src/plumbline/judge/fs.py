@@ -1,0 +1,192 @@
+"""Judge all targets of a file system that were driven at once: the whole, and who holds it up.
+
+The whole goes by the usual rules against its baseline and ceiling, each target against its own and
+beside the others of the same run.  One target that is slow makes the whole slow: it is named, and
+both are one verdict.
+"""
+
+from __future__ import annotations
+
+from plumbline.errors import DocumentError
+from plumbline.judge.absence import hung_run, never
+from plumbline.judge.component import alone, rulings_on, verdict
+from plumbline.judge.evidence import evidence, figure
+from plumbline.judge.finding import RULE_FINE, Finding, Ruling, deciding
+from plumbline.judge.measured import label
+from plumbline.judge.phrases import several, summary
+from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.state import State, worst
+from plumbline.model.verdict import Figure
+
+if TYPE_CHECKING:
+    from typing import Iterator, Optional, Sequence
+
+    from plumbline.model.expectation import Expectation
+    from plumbline.model.record import Operation
+    from plumbline.model.series import Memory, Running
+    from plumbline.model.verdict import Verdict
+
+    Each = tuple[Expectation, Sequence[Ruling]]
+
+_RULE_INVALID = 2
+_RULE_KNOWN = 3
+_RULE_CONTENDED = 4
+_RULES_SLOW = (5, 6)
+_ALARMS = (State.WARNING, State.CRITICAL)
+
+
+class Ruled(NamedTuple):
+    """The rulings on a whole and on its members."""
+
+    whole: Each
+    members: tuple[Each, ...]
+
+
+def judge_whole(entries: Sequence[Expectation], name: str, memory: Memory, now: float) -> Verdict:
+    """Return the verdict on the file system ``name`` among the expectations of layer ``fs``.
+
+    Raises:
+        DocumentError: there is no such file system, or a document is damaged.
+    """
+    for whole, members in wholes(entries):
+        if whole.component == name:
+            ruled = [
+                (each, rulings_on(each, memory.of(each.layer, each.component), now))
+                for each in (whole, *members)
+            ]
+            return decide_whole(Ruled(ruled[0], tuple(ruled[1:])), memory.running, now)
+    raise DocumentError(
+        f"expectations have no file system {name} in layer fs; name its first client in the "
+        "policy and deploy the role agent again"
+    )
+
+
+def wholes(
+    entries: Sequence[Expectation],
+) -> Iterator[tuple[Expectation, tuple[Expectation, ...]]]:
+    """Yield each file system of layer ``fs`` with its targets."""
+    found = [each for each in entries if each.layer == "fs"]
+    for whole in found:
+        if whole.parallel:
+            yield whole, tuple(each for each in found if each.group == whole.component)
+
+
+def decide_whole(of: Ruled, running: Sequence[Running], now: float) -> Verdict:
+    """Return the verdict that follows from the rulings on a whole and its members."""
+    expectation, rulings = of.whole
+    figures = (*map(figure, rulings), *_slowest_figures(of))
+    hang = hung_run(expectation, running, now)
+    if hang or not rulings:
+        finding = hang or never("it", expectation.layer)
+        return alone(expectation, finding)._replace(figures=figures, group=True)
+    own = [_by_hand(expectation, ruling) or _excused(ruling, of.members) for ruling in rulings]
+    told = [(each.component, one) for each, found in of.members for one in found if _tells(one)]
+    decided = deciding([*(one for _, one in told), *own])
+    text = _bad(own, told) if decided.finding.state is not State.OK else _fine(own, of.members)
+    return verdict(expectation, decided, text)._replace(
+        sentence=f"file system {expectation.component} {text}",
+        evidence=tuple(_evidence(own, of.members, now)),
+        figures=figures,
+        group=True,
+    )
+
+
+def _by_hand(expectation: Expectation, ruling: Ruling) -> Optional[Ruling]:
+    """Return the ruling on a run that a person has made on other terms than the policy's."""
+    record = ruling.record
+    if record is None or ruling.measured is None or record.spec_hash == expectation.spec.hash():
+        return None
+    text = (
+        f"{ruling.measured.what} was last measured by hand, on other terms than the policy's; "
+        "run systemctl start plumbline-fs.service"
+    )
+    return ruling._replace(finding=Finding(State.UNKNOWN, 1, text))
+
+
+def _tells(ruling: Ruling) -> bool:
+    """Return whether a member's ruling is news; what else is wrong with it, the whole says too."""
+    finding = ruling.finding
+    if finding.state is State.OK or finding.rule == _RULE_KNOWN:
+        return False
+    return finding.state in _ALARMS or finding.rule in (_RULE_INVALID, _RULE_CONTENDED)
+
+
+def _excused(ruling: Ruling, members: Sequence[Each]) -> Ruling:
+    """Return a ruling on the whole; its loss is known where what holds it up has an excuse."""
+    if ruling.finding.rule not in _RULES_SLOW or ruling.finding.state not in _ALARMS:
+        return ruling
+    held = _slowest(members, ruling.operation)
+    if held is None:
+        return ruling
+    name, by = held
+    text = f"{ruling.finding.text}; held up by {name}, {by.finding.text}"
+    if by.finding.rule == _RULE_KNOWN:
+        return ruling._replace(finding=Finding(State.WARNING, _RULE_KNOWN, text, counts=False))
+    if by.finding.rule == _RULE_CONTENDED and by.measured and by.measured.contended:
+        state = by.finding.state
+        return ruling._replace(finding=Finding(state, _RULE_CONTENDED, text, counts=False))
+    return ruling
+
+
+def _slowest(members: Sequence[Each], operation: Operation) -> Optional[tuple[str, Ruling]]:
+    """Return the target with the lowest rate of an operation, None where none has a rate."""
+    rated = [
+        (one.measured.rate_Bps, each.component, one)
+        for each, found in members
+        for one in found
+        if one.operation is operation and one.measured
+    ]
+    return min(rated, key=lambda rate: rate[0])[1:] if rated else None
+
+
+def _bad(own: Sequence[Ruling], told: Sequence[tuple[str, Ruling]]) -> str:
+    """Return the targets that are to blame, the worst first, and what is wrong with the whole."""
+    texts = []
+    names = [name for name, _ in told]
+    if told:
+        first = deciding([one for _, one in told])
+        name = next(name for name, one in told if one is first)
+        texts.append(f"{name} {first.finding.text}")
+        others = list(dict.fromkeys(other for other in names if other != name))
+        if others:
+            texts.append(f"likewise {several(others)}")
+    if worst(one.finding.state for one in own) is not State.OK:
+        texts.append(f"as a whole {deciding(own).finding.text}")
+    return f"- {'; '.join(texts)}"
+
+
+def _fine(own: Sequence[Ruling], members: Sequence[Each]) -> str:
+    decided = deciding(own)
+    if decided.finding.rule != RULE_FINE:
+        return decided.finding.text
+    text = summary([ruling.measured for ruling in own if ruling.measured])
+    least = min(_shares(members, own), default=None)
+    if least is None:
+        return text
+    share, name, what = least
+    return f"{text}; slowest of {len(members)} targets {name}, {what} {share:.0f} % of its peers"
+
+
+def _shares(members: Sequence[Each], own: Sequence[Ruling]) -> Iterator[tuple[float, str, str]]:
+    """Yield for each operation the slowest target's percentage of its peers."""
+    for ruling in own:
+        found = _slowest(members, ruling.operation)
+        ratio = found[1].measured.ratio_peers if found and found[1].measured else None
+        if found and ratio is not None:
+            yield 100 * ratio, found[0], label(ruling.operation, ruling.scenario)
+
+
+def _slowest_figures(of: Ruled) -> Iterator[Figure]:
+    """Yield the slowest target's rate in percent of its peers', for each operation."""
+    limits = of.whole[0].limits
+    for share, _, what in _shares(of.members, of.whole[1]):
+        name = f"{what.replace(' ', '_')}_slowest"
+        yield Figure(name, share, "%", str(limits.warning), str(limits.critical))
+
+
+def _evidence(own: Sequence[Ruling], members: Sequence[Each], now: float) -> Iterator[str]:
+    for ruling in own:
+        yield from evidence(ruling, now)
+    for each, found in members:
+        for ruling in found:
+            yield from evidence(ruling, now, f"{each.component} ")

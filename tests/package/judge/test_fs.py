@@ -1,0 +1,149 @@
+"""All targets at once are one verdict, which names the target that holds the others up."""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Sequence
+
+import pytest
+
+from plumbline.errors import DocumentError
+from plumbline.judge.fs import judge_whole
+from plumbline.model.expectation import Expectation
+from plumbline.model.record import Flag, Outcome
+from plumbline.model.series import Running
+from plumbline.model.state import State
+from plumbline.model.verdict import Verdict
+from tests.package.judgements import NOW, snapshot
+from tests.package.parallel_runs import expected, ran
+
+
+def judged(
+    rates_Bps: Sequence[float],
+    entries: Optional[Sequence[Expectation]] = None,
+    running: Sequence[Running] = (),
+    **changes: Any,
+) -> Verdict:
+    memory = snapshot(*ran(rates_Bps, **changes), running=running)
+    return judge_whole(entries or expected(), "scratch", memory, NOW)
+
+
+def test_a_healthy_file_system_says_what_it_gave_and_how_alike_its_targets_are() -> None:
+    verdict = judged([200e6, 198e6, 201e6, 200e6])
+    assert (verdict.layer, verdict.component, verdict.group) == ("fs", "scratch", True)
+    assert (verdict.state, verdict.rule) == (State.OK, 7)
+    assert verdict.sentence == (
+        "file system scratch write together 792.0 MB/s, read together 792.0 MB/s, 98 % and 98 % of "
+        "baseline; slowest of 4 targets OST1, read together 99 % of its peers"
+    )
+
+
+def test_one_slow_target_is_one_alarm_that_names_it() -> None:
+    verdict = judged([200e6, 201e6, 80e6, 200e6])
+    assert (verdict.state, verdict.rule) == (State.CRITICAL, 5)
+    assert verdict.sentence == (
+        "file system scratch - OST2 write together 80.0 MB/s, 40 % of baseline 202.1 MB/s (12 runs "
+        "to 2026-11-20), ceiling 250.0 MB/s by disk disk; as a whole write together 320.0 MB/s, "
+        "40 % of baseline 808.4 MB/s (12 runs to 2026-11-20), ceiling 900.0 MB/s by nic client1-nic"
+    )
+    assert verdict.ratio_baseline == pytest.approx(80 / 202.1)
+
+
+def test_a_slow_target_is_found_in_a_first_run_without_any_baseline() -> None:
+    verdict = judged([200e6, 201e6, 80e6, 200e6], expected(baseline=False))
+    assert verdict.state is State.CRITICAL
+    assert "scratch - OST2 write together 80.0 MB/s, no baseline yet, 40 % of" in verdict.sentence
+    assert "as a whole write together measured 320.0 MB/s but nothing to" in verdict.sentence
+
+
+def test_a_first_run_of_equal_targets_is_unknown_because_all_may_be_slow() -> None:
+    verdict = judged([200e6] * 4, expected(baseline=False))
+    assert verdict.state is State.UNKNOWN
+    assert "run plumbline baseline capture" in verdict.sentence
+
+
+def test_several_slow_targets_are_named_the_slowest_first() -> None:
+    sentence = judged([90e6, 200e6, 80e6, 200e6]).sentence
+    assert sentence.startswith("file system scratch - OST2 write together 80.0 MB/s")
+    assert "likewise OST0" in sentence
+
+
+def test_a_loss_that_all_targets_share_is_the_wholes() -> None:
+    verdict = judged([120e6] * 4)
+    assert (verdict.state, verdict.rule) == (State.WARNING, 5)
+    assert verdict.sentence.startswith(
+        "file system scratch - as a whole write together 480.0 MB/s, 59 % of baseline"
+    )
+
+
+def test_a_degraded_target_explains_a_slow_whole() -> None:
+    verdict = judged([200e6, 200e6, 60e6, 200e6], OST2={"flags": (Flag.DEGRADED,)})
+    assert (verdict.state, verdict.rule, verdict.counts) == (State.WARNING, 3, False)
+    assert "held up by OST2, write together 60.0 MB/s" in verdict.sentence
+    assert "degraded (rebuilding)" in verdict.sentence
+
+
+def test_a_contended_target_explains_a_slow_whole() -> None:
+    verdict = judged([200e6, 200e6, 60e6, 200e6], OST2={"coverage": 0.4})
+    assert (verdict.state, verdict.rule, verdict.counts) == (State.OK, 4, False)
+    assert "held up by OST2" in verdict.sentence
+    assert "contended (coverage 0.40" in verdict.sentence
+
+
+def test_a_target_that_hangs_is_critical_and_named() -> None:
+    hung = {"outcome": Outcome.HUNG, "reason": "the rank did not end"}
+    whole = {"outcome": Outcome.HUNG, "reason": "1 of 4 ranks did not end"}
+    verdict = judged([200e6] * 4, OST1=hung, scratch=whole)
+    assert (verdict.state, verdict.rule) == (State.CRITICAL, 1)
+    assert "scratch - OST1 write together hung on" in verdict.sentence
+
+
+def test_a_target_that_took_no_part_is_said_once() -> None:
+    out = {"outcome": Outcome.SKIPPED}
+    whole = {**out, "reason": "OST1 took no part, so there is no figure of all: it is full"}
+    verdict = judged([200e6] * 4, OST1={**out, "reason": "it is full"}, scratch=whole)
+    assert (verdict.state, verdict.rule) == (State.UNKNOWN, 1)
+    assert verdict.sentence.count("it is full") == 1
+
+
+def test_a_run_that_does_not_end_hangs() -> None:
+    verdict = judged([200e6] * 4, running=[Running("fs", "scratch", NOW - 7200)])
+    assert (verdict.state, verdict.group) == (State.CRITICAL, True)
+    assert "see systemctl status plumbline-fs.service" in verdict.sentence
+
+
+def test_a_run_on_other_terms_says_that_it_was_made_by_hand() -> None:
+    verdict = judged([200e6] * 4, scratch={"spec_hash": "another"})
+    assert (verdict.state, verdict.rule) == (State.UNKNOWN, 1)
+    assert "by hand, on other terms than the policy's; run systemctl start plumbline-fs" in (
+        verdict.sentence
+    )
+
+
+def test_what_was_never_measured_is_unknown() -> None:
+    verdict = judge_whole(expected(), "scratch", snapshot(), NOW)
+    assert (verdict.state, verdict.rule) == (State.UNKNOWN, 1)
+    assert "never recorded on this node; run systemctl start plumbline-fs" in verdict.sentence
+
+
+def test_performance_data_are_the_wholes_rates_and_the_slowest_targets_share() -> None:
+    figures = {one.label: one for one in judged([200e6, 200e6, 100e6, 200e6]).figures}
+    assert list(figures) == [
+        *(f"{operation}_together_Bps" for operation in ("write", "read")),
+        *(f"{operation}_together_slowest" for operation in ("write", "read")),
+    ]
+    assert figures["write_together_Bps"].value == 400e6
+    assert figures["write_together_Bps"].maximum == 900e6
+    slowest = figures["write_together_slowest"]
+    assert (slowest.value, slowest.unit) == (50.0, "%")
+    assert (slowest.warning, slowest.critical) == ("80:", "50:")
+
+
+def test_the_evidence_has_the_whole_and_every_target() -> None:
+    evidence = "\n".join(judged([200e6] * 4).evidence)
+    assert "write together 800.0 MB/s" in evidence
+    assert "OST3 read together 200.0 MB/s" in evidence
+
+
+def test_a_file_system_that_is_not_measured_is_refused() -> None:
+    with pytest.raises(DocumentError, match="no file system work in layer fs"):
+        judge_whole(expected(), "work", snapshot(), NOW)

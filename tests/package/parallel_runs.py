@@ -1,0 +1,60 @@
+"""A parallel run of tests: four targets of one file system, driven at once."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import Any, Mapping, Sequence
+
+from plumbline.model.expectation import Expectation
+from plumbline.model.record import Operation, Scenario
+from plumbline.model.reference import Ceiling, Reference
+from plumbline.model.series import Series
+from plumbline.model.spec import ProbeSpec
+from tests.package.judgements import BASELINE, NOW, expectation, series
+
+SPEC = ProbeSpec("mpi", 1 << 30, 60.0, pattern="ost, fixed data, 4 ranks on 4 targets, 1 clients")
+KNOWN = BASELINE._replace(spec_hash=SPEC.hash())
+CEILING = Ceiling(900e6, ("client1-nic",), ("nic",))
+OPERATIONS = (Operation.WRITE, Operation.READ)
+
+
+def expected(*, baseline: bool = True) -> list[Expectation]:
+    """Return four targets of 202.1 MB/s and the whole, with or without baselines."""
+
+    def one(name: str, group: str, factor: int, ceiling: Ceiling, **changes: Any) -> Expectation:
+        known = KNOWN._replace(median_Bps=factor * KNOWN.median_Bps) if baseline else None
+        references = {f"{each.value}/together": Reference(ceiling, known) for each in OPERATIONS}
+        values = {"component": name, "group": group, "references": references, **changes}
+        return expectation(layer="fs", spec=SPEC, **values)
+
+    disk = Ceiling(250e6, ("disk",), ("disk",))
+    members = [one(f"OST{index}", "scratch", 1, disk) for index in range(4)]
+    whole = {"target": {"kind": "parallel"}, "host": "client1"}
+    return [*members, one("scratch", "scratch as a whole", 4, CEILING, **whole)]
+
+
+def ran(rates_Bps: Sequence[float], ended_at: float = NOW - 3600, **changes: Any) -> list[Series]:
+    """Return a run with the same rates for each operation; the whole waits for the slowest.
+
+    ``changes`` are of a component, or of the whole as ``scratch``.
+    """
+    found = []
+    for operation in OPERATIONS:
+        common: dict[str, Any] = {
+            "layer": "fs",
+            "operation": operation,
+            "scenario": Scenario.TOGETHER,
+            "spec_hash": SPEC.hash(),
+            "repeats_Bps": (),
+            "started_at": ended_at - 10,
+            "finished_at": ended_at,
+        }
+        for index, rate in enumerate(rates_Bps):
+            others = median(r for other, r in enumerate(rates_Bps) if other != index)
+            own = changes.get(f"OST{index}", {})
+            given = None if "outcome" in own else rate
+            found.append(series(given, others, component=f"OST{index}", **{**common, **own}))
+        whole: Mapping[str, Any] = changes.get("scratch", {})
+        total = None if "outcome" in whole else len(rates_Bps) * min(rates_Bps)
+        found.append(series(total, None, component="scratch", **{**common, **whole}))
+    return found
