@@ -1,7 +1,7 @@
 """``plumbline probe fs``: all targets at once, from an inventory or given as directories.
 
 The targets are those that this node measures one by one; what a parallel run needs beyond that is
-said by its options.
+said by its options.  What the console has planned is another module's.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from plumbline.cli.parallel_members import (
 from plumbline.cli.parallel_terms import terms_of, work_of
 from plumbline.cli.ranks_table import print_table
 from plumbline.errors import UsageError
-from plumbline.model.expectation import Expectation
+from plumbline.model.expectation import Expectation, Expectations
 from plumbline.run.fs import FsUnit
 from plumbline.run.parallel import Course
 from plumbline.store.history import History
+from plumbline.store.snapshot import EXPECTATIONS, load_expectations
 from plumbline.units import format_bytes, parse_bytes
 
 
@@ -75,6 +76,7 @@ def _measured(
     expectations = document_of(members, entries)
     locks = locks_of(arguments, members)
     if not arguments.directory:
+        expectations = _beside_all(arguments, expectations)
         state = Path(arguments.state)
         with History(state / DATABASE) as history:
             manner = Manner(locks, state / SNAPSHOT, arguments.quiet, keep_files=False)
@@ -87,3 +89,11 @@ def _measured(
         finally:
             with suppress(OSError):
                 locks.directory.rmdir()
+
+
+def _beside_all(arguments: argparse.Namespace, own: Expectations) -> Expectations:
+    """Return a run's expectations with all else that this node measures and its snapshot keeps."""
+    known = load_expectations(arguments.expectations or EXPECTATIONS)
+    taken = {(entry["layer"], entry["component"]) for entry in own.entries}
+    others = [one for one in known.entries if (one.get("layer"), one.get("component")) not in taken]
+    return known._replace(entries=(*others, *own.entries))

@@ -59,17 +59,24 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure, print, and return the exit code."""
-    _refuse_contradictions(arguments)
     if arguments.layer == "fs":
-        from plumbline.cli.parallel import probe_fs
-
-        return probe_fs(arguments)
+        return _parallel(arguments)
+    _refuse_contradictions(arguments)
     if arguments.directory:
         from plumbline.cli.compare import compare
 
         size = parse_bytes(arguments.bytes or "256MiB")
         return compare(arguments.directory, size, arguments)
     return _probe(arguments)
+
+
+def _parallel(arguments: argparse.Namespace) -> int:
+    from plumbline.cli.parallel import probe_fs
+    from plumbline.cli.parallel_planned import planned, probe_planned
+
+    found = planned(arguments)
+    _refuse_contradictions(arguments)
+    return probe_fs(arguments) if found is None else probe_planned(found, arguments)
 
 
 def _refuse_contradictions(arguments: argparse.Namespace) -> None:

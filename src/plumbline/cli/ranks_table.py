@@ -15,11 +15,15 @@ _HEADERS = ("target", "write", "of others", "read", "of others", "reread", "of o
 
 
 def print_table(result: Result, whole: str) -> None:
-    """Print rates and how they compare with those of the other targets, verdicts below."""
+    """Print rates and how they compare with those of the other targets, verdicts below.
+
+    Where the whole is judged with its targets, that is said alone.
+    """
     states = {verdict.component: verdict.state.name for verdict in result.verdicts}
     names = dict.fromkeys(record.component for record in result.records)
     print(render(_HEADERS, [_row(result, name, whole, states.get(name, "")) for name in names]))
-    for verdict in result.verdicts:
+    judged = [verdict for verdict in result.verdicts if verdict.group] or result.verdicts
+    for verdict in judged:
         print(f"{verdict.state.name} {verdict.sentence}")
 
 

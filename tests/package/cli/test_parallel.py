@@ -17,6 +17,8 @@ from plumbline.model.spec import ProbeSpec
 from plumbline.profile.calls import unpack
 from plumbline.ranks.tests import TESTS
 from plumbline.store.history import History, Selection
+from plumbline.store.snapshot import load_snapshot
+from tests.package.records import record
 from tests.package.run.test_fs import PYTHON, eventually, missing, processes
 
 pytestmark = pytest.mark.long
@@ -118,11 +120,14 @@ def test_expected_targets_of_a_file_system_are_measured_and_kept(tmp_path: Path)
     document = Expectations("client1", "lab", entries).to_json()
     (tmp_path / "expectations.json").write_text(json.dumps(document))
     words = ["--expectations", "expectations.json", "--state", ".", "--locks", "locks"]
+    with History(tmp_path / "history.sqlite") as history:
+        history.save(record(component="a"))
     probe(tmp_path, *words, "--bytes", "2MiB", "--python", PYTHON, "--quiet")
     with History(tmp_path / "history.sqlite") as history:
         records = list(history.records(Selection(layer="fs")))
     assert {record.component for record in records} == {"a", "b", "scratch"}
     assert {record.scenario.value for record in records} == {"together"}
+    assert "ost/a" in load_snapshot(str(tmp_path / "snapshot.json")).series
     (spec,) = {json.dumps(record.spec) for record in records}
     assert json.loads(spec)["pattern"] == "ost, fixed data, 2 ranks on 2 targets, 1 clients"
 

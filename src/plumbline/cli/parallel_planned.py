@@ -1,0 +1,157 @@
+"""``plumbline probe fs`` without terms of its own: the runs that the console has planned.
+
+Of each file system this node has the targets, the whole, and how to drive them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any, Mapping, NamedTuple, Optional, Sequence
+
+from plumbline.cli.history import DATABASE
+from plumbline.cli.measure import SNAPSHOT, Manner, Result, measure, print_commands, print_json
+from plumbline.cli.ranks_table import print_table
+from plumbline.errors import DocumentError, UsageError
+from plumbline.judge.fs import judge_whole, wholes
+from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.verdict import Verdict
+from plumbline.ranks.tests import named_test
+from plumbline.run.clock import SystemClock
+from plumbline.run.fs import FsUnit
+from plumbline.run.launch import Client, Launch
+from plumbline.run.lock import Locks
+from plumbline.run.parallel import Course
+from plumbline.store.history import History
+from plumbline.store.snapshot import EXPECTATIONS, load_expectations, load_snapshot
+from plumbline.units import parse_duration
+
+_OWN_TERMS = (
+    *("directory", "component", "bytes", "budget", "test", "ranks", "clients", "hostfile"),
+    *("seconds", "fixed_time", "transfer", "gather", "direct", "launcher", "work"),
+)
+"""Options that make a run another one than the planned."""
+
+
+class Planned(NamedTuple):
+    """What this node is to drive: its document, and a unit for each file system by its name."""
+
+    document: Expectations
+    units: Mapping[str, FsUnit]
+
+
+def planned(arguments: argparse.Namespace) -> Optional[Planned]:
+    """Return what is planned, None where nothing is, or where the options say another run.
+
+    To be asked before options that were left out have their defaults.
+
+    Raises:
+        DocumentError: the expectations of this node are missing or damaged.
+        UsageError: there is no such file system.
+    """
+    if any(getattr(arguments, name) not in (None, False) for name in _OWN_TERMS):
+        return None
+    document = load_expectations(arguments.expectations or EXPECTATIONS)
+    if all(entry.get("layer") != "fs" for entry in document.entries):
+        return None
+    units = {
+        whole.component: FsUnit(whole, members, _course(document, whole, members, arguments))
+        for whole, members in _chosen(document, arguments.file_system)
+    }
+    return Planned(document, units)
+
+
+def probe_planned(of: Planned, arguments: argparse.Namespace) -> int:
+    """Measure all that is planned, print what came of it, and return the exit code."""
+    units = list(of.units.values())
+    if arguments.dry_run:
+        return print_commands(units)
+    state = Path(arguments.state)
+    manner = Manner(
+        Locks(Path(arguments.locks), SystemClock()),
+        state / SNAPSHOT,
+        arguments.quiet,
+        parse_duration(arguments.limit) if arguments.limit else None,
+        keep_files=False,
+    )
+    with History(state / DATABASE) as history:
+        measured = measure(of.document, units, history, manner)
+        judged = _judged(of, measured, str(manner.snapshot))
+        for verdict in judged.values():
+            history.save_verdict(measured.run_id, time.time(), verdict)
+    _print(of, measured, judged, as_json=arguments.json)
+    return measured._replace(verdicts=tuple(judged.values())).end()
+
+
+def _chosen(
+    document: Expectations, name: Optional[str]
+) -> list[tuple[Expectation, tuple[Expectation, ...]]]:
+    found = list(wholes(document.find("fs")))
+    names = [whole.component for whole, _ in found]
+    if name is not None and name not in names:
+        raise UsageError(
+            f"this node drives the file systems {', '.join(names)}; choose one with --file-system"
+        )
+    return [pair for pair in found if name in (None, pair[0].component)]
+
+
+def _course(
+    document: Expectations,
+    whole: Expectation,
+    members: Sequence[Expectation],
+    arguments: argparse.Namespace,
+) -> Course:
+    """Return how a whole is to be driven, as its expectation says it."""
+    said: Mapping[str, Any] = whole.target
+    try:
+        test = named_test(said["test"])._replace(transfer=whole.spec.block_bytes)
+        launcher, ranks, work = str(said["launcher"]), int(said["ranks_per_target"]), said["work"]
+        clients = tuple(Client(str(name)) for name in said["clients"])
+    except (KeyError, TypeError, ValueError, UsageError) as error:
+        raise DocumentError(
+            f"expectations of {document.node}: fs {whole.component} does not say how it is driven "
+            f"({error!r}); deploy the role agent again"
+        ) from error
+    # what runs here alone needs no way to itself, but Slurm has to be told the host
+    here = clients == (Client(document.node),) and Path(launcher).name != "srun"
+    return Course(
+        test,
+        ranks,
+        Launch(
+            launcher,
+            () if here else clients,
+            arguments.python or "",
+            tuple(arguments.launcher_option or ()),
+        ),
+        {entry.component: entry.host for entry in members},
+        folder=work,
+        calls=Path(arguments.profile).absolute() if arguments.profile else None,
+    )
+
+
+def _judged(of: Planned, measured: Result, snapshot: str) -> dict[str, Verdict]:
+    """Return the verdicts on the file systems that were measured."""
+    recorded = {record.component for record in measured.records}
+    memory, entries = load_snapshot(snapshot), of.document.find("fs")
+    return {
+        name: judge_whole(entries, name, memory, memory.written_at)
+        for name in of.units
+        if name in recorded
+    }
+
+
+def _print(of: Planned, measured: Result, judged: Mapping[str, Verdict], *, as_json: bool) -> None:
+    """Print each file system as one table; its verdict has the place of the whole's own."""
+    own = [one for one in measured.verdicts if one.component not in judged]
+    if as_json:
+        print_json(measured._replace(verdicts=(*own, *judged.values())))
+        return
+    for whole, members in wholes(of.document.find("fs")):
+        name = whole.component
+        names = {name, *(each.component for each in members)}
+        verdicts = [one for one in own if one.component in names]
+        if name in judged:
+            records = tuple(one for one in measured.records if one.component in names)
+            one = measured._replace(records=records, verdicts=(*verdicts, judged[name]))
+            print_table(one, name)

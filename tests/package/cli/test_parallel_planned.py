@@ -1,0 +1,119 @@
+"""``plumbline probe fs`` on the node that launches does what the console has planned."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plumbline.errors import DocumentError, UsageError
+from plumbline.expect.plan import compile_plan
+from plumbline.model.record import Scenario
+from plumbline.plan.policy import load
+from plumbline.store.history import History, Selection
+from plumbline.store.snapshot import load_snapshot
+from plumbline.topology.graph import build
+from tests.package.cli.driver import call
+from tests.package.run.test_fs import PYTHON, missing
+from tests.package.sites import site
+
+SOURCE = Path(__file__).parents[3] / "src"
+TARGETS = [f"scratch-OST{index}" for index in range(4)]
+
+
+def deployed(home: Path, **fs: Any) -> list[str]:
+    """Write what the console tells client1, of targets that are folders; return the options."""
+    document = site()
+    system = document["file_systems"][0]
+    system["kind"] = "directory"
+    del system["mount"], system["targets"][0]["subvolume"]
+    system["targets"][0]["directory"] = f"{home}/{{name}}"
+    for name in TARGETS:
+        (home / name).mkdir()
+    rules = {"clients": ["client1"], "probe": {"bytes": "2 MiB", "direct": False}, **fs}
+    plan = compile_plan(build(document), load({"layers": {"fs": rules}}), {})
+    (home / "expectations.json").write_text(json.dumps(plan.node("client1").to_json()))
+    words = {"expectations": "expectations.json", "state": ".", "locks": "locks"}
+    return [word for name, path in words.items() for word in (f"--{name}", str(home / path))]
+
+
+def dry(home: Path, capsys: pytest.CaptureFixture[str], *words: str, **fs: Any) -> str:
+    assert call("probe", "fs", *deployed(home, **fs), "--dry-run", *words) == 0
+    return capsys.readouterr().out
+
+
+def test_the_policy_says_how_many_ranks_run_where(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = dry(
+        tmp_path,
+        capsys,
+        ranks_per_target=2,
+        clients=["client1", "oss1"],
+        work="/mnt/scratch",
+        launcher="/opt/mpi/bin/mpirun",
+    )
+    assert told.startswith("/opt/mpi/bin/mpirun -np 8 --host client1:4,oss1:4 ")
+
+
+def test_one_client_alone_needs_no_way_to_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "--host" not in dry(tmp_path, capsys)
+
+
+def test_options_that_are_no_terms_are_heeded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--python", "/opt/python3", "--launcher-option=--tag-output")
+    told = dry(tmp_path, capsys, *words, "--file-system", "scratch")
+    assert "--tag-output" in told
+    assert "/opt/python3 -m plumbline.ranks" in told
+
+
+def test_terms_by_hand_make_another_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "-np 12 " in dry(tmp_path, capsys, "--ranks", "3", "--bytes", "1MiB")
+
+
+def test_a_file_system_that_is_not_driven_here_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="this node drives the file systems scratch; choose"):
+        call("probe", "fs", *deployed(tmp_path), "--file-system", "work")
+
+
+def test_a_document_that_does_not_say_how_is_refused(tmp_path: Path) -> None:
+    words = deployed(tmp_path)
+    path = tmp_path / "expectations.json"
+    path.write_text(path.read_text().replace('"ranks_per_target"', '"ranks"'))
+    with pytest.raises(DocumentError, match="fs scratch does not say how it is driven"):
+        call("probe", "fs", *words)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(missing() != "", reason=missing() or "all is there")
+def test_the_run_is_recorded_and_judged_as_one(tmp_path: Path) -> None:
+    words = [*deployed(tmp_path, limits={"invalid_above": 1000}), "--python", PYTHON, "--quiet"]
+    ended = subprocess.run(
+        [sys.executable, "-m", "plumbline.cli", "probe", "fs", *words],
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=90,
+    )
+    assert ended.stderr == ""
+    _, *rows, verdict = ended.stdout.splitlines()
+    assert [row.split()[0] for row in rows] == [*TARGETS, "scratch"]
+    assert "file system scratch - " in verdict
+    assert "as a whole write together measured" in verdict
+    with History(tmp_path / "history.sqlite") as history:
+        records = list(history.records(Selection(layer="fs")))
+    assert len(records) == 3 * 5
+    assert {record.scenario for record in records} == {Scenario.TOGETHER}
+    snapshot = load_snapshot(str(tmp_path / "snapshot.json"))
+    assert list(snapshot.series) == [f"fs/{name}" for name in (*TARGETS, "scratch")]
+    assert [list((tmp_path / name).iterdir()) for name in TARGETS] == [[]] * 4
