@@ -54,6 +54,9 @@ class Candidates:
         }
         self._crossing: dict[str, list[Placed]] = {}
         for placed in site.measurables():
+            # what loads a whole file system is never the next to be asked for
+            if placed.of.layer == "fs":
+                continue
             for name in placed.of.path:
                 self._crossing.setdefault(name, []).append(placed)
 

@@ -49,14 +49,14 @@ class Site:
         The expected rate is the baseline's, else the ceiling, else 0.  A path's part is crossed
         towards storage by what is written and away from it by what is read; a host's test sends
         away from storage where the host is a server, and crosses what both hosts share in both
-        lanes.
+        lanes.  What is driven at once is its targets; the sum of them says nothing of its own.
         """
         found = self._nodes[node]
-        together = _sharing(found)
+        together, left_out = _sharing(found), _left_out(found)
         for one in found:
             if one.layer == "net":
                 yield from self._pairs(node, one)
-            else:
+            elif (one.layer, one.component) not in left_out:
                 yield from _alone(node, one, together)
 
     def _pairs(self, node: str, one: Expectation) -> Iterator[Placed]:
@@ -85,10 +85,26 @@ class Site:
                 yield Placed(of, one, operation, scenario, partner)
 
 
-def _sharing(found: Sequence[Expectation]) -> Counter[str]:
-    """Return how many flows cross each part when a node reads all of its devices together."""
-    key = f"{Operation.READ.value}/{Scenario.TOGETHER.value}"
-    return Counter(name for one in found if key in one.references for name in one.path)
+def _sharing(found: Sequence[Expectation]) -> Counter[tuple[str, str]]:
+    """Return how many flows cross each part when members of a group run together, by both names."""
+    return Counter((_company(one), name) for one in found if _company(one) for name in one.path)
+
+
+def _company(one: Expectation) -> str:
+    """Return a name for those that run together, empty for what runs alone."""
+    together = any(key.endswith(f"/{Scenario.TOGETHER.value}") for key in one.references)
+    return f"{one.layer} {one.group}" if together else ""
+
+
+def _left_out(found: Sequence[Expectation]) -> set[tuple[str, str]]:
+    """Return what is no measurement of one path, by layer and component.
+
+    With several clients the rank that reads is on another one than the rank that has written.
+    """
+    wholes = {one.component: one for one in found if one.parallel}
+    members = [one for one in found if one.layer == "fs" and one.group in wholes]
+    several = [one for one in members if len(wholes[one.group].target["clients"]) > 1]
+    return {(one.layer, one.component) for one in (*wholes.values(), *several)}
 
 
 def steps(one: Expectation) -> Iterator[tuple[Operation, Scenario, Reference]]:
@@ -98,7 +114,7 @@ def steps(one: Expectation) -> Iterator[tuple[Operation, Scenario, Reference]]:
         yield Operation(operation), Scenario(scenario), reference
 
 
-def _alone(node: str, one: Expectation, together: Counter[str]) -> Iterator[Placed]:
+def _alone(node: str, one: Expectation, together: Counter[tuple[str, str]]) -> Iterator[Placed]:
     for operation, scenario, reference in steps(one):
         shared = scenario is Scenario.TOGETHER
         words = f"{operation.value} together" if shared else operation.value
@@ -109,8 +125,8 @@ def _alone(node: str, one: Expectation, together: Counter[str]) -> Iterator[Plac
             words,
             one.path,
             _rate(reference),
-            tuple((operation.value,) for _ in one.path),
-            tuple(together[name] for name in one.path) if shared else (),
+            tuple((WRITE if operation is Operation.WRITE else READ,) for _ in one.path),
+            tuple(together[_company(one), name] for name in one.path) if shared else (),
             node,
         )
         yield Placed(of, one, operation, scenario)

@@ -38,6 +38,9 @@ _MOST_SAMPLES = 5
 _LEAST_BPS = 1.0
 _ERROR_OF_SHARES = 0.01
 _ALL = 100.0
+_SELDOM_S = 86400.0
+"""After this a parallel run, of which there is one a week, does not speak of today any more."""
+_OVERTAKEN = "measured more than a day ago, which the daily measurements have overtaken"
 _TWO_HOSTS = 2
 
 
@@ -69,6 +72,10 @@ def _observe(placed: Placed, memory: Memory, now: float, runs: int) -> Iterator[
     except DocumentError as error:
         # what is damaged says nothing about its component, and the others go on
         yield Observation(placed.of, Vote.NONE, 0.0, 0.0, 0.0, 0.0, str(error))
+        return
+    if series and one.layer == "fs" and now - series.latest.started_at > _SELDOM_S:
+        begun = series.latest.started_at
+        yield Observation(placed.of, Vote.NONE, 0.0, 0.0, begun, 0.0, _OVERTAKEN)
         return
     one_run = _observation(placed, series, ruling)
     yield one_run if runs == 1 else _over(one_run, ruling, runs)

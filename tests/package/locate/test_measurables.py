@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from plumbline.expect.plan import compile_plan
+from plumbline.locate.candidates import Candidates
 from plumbline.locate.measurables import Site
 from plumbline.locate.observation import BOTH, Measurable
-from tests.package.locate.scenes import Scene, lab
+from plumbline.locate.suspects import locate
+from plumbline.plan.policy import load
+from tests.package.locate.scenes import Scene, both, lab, observation, rate, suspects
 
 LAB = Scene(lab())
 BY_NAME = {of.name: of for of in LAB.measurables}
@@ -57,3 +61,40 @@ def test_flows_that_run_together_are_counted() -> None:
 
 def test_servers_are_those_that_have_targets_or_disks() -> None:
     assert Site(LAB.plan.expectations).servers == {"oss1", "oss2", "oss3"}
+
+
+def parallel(*clients: str) -> dict[str, Measurable]:
+    policy = {"layers": {"fs": {"clients": list(clients), "work": "/mnt/scratch"}}}
+    plan = compile_plan(lab(), load(policy), {})
+    every = Site(plan.expectations).measurables()
+    return {one.of.name: one.of for one in every if one.of.layer == "fs"}
+
+
+def test_targets_driven_at_once_are_measured_and_their_sum_is_not() -> None:
+    found = parallel("client1")
+    assert len(found) == 6 * 3
+    of = found["fs scratch-OST0000 reread together"]
+    assert lanes(of)["oss1-nic"] == ("read",)
+    flows = {name: flows for name, _, flows in of.crossings()}
+    assert (flows["client1-nic"], flows["oss1"], flows["oss1-disk1"]) == (6, 2, 1)
+    raw = BY_NAME["raw oss1-disk1 read together"]
+    assert {flows for _, _, flows in raw.crossings()} == {1, 2}
+
+
+def test_of_several_clients_nobody_knows_which_way_the_bytes_went() -> None:
+    assert parallel("client1", "oss1") == {}
+
+
+def test_nobody_is_asked_to_load_a_whole_file_system() -> None:
+    policy = {"layers": {"fs": {"clients": ["client1"]}}}
+    plan = compile_plan(lab(), load(policy), {})
+    possible = Candidates(plan.expectations).crossing(["oss1-disk1"], ["scratch-OST0000"])
+    assert "fs" not in {candidate.of.layer for candidate in possible}
+
+
+def test_one_parallel_run_is_enough_to_suspect_a_slow_disk() -> None:
+    left = {"oss2-disk1": both(80e6)}
+    seen = [observation(of, rate(of, left)) for of in parallel("client1").values()]
+    (found,) = suspects(locate(seen))
+    assert "oss2-disk1" in found
+    assert not found & {"client1", "client1-nic", "switch1", "oss2", "oss2-nic"}

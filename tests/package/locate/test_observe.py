@@ -11,7 +11,7 @@ from plumbline.locate.measurables import Site
 from plumbline.locate.observation import Observation, Vote
 from plumbline.locate.observe import observe
 from plumbline.model.expectation import Expectation
-from plumbline.model.record import Flag, Operation, Outcome
+from plumbline.model.record import Flag, Operation, Outcome, Scenario
 from plumbline.model.reference import Reference
 from plumbline.model.series import Running, Sample, Series
 from tests.package.judgements import (
@@ -157,3 +157,12 @@ def test_segments_sent_again_are_observed_beside_the_rate(retransmits: int, vote
     assert all(lane.startswith("segments ") for lanes in segments.of.lanes for lane in lanes)
     assert segments.of.path == ("switch",)
     assert segments.reason.endswith("% of the segments sent again")
+
+
+@pytest.mark.parametrize(("age_s", "vote"), [(3600, Vote.BAD), (2 * DAY_S, Vote.NONE)])
+def test_a_parallel_run_of_days_ago_does_not_speak_of_today(age_s: float, vote: Vote) -> None:
+    entry = expectation(layer="fs", references={"read/together": REFERENCE})
+    when: dict[str, Any] = {"started_at": NOW - age_s, "finished_at": NOW - age_s + 10}
+    taken = series(80e6, layer="fs", scenario=Scenario.TOGETHER, **when)
+    (one,) = seen([taken], entry._replace(limits=entry.limits._replace(stale_after_s=10 * DAY_S)))
+    assert one.vote is vote
