@@ -36,6 +36,7 @@ VERBS = (
     "report",
     "note",
     "status",
+    "metrics",
     "symptoms",
 )
 

@@ -62,6 +62,19 @@ def judge_pair_host(
     )
 
 
+def rulings_on_host(
+    expectation: Expectation, series: Sequence[Series], now: float
+) -> Iterator[tuple[Ruling, Optional[float]]]:
+    """Yield for each operation the ruling that stands for all partners, and the share sent again.
+
+    The share is of segments, the lower median over the partners, None where that is not known.
+    """
+    for place in operations(expectation, series):
+        of = _pairs(expectation, place, series, now)
+        if of.rulings:
+            yield of.chosen[1], _share(of)
+
+
 def _nothing(expectation: Expectation) -> Finding:
     if expectation.partners:
         return never("it", expectation.layer)

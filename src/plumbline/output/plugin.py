@@ -57,12 +57,12 @@ def clean(text: str) -> str:
 def performance(figure: Figure) -> str:
     """Return one datum, ``'label'=value[unit];warn;crit;min;max``; without a value it is ``U``."""
     label = clean(figure.label).replace("'", "").replace("=", "_")
-    value = "U" if figure.value is None else f"{_number(figure.value)}{figure.unit}"
-    levels = f"{figure.warning};{figure.critical};0;{_number(figure.maximum)}"
+    value = "U" if figure.value is None else f"{number(figure.value)}{figure.unit}"
+    levels = f"{figure.warning};{figure.critical};0;{number(figure.maximum)}"
     return f"'{label}'={value};{levels}".rstrip(";")
 
 
-def _number(value: Optional[float]) -> str:
+def number(value: Optional[float]) -> str:
     """Return a number without an exponent, which not every grapher reads."""
     if value is None:
         return ""

@@ -69,9 +69,11 @@ def _entry(series: Series) -> dict[str, Any]:
 
 
 def _light(record: Record) -> Record:
-    """Return the record without what no check reads: profile, details, argv and specification."""
+    """Return the record without what no check reads: profile, ranks, argv and specification."""
     tool = record.tool and record.tool._replace(argv=())
-    return record._replace(profile_Bps=(), tool=tool, spec=None, details=None)
+    form = (record.details or {}).get("form")
+    details = {"form": form} if form else None
+    return record._replace(profile_Bps=(), tool=tool, spec=None, details=details)
 
 
 @contextmanager
@@ -101,12 +103,15 @@ def _try_lock(descriptor: int) -> bool:
     return True
 
 
-def replace(path: Path, text: str) -> None:
+def replace(path: Path, text: str, *, world_readable: bool = False) -> None:
     """Put ``text`` in the place of a file at once; after an error the old file is still there."""
     new = path.with_name(f".{path.name}.new")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
     with os.fdopen(os.open(new, flags, 0o640), "w") as file:
         keep_owner(new)
+        if world_readable:
+            # whatever the process hides by its mask
+            os.fchmod(file.fileno(), 0o644)
         file.write(text)
         file.flush()
         os.fsync(file.fileno())

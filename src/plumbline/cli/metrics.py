@@ -1,0 +1,153 @@
+"""``plumbline metrics``: the verdicts of this node for Prometheus or Checkmk.
+
+On the console, with a plan and the history of all nodes, those of a whole site.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Iterator
+
+from plumbline.errors import DocumentError, StoreError, UsageError
+from plumbline.store.snapshot import EXPECTATIONS, SNAPSHOT
+
+if TYPE_CHECKING:
+    from plumbline.model.expectation import Expectation, Expectations
+    from plumbline.model.series import Memory
+    from plumbline.output.metrics import Step, Told
+
+FORMATS = ("prometheus", "checkmk")
+
+
+def add(subparsers: Any) -> None:
+    """Declare the arguments."""
+    parser = subparsers.add_parser(
+        "metrics",
+        help="tell Prometheus or Checkmk what this node has measured",
+        description="Judge what this node, or with --plan and --history a whole site, has "
+        "measured, and write it as metrics for the textfile collector of Prometheus's node "
+        "exporter, or as lines of a Checkmk local check.",
+    )
+    parser.add_argument("--format", choices=FORMATS, default=FORMATS[0], help="default %(default)s")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="replace this file, which everybody may read then; default: standard output",
+    )
+    parser.add_argument("--expectations", metavar="FILE", default=EXPECTATIONS)
+    parser.add_argument("--snapshot", metavar="FILE", default=SNAPSHOT)
+    parser.add_argument(
+        "--plan", metavar="FILE", help="of a whole site: what plumbline plan --json printed"
+    )
+    parser.add_argument(
+        "--history", metavar="FILE", help="with --plan: the history of all its nodes"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the metrics and return 0, whatever they say."""
+    from plumbline.output.checkmk import local_checks
+    from plumbline.output.exposition import exposition
+    from plumbline.output.metrics import families
+
+    if bool(arguments.plan) is not bool(arguments.history):
+        raise UsageError("--plan and --history belong together: give both, or neither")
+    now = time.time()
+    told = tuple(_site(arguments, now) if arguments.plan else _node(arguments, now))
+    if arguments.format == "checkmk":
+        verdicts = [
+            verdict
+            for node in told
+            for verdict in (*(found for _, found in node.components), *node.groups)
+        ]
+        text = local_checks(verdicts)
+    else:
+        text = exposition(families(told, now))
+    if arguments.output:
+        _write(Path(arguments.output), text)
+    else:
+        # whatever the locale of who asks: both read UTF-8
+        sys.stdout.buffer.write(text.encode("utf-8", "replace"))
+    return 0
+
+
+def _node(arguments: argparse.Namespace, now: float) -> Iterator[Told]:
+    from plumbline.store.snapshot import load_expectations, load_snapshot
+
+    expectations = load_expectations(arguments.expectations)
+    yield _told(expectations.node, _all_of(expectations), load_snapshot(arguments.snapshot), now)
+
+
+def _site(arguments: argparse.Namespace, now: float) -> Iterator[Told]:
+    from plumbline.store.days import Member
+    from plumbline.store.history import History
+    from plumbline.store.plan import load_plan
+    from plumbline.store.recent import Recent
+
+    plan, path = load_plan(arguments.plan), Path(arguments.history)
+    if not path.exists():
+        raise StoreError(
+            f"there is no history {path}; name with --history the one that holds the records of "
+            "all nodes"
+        )
+    with History(path) as history:
+        for node in plan.nodes.values():
+            chosen = _all_of(node)
+            groups = {
+                (each.layer, each.component): Member(each.group, each.limits.min_coverage)
+                for each in chosen
+            }
+            yield _told(node.node, chosen, Recent(history, groups, now), now)
+
+
+def _all_of(node: Expectations) -> list[Expectation]:
+    layers = dict.fromkeys(entry["layer"] for entry in node.entries)
+    return [each for layer in layers for each in node.find(layer)]
+
+
+def _told(node: str, chosen: list[Expectation], memory: Memory, now: float) -> Told:
+    from plumbline.cli.verdicts import Judging
+    from plumbline.output.metrics import Told
+
+    judging = Judging(memory, now, evidence=False)
+    # of what is driven at once the whole has a verdict, among the groups
+    alone = [each for each in chosen if each.layer != "fs"]
+    return Told(
+        node,
+        tuple(zip(alone, judging.components(alone))),
+        tuple(judging.groups(chosen)),
+        tuple(step for each in chosen for step in _steps(each, memory, now)),
+    )
+
+
+def _steps(each: Expectation, memory: Memory, now: float) -> list[Step]:
+    """Return the operations of a component; of a damaged document none, as its verdict says."""
+    from plumbline.judge.component import rulings_on
+    from plumbline.judge.pair import rulings_on_host
+    from plumbline.output.metrics import Step
+
+    try:
+        series = memory.of(each.layer, each.component)
+        if each.layer == "net":
+            return [Step(each, *found) for found in rulings_on_host(each, series, now)]
+        return [Step(each, ruling) for ruling in rulings_on(each, series, now)]
+    except DocumentError:
+        return []
+
+
+def _write(path: Path, text: str) -> None:
+    from plumbline.store.publish import replace
+
+    try:
+        replace(path, text, world_readable=True)
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be written: {os.strerror(error.errno or 0)}; see that {path.parent} is "
+            "there, has space and belongs to you"
+        ) from error

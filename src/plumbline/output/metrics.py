@@ -1,0 +1,199 @@
+"""From verdicts to metrics: what is told of components, groups and operations, under which name.
+
+Names follow https://prometheus.io/docs/practices/naming/: base units, and the unit in the name.  An
+age is told as a time stamp, so that it grows where nothing is written any more.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Iterable, Iterator, NamedTuple, Optional
+
+from plumbline import __version__
+from plumbline.judge.finding import Ruling
+from plumbline.model.expectation import PARALLEL, Expectation
+from plumbline.model.verdict import Verdict
+from plumbline.output.exposition import Family, Labels
+
+
+class Step(NamedTuple):
+    """One operation of a component; ``resent`` is segments sent again / segments, if known."""
+
+    expectation: Expectation
+    ruling: Ruling
+    resent: Optional[float] = None
+
+
+class Told(NamedTuple):
+    """What was judged of one node: its components, its groups, and each operation of them."""
+
+    node: str
+    components: tuple[tuple[Expectation, Verdict], ...]
+    groups: tuple[Verdict, ...]
+    steps: tuple[Step, ...]
+
+
+class _OfStep(NamedTuple):
+    name: str
+    help: str
+    value: Callable[[Step], Optional[float]]
+
+
+def _rate(step: Step) -> Optional[float]:
+    of = step.ruling.measured
+    return of and of.rate_Bps
+
+
+def _ceiling(step: Step) -> Optional[float]:
+    of = step.ruling.measured
+    return of.ceiling.rate_Bps if of and of.ceiling else None
+
+
+def _baseline(step: Step) -> Optional[float]:
+    of = step.ruling.measured
+    return of.baseline.median_Bps if of and of.baseline else None
+
+
+def _peers(step: Step) -> Optional[float]:
+    of = step.ruling.measured
+    return of and of.peers_Bps
+
+
+def _ratio(step: Step) -> Optional[float]:
+    of = step.ruling.measured
+    return of and of.ratio_baseline
+
+
+def _coverage(step: Step) -> Optional[float]:
+    record = step.ruling.record
+    return record and record.coverage
+
+
+def _resent(step: Step) -> Optional[float]:
+    return step.resent
+
+
+def _end(step: Step) -> Optional[float]:
+    record = step.ruling.record
+    return record and record.finished_at
+
+
+def _duration(step: Step) -> Optional[float]:
+    record = step.ruling.record
+    return record and max(0.0, record.finished_at - record.started_at)
+
+
+STATE = (
+    "plumbline_verdict_state",
+    "Verdict on the component: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.",
+)
+GROUP_STATE = (
+    "plumbline_group_state",
+    "Verdict on the group of siblings: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.",
+)
+GROUP_RATIO = (
+    "plumbline_group_baseline_ratio",
+    "Upper median of rate / baseline over the members of the group.",
+)
+JUDGED = ("plumbline_judged_timestamp_seconds", "When all this was judged.")
+BUILD = ("plumbline_build_info", "Always 1; the version of plumbline is a label.")
+STEPS = (
+    _OfStep(
+        "plumbline_rate_bytes_per_second",
+        "Rate of the latest measurement; absent where there is none to judge.",
+        _rate,
+    ),
+    _OfStep(
+        "plumbline_ceiling_bytes_per_second",
+        "What the hardware on the path can give.",
+        _ceiling,
+    ),
+    _OfStep(
+        "plumbline_baseline_bytes_per_second",
+        "Accepted baseline; absent where it does not hold for the latest measurement.",
+        _baseline,
+    ),
+    _OfStep(
+        "plumbline_peers_bytes_per_second",
+        "Median rate of the siblings in the same run.",
+        _peers,
+    ),
+    _OfStep("plumbline_baseline_ratio", "Rate / baseline.", _ratio),
+    _OfStep(
+        "plumbline_coverage_ratio",
+        "Bytes of the measurement / all bytes that the target moved meanwhile.",
+        _coverage,
+    ),
+    _OfStep(
+        "plumbline_retransmitted_ratio",
+        "TCP segments sent again / all segments, lower median over the partners.",
+        _resent,
+    ),
+    _OfStep(
+        "plumbline_run_timestamp_seconds",
+        "When the latest measurement ended, whether or not it gave a rate.",
+        _end,
+    ),
+    _OfStep("plumbline_run_duration_seconds", "How long the latest measurement took.", _duration),
+)
+
+
+def families(told: Iterable[Told], judged_at: float) -> Iterator[Family]:
+    """Yield all metrics of some nodes, judged at a moment in seconds since the epoch."""
+    every = tuple(told)
+    yield Family(*BUILD, {(("version", __version__),): 1})
+    yield Family(*JUDGED, {(): judged_at})
+    yield Family(
+        *STATE,
+        {
+            _of_component(each): int(verdict.state)
+            for node in every
+            for each, verdict in node.components
+        },
+    )
+    groups = [(_of_group(node.node, verdict), verdict) for node in every for verdict in node.groups]
+    yield Family(*GROUP_STATE, {labels: int(verdict.state) for labels, verdict in groups})
+    yield Family(
+        *GROUP_RATIO,
+        {
+            labels: verdict.ratio_baseline
+            for labels, verdict in groups
+            if verdict.ratio_baseline is not None
+        },
+    )
+    steps = [(_of_step(step), step) for node in every for step in node.steps]
+    for metric in STEPS:
+        found = ((labels, metric.value(step)) for labels, step in steps)
+        yield Family(
+            metric.name,
+            metric.help,
+            {labels: value for labels, value in found if value is not None},
+        )
+
+
+def _of_component(each: Expectation) -> Labels:
+    return (
+        ("layer", each.layer),
+        ("component", each.component),
+        ("file_system", _file_system(each)),
+    )
+
+
+def _of_step(step: Step) -> Labels:
+    ruling = step.ruling
+    return (
+        *_of_component(step.expectation),
+        ("operation", ruling.operation.value),
+        ("scenario", ruling.scenario.value),
+    )
+
+
+def _of_group(node: str, verdict: Verdict) -> Labels:
+    # targets of one file system may be measured by several clients, each of which judges its own
+    return ("layer", verdict.layer), ("group", verdict.component), ("node", node)
+
+
+def _file_system(each: Expectation) -> str:
+    """Return the file system; empty for a disk, which does not know of any, and for a host."""
+    if each.target.get("kind") == PARALLEL:
+        return each.component
+    return each.group if each.layer in ("ost", "fs") else ""

@@ -1,0 +1,241 @@
+"""``plumbline metrics`` tells Prometheus and Checkmk what this node, or a site, has measured."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import time
+from pathlib import Path
+from typing import Any, Iterable
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from plumbline import __version__
+from plumbline.errors import StoreError, UsageError
+from plumbline.model.record import Operation
+from plumbline.model.series import Series
+from plumbline.output.metrics import families
+from plumbline.store.history import History
+from tests.package.cli.driver import call
+from tests.package.judgements import (
+    REFERENCE,
+    expectation,
+    host_expectation,
+    sent,
+    series,
+    snapshot,
+    write,
+)
+from tests.package.parallel_runs import expected, ran
+from tests.package.records import record
+
+PROMTOOL = shutil.which("promtool")
+READ = {"read/single": REFERENCE}
+EXPECTED = [
+    expectation(component="OST0", references=READ),
+    expectation(component="OST1", references=READ),
+    expectation(layer="raw", component="disk1", group="oss1", references=READ),
+    host_expectation("oss1"),
+    *expected(),
+]
+OST0 = {"layer": "ost", "component": "OST0", "file_system": "scratch"}
+OST1 = {**OST0, "component": "OST1"}
+STEP = {"operation": "read", "scenario": "single"}
+
+
+def fresh(**changes: Any) -> dict[str, Any]:
+    now = time.time()
+    return {"started_at": now - 70, "finished_at": now - 60, **changes}
+
+
+def measured() -> list[Series]:
+    """Return what a node has measured: OST1 is slow, disk1 failed, the link sends again."""
+    return [
+        series(200e6, **fresh(component="OST0", coverage=0.97)),
+        series(80e6, **fresh(component="OST1")),
+        series(None, **fresh(layer="raw", component="disk1")),
+        sent("oss1", 117e6, **fresh(retransmits=1000, bytes=144_800_000)),
+        *ran([200e6] * 4, time.time() - 60),
+    ]
+
+
+def told(folder: Path, every: Iterable[Series], *options: str) -> str:
+    """Return what is written of a node."""
+    documents = write(folder, EXPECTED, snapshot(*every, now=time.time()))
+    target = folder / "plumbline.prom"
+    assert call("metrics", *documents, "--output", str(target), *options) == 0
+    return target.read_text(encoding="utf-8")
+
+
+def values(text: str) -> dict[str, list[tuple[dict[str, str], float]]]:
+    """Return labels and values by the name of the metric, as Prometheus's client reads them."""
+    return {
+        family.name: [(one.labels, one.value) for one in family.samples]
+        for family in text_string_to_metric_families(text)
+    }
+
+
+def of(text: str, name: str, labels: dict[str, str]) -> float:
+    """Return the one value of a metric with these labels."""
+    (found,) = (value for own, value in values(text)[f"plumbline_{name}"] if own == labels)
+    return found
+
+
+def test_a_component_has_its_state_rate_references_and_ratio(tmp_path: Path) -> None:
+    text = told(tmp_path, measured())
+    assert of(text, "verdict_state", OST0) == 0
+    assert of(text, "verdict_state", OST1) == 2
+    step = {**OST1, **STEP}
+    assert of(text, "rate_bytes_per_second", step) == 80e6
+    assert of(text, "ceiling_bytes_per_second", step) == 250e6
+    assert of(text, "baseline_bytes_per_second", step) == 202.1e6
+    assert of(text, "peers_bytes_per_second", step) == 201e6
+    assert of(text, "baseline_ratio", step) == pytest.approx(80 / 202.1)
+    assert of(text, "coverage_ratio", {**OST0, **STEP}) == 0.97
+    assert of(text, "run_duration_seconds", step) == pytest.approx(10, abs=0.1)
+    assert of(text, "run_timestamp_seconds", step) == pytest.approx(time.time() - 60, abs=30)
+    assert of(text, "judged_timestamp_seconds", {}) == pytest.approx(time.time(), abs=30)
+    assert of(text, "build_info", {"version": __version__}) == 1
+
+
+def test_what_gave_no_rate_is_unknown_and_has_none(tmp_path: Path) -> None:
+    text = told(tmp_path, measured())
+    disk = {"layer": "raw", "component": "disk1"}
+    assert of(text, "verdict_state", disk) == 3
+    rates = values(text)["plumbline_rate_bytes_per_second"]
+    assert "disk1" not in [labels["component"] for labels, _ in rates]
+    # that it was tried is known
+    assert of(text, "run_duration_seconds", {**disk, **STEP}) == pytest.approx(10, abs=0.1)
+
+
+def test_a_link_has_the_share_of_segments_sent_again(tmp_path: Path) -> None:
+    link = {"layer": "net", "component": "oss3", "operation": "send", "scenario": "single"}
+    assert of(told(tmp_path, measured()), "retransmitted_ratio", link) == pytest.approx(0.01)
+
+
+def test_partners_are_no_label_and_the_median_stands_for_them(tmp_path: Path) -> None:
+    expectations = [host_expectation("a", "b", "c")]
+    every = [sent(name, rate, **fresh()) for name, rate in zip("abc", (50e6, 110e6, 117e6))]
+    documents = write(tmp_path, expectations, snapshot(*every, now=time.time()))
+    call("metrics", *documents, "-o", str(tmp_path / "x.prom"))
+    rates = values((tmp_path / "x.prom").read_text())["plumbline_rate_bytes_per_second"]
+    assert rates == [
+        (
+            {"layer": "net", "component": "oss3", "operation": "send", "scenario": "single"},
+            110e6,
+        )
+    ]
+
+
+def test_groups_and_what_is_driven_at_once_have_a_state_of_their_own(tmp_path: Path) -> None:
+    text = told(tmp_path, measured())
+    group = {"layer": "ost", "group": "scratch", "node": "client1"}
+    assert of(text, "group_state", group) == 0
+    assert of(text, "group_baseline_ratio", group) == pytest.approx(200 / 202.1)
+    whole = {**group, "layer": "fs"}
+    assert of(text, "group_state", whole) == 0
+    step = {"operation": "write", "scenario": "together", "file_system": "scratch"}
+    for name, rate_Bps in (("OST0", 200e6), ("scratch", 800e6)):
+        labels = {"layer": "fs", "component": name, **step}
+        assert of(text, "rate_bytes_per_second", labels) == rate_Bps
+
+
+def test_a_damaged_component_is_unknown_and_the_others_are_told(tmp_path: Path) -> None:
+    taken = snapshot(*measured(), now=time.time())
+    taken.series["ost/OST0"][0]["latest"]["rate_Bps"] = "fast"
+    documents = write(tmp_path, EXPECTED, taken)
+    call("metrics", *documents, "-o", str(tmp_path / "x.prom"))
+    text = (tmp_path / "x.prom").read_text()
+    assert of(text, "verdict_state", OST0) == 3
+    assert of(text, "verdict_state", OST1) == 2
+    rates = values(text)["plumbline_rate_bytes_per_second"]
+    assert {**OST0, **STEP} not in [labels for labels, _ in rates]
+
+
+@pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed")
+def test_promtool_finds_nothing_wrong(tmp_path: Path) -> None:
+    assert PROMTOOL is not None
+    text = told(tmp_path, measured())
+    assert values(text).keys() == {family.name for family in families((), 0.0)}
+    checked = subprocess.run(
+        [PROMTOOL, "check", "metrics"], input=text, capture_output=True, text=True, check=False
+    )
+    assert (checked.returncode, checked.stdout + checked.stderr) == (0, "")
+    wrong = text.replace("plumbline_rate_bytes_per_second", "plumbline_rate_milliseconds")
+    refused = subprocess.run([PROMTOOL, "check", "metrics"], input=wrong, text=True, check=False)
+    assert refused.returncode == 3
+
+
+def test_everybody_may_read_the_file_whatever_the_mask_and_nobody_else_may_write(
+    tmp_path: Path,
+) -> None:
+    before = os.umask(0o077)
+    try:
+        told(tmp_path, measured())
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "plumbline.prom").stat().st_mode) == 0o644
+    assert [path.name for path in tmp_path.glob("*.prom*")] == ["plumbline.prom"]
+
+
+def test_after_an_error_the_old_file_stands(tmp_path: Path) -> None:
+    told(tmp_path, measured())
+    old = (tmp_path / "plumbline.prom").read_text()
+    (tmp_path / ".plumbline.prom.new").mkdir()
+    with pytest.raises(StoreError, match=r"plumbline\.prom cannot be written"):
+        told(tmp_path, measured())
+    assert (tmp_path / "plumbline.prom").read_text() == old
+
+
+def test_without_a_file_it_is_printed(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    documents = write(tmp_path, EXPECTED, snapshot(*measured(), now=time.time()))
+    assert call("metrics", *documents, "--format", "checkmk") == 0
+    lines = capfdbinary.readouterr().out.decode().splitlines()
+    assert [line.split('"')[1] for line in lines] == [
+        "OST OST0",
+        "OST OST1",
+        "RAW disk1",
+        "NET oss3",
+        "OST group scratch",
+        "FS group scratch",
+    ]
+    assert lines[1].startswith('2 "OST OST1" read_Bps=80000000;;;0;250000000 OST1 read 80.0 MB/s, ')
+
+
+def test_the_console_tells_all_nodes(tmp_path: Path) -> None:
+    nodes = {
+        node: {
+            "schema": 1,
+            "node": node,
+            "site": "lab",
+            "entries": [expectation(component=name, references=READ).to_json()],
+        }
+        for node, name in (("client1", "OST0"), ("client2", "OST1"))
+    }
+    plan = {"schema": 1, "site": "lab", "nodes": nodes, "services": []}
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    options = ["--plan", str(tmp_path / "plan.json"), "--history", str(tmp_path / "all.sqlite")]
+    with pytest.raises(StoreError, match="there is no history"):
+        call("metrics", *options)
+    with History(tmp_path / "all.sqlite") as history:
+        for node, name, rate_Bps in (("client1", "OST0", 200e6), ("client2", "OST1", 80e6)):
+            made = fresh(component=name, host=node, run_id=node, spec_hash="abc")
+            history.save(
+                record(**made, rate_Bps=rate_Bps, repeats_Bps=(), operation=Operation.READ)
+            )
+    assert call("metrics", *options, "-o", str(tmp_path / "x.prom")) == 0
+    text = (tmp_path / "x.prom").read_text()
+    assert of(text, "verdict_state", OST0) == 0
+    assert of(text, "verdict_state", OST1) == 2
+    assert of(text, "rate_bytes_per_second", {**OST1, **STEP}) == 80e6
+
+
+def test_plan_and_history_belong_together() -> None:
+    with pytest.raises(UsageError, match="--plan and --history belong together"):
+        call("metrics", "--plan", "plan.json")
