@@ -6,6 +6,7 @@ from statistics import median
 from typing import Iterator
 
 from plumbline.cli.measure import Result
+from plumbline.cli.ranks_course import course_lines
 from plumbline.model.record import Operation
 from plumbline.output.table import render
 from plumbline.units import format_rate
@@ -25,6 +26,8 @@ def print_table(result: Result, whole: str) -> None:
     judged = [verdict for verdict in result.verdicts if verdict.group] or result.verdicts
     for verdict in judged:
         print(f"{verdict.state.name} {verdict.sentence}")
+    for line in course_lines(result.records):
+        print(line)
 
 
 def _row(result: Result, name: str, whole: str, state: str) -> tuple[str, ...]:

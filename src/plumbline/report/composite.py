@@ -67,15 +67,19 @@ def curves(run: Run, operation: str) -> list[Curve]:
 
 def _parts(run: Run) -> list[Record]:
     """Return the records of components: in a parallel run these tell of their ranks."""
-    of_ranks = [one for one in run.records if one.details]
-    return of_ranks or list(run.records)
+    return [one for one in run.records if _tells_ranks(one)] or list(run.records)
+
+
+def _tells_ranks(record: Record) -> bool:
+    return "ranks" in (record.details or {})
 
 
 def _net(run: Run, operation: str) -> Optional[float]:
     """Return the rate that the run reported for the whole, None where it reported none."""
-    if not any(one.details for one in run.records):
+    if not any(map(_tells_ranks, run.records)):
         return None
-    whole = [one for one in run.records if not one.details and one.operation.value == operation]
+    sums = [one for one in run.records if not _tells_ranks(one)]
+    whole = [one for one in sums if one.operation.value == operation]
     return whole[0].rate_Bps if whole else None
 
 

@@ -27,7 +27,7 @@ from plumbline.run.bench import Bench
 from plumbline.run.crew import Member, Share
 from plumbline.run.launch import Launch, command, find_launcher
 from plumbline.run.recording import Conditions, Taken
-from plumbline.run.tally import Tally, details, read_results
+from plumbline.run.tally import Tally, details, details_of_all, read_results
 from plumbline.run.trial import Failure, Task
 
 _LOOK_S = 0.2
@@ -164,14 +164,16 @@ class Run:
         recorder, name = self._bench.recorder, task.entry.component
         member = next((one for one in crew if one.entry.component == name), None)
         if member is None:
-            return recorder.of_run(task, Taken(self._of_all(crew, tally), self._tool, *when))
+            together = self._of_all(crew, tally)
+            told = details_of_all(tally, together)
+            return recorder.of_run(task, Taken(together, self._tool, *when, told))
         conditions = Conditions(member.state, self._coverage(crew, member))
         if member.failure is not None and not member.made:
             return recorder.without(task, member.failure, conditions)
         came = tally.of_target(name, self._share.ranks)
         if member.failure is not None and not isinstance(came, Failure):
             came = member.failure
-        taken = Taken(came, self._tool, *when, details(tally.on(name)))
+        taken = Taken(came, self._tool, *when, details(tally.on(name), came))
         return recorder.of_run(task, taken, conditions)
 
     def _coverage(self, crew: Sequence[Member], member: Member) -> Optional[float]:

@@ -15,10 +15,16 @@ from plumbline.model.command import Completed
 from plumbline.model.measurement import Measurement
 from plumbline.model.record import Flag, Operation, Outcome
 from plumbline.profile.bins import added, whole_seconds
+from plumbline.profile.distance import form
 from plumbline.profile.latencies import latency, together
+from plumbline.profile.shape import shape
+from plumbline.profile.stragglers import Track, stragglers
 from plumbline.ranks.job import Job, Result, State
 from plumbline.run.trial import Failure
 from plumbline.units import format_duration
+
+_PERCENT = 100
+_ENDED = (State.DONE, State.SHORT)
 
 
 class Tally(NamedTuple):
@@ -88,9 +94,42 @@ def _measured(results: Sequence[Result]) -> Measurement:
     )
 
 
-def details(results: Sequence[Result]) -> dict[str, Any]:
-    """Return the ranks as a record keeps them; rates of a second are rounded to bytes."""
-    return {"ranks": [_rank(one) for one in sorted(results)]}
+def details(results: Sequence[Result], came: Union[Measurement, Failure]) -> dict[str, Any]:
+    """Return a target's ranks as a record keeps them, and what the target's curve tells.
+
+    Rates of a second are rounded to bytes.
+    """
+    return {"ranks": [_rank(one) for one in sorted(results)], **_course(came)}
+
+
+def details_of_all(tally: Tally, came: Union[Measurement, Failure]) -> dict[str, Any]:
+    """Return what the curve of all tells, and who was late; ranks that failed are not late."""
+    late = stragglers([_track(tally.job, one) for one in tally.results if one.state in _ENDED])
+    return {"stragglers": [one.to_json() for one in late], **_course(came)}
+
+
+def _course(came: Union[Measurement, Failure]) -> dict[str, Any]:
+    """Return shape and form of a curve; nothing where it is too short to have them."""
+    shaped = None if isinstance(came, Failure) else shape(came.profile_Bps)
+    if isinstance(came, Failure) or shaped is None:
+        return {}
+    return {
+        "shape": shaped.to_json(),
+        "form": [round(_PERCENT * point) for point in form(came.profile_Bps)],
+    }
+
+
+def _track(job: Job, result: Result) -> Track:
+    servers = {place.target: place.server for place in job.places}
+    return Track(
+        rank=result.rank,
+        client=result.client,
+        server=servers.get(result.target, result.target),
+        target=result.target,
+        begin_s=result.begin_s,
+        end_s=result.end_s,
+        curve=result.curve,
+    )
 
 
 def _rank(result: Result) -> dict[str, Any]:

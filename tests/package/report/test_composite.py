@@ -34,7 +34,7 @@ def test_who_begins_within_a_second_counts_by_share() -> None:
 
 def test_the_whole_is_not_counted_among_its_parts() -> None:
     parts = [one(name, 100, 100, details={"ranks": []}) for name in "ab"]
-    whole = one("scratch", 200, 200, rate_Bps=180e6)
+    whole = one("scratch", 200, 200, rate_Bps=180e6, details={"stragglers": []})
     figure = composite_figure(of(*parts, whole))
     (plot,) = figure.plots
     assert [trace["name"] for trace in plot.data] == ["a", "b", "sum"]

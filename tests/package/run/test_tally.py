@@ -14,7 +14,7 @@ from plumbline.profile.latencies import Durations
 from plumbline.ranks.job import Job, Result, State, encoded
 from plumbline.ranks.layout import Place
 from plumbline.ranks.tests import TESTS
-from plumbline.run.tally import Tally, details, read_results
+from plumbline.run.tally import Tally, details, details_of_all, read_results
 from plumbline.run.trial import Failure
 
 ENDED = Completed(("mpirun",), 137, "", "-----\nnode c1 exited on signal 9 (Killed).\n-----\n", 5.0)
@@ -102,10 +102,46 @@ def test_a_rank_that_moved_nothing_is_no_rate() -> None:
 
 
 def test_a_record_keeps_each_rank_with_its_curve() -> None:
-    first, second = details([result(1, "b"), result(0, "a")])["ranks"]
+    results = [result(1, "b"), result(0, "a")]
+    found = details(results, tally(*results).of_all())
+    first, second = found["ranks"]
     assert (first["rank"], second["rank"]) == (0, 1)
     assert first["curve"] == [100, 150, 50]
-    json.dumps(first)
+    assert set(found) == {"ranks"}, "a curve of 2 s has no shape"
+    json.dumps(found)
+
+
+def test_a_record_tells_the_shape_of_a_target_and_its_form_in_percent_of_its_mean() -> None:
+    curve = (400.0, 300.0, 200.0, 100.0, 0.0, 7.0)
+    own = result(0, "a", bytes=1007, end_s=5.1, curve=curve)
+    found = details([own], tally(own).of_target("a", 1))
+    assert found["form"] == [200, 150, 100, 50, 0]
+    assert found["shape"]["decline"] == 1.0
+    assert json.loads(json.dumps(found)) == found
+
+
+def test_the_record_of_all_tells_who_was_late_and_how() -> None:
+    quick = result(0, "a", bytes=600, end_s=6.0, curve=(100.0,) * 6)
+    slow = result(1, "b", bytes=600, end_s=12.0, curve=(50.0,) * 12)
+    both = tally(quick, slow)
+    found = details_of_all(both, both.of_all())
+    (late,) = found["stragglers"]
+    assert late["sentence"] == (
+        "rank 1 on b finished 6 s after the others: slow from start to finish"
+    )
+    assert found["shape"]["tail_s"] == 6
+    assert "ranks" not in found
+
+
+def test_a_run_without_a_figure_still_tells_who_was_late() -> None:
+    ranks = [result(n, "a", begin_s=0.0, end_s=6.0, curve=(50.0,) * 6) for n in range(3)]
+    late = result(3, "b", begin_s=4.1, end_s=10.0, curve=(0.0,) * 4 + (50.0,) * 6)
+    dead = result(4, "b", state=State.FAILED, reason="I/O error", end_s=99.0)
+    whole = tally(*ranks, late, dead)
+    found = details_of_all(whole, whole.of_all())
+    assert [one["ranks"] for one in found["stragglers"]] == [(3,)]
+    assert found["stragglers"][0]["kind"] == "late"
+    assert "shape" not in found
 
 
 def test_results_are_found_and_a_damaged_one_is_refused(tmp_path: Path) -> None:

@@ -44,6 +44,15 @@ def test_the_latest_record_comes_without_what_no_check_reads(history: History) -
     assert (series.latest.profile_Bps, series.latest.spec) == ((), None)
     assert series.latest.tool is not None
     assert (series.latest.tool.argv, series.latest.tool.version) == ((), "fio-3.39")
+    assert series.latest.details is None
+
+
+def test_of_a_parallel_run_the_form_of_the_curve_is_kept_and_the_ranks_are_not(
+    history: History,
+) -> None:
+    history.save(record(details={"ranks": [{"rank": 0}], "form": [120, 90, 90, 100, 100]}))
+    (series,) = built(history).of("ost", "a")
+    assert series.latest.details == {"form": [120, 90, 90, 100, 100]}
 
 
 def test_peers_are_the_other_members_of_the_group_in_the_same_run(history: History) -> None:
