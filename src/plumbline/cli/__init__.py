@@ -24,6 +24,7 @@ VERBS = (
     "plan",
     "simulate",
     "probe",
+    "sweep",
     "baseline",
     "judge",
     "locate",

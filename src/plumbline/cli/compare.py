@@ -70,8 +70,12 @@ def _measure(
                 locks.directory.rmdir()
 
 
-def named_directories(given: Sequence[str]) -> dict[str, str]:
-    """Return real paths by name; raise UsageError for what is not NAME=PATH, or there twice."""
+def named_directories(given: Sequence[str], least: int = 2) -> dict[str, str]:
+    """Return real paths by name, ``least`` or more.
+
+    Raises:
+        UsageError: something is not NAME=PATH, or there twice, or too few are given.
+    """
     found: dict[str, str] = {}
     for text in given:
         name, equals, path = text.partition("=")
@@ -80,7 +84,7 @@ def named_directories(given: Sequence[str]) -> dict[str, str]:
         if name in found:
             raise UsageError(f"--directory {name} is given twice; name each directory differently")
         found[name] = _real(path)
-    if len(found) < 2:
+    if len(found) < least:
         raise UsageError("--directory is given once; give it twice or more, to have a comparison")
     return found
 

@@ -85,9 +85,9 @@ def measure(
         KeyboardInterrupt: a person or the service manager has ended the run; records are kept.
     """
     clock = SystemClock()
-    run_id = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime(clock.wall()))}-{os.getpid()}"
+    run_id = run_id_at(clock.wall())
     publisher = Publisher(history, manner.snapshot, expectations.node, _groups(expectations))
-    with progress(manner.quiet) as show, _interruptible():
+    with progress(manner.quiet) as show, interruptible():
         session = Session(
             Means(
                 journal=history,
@@ -110,6 +110,11 @@ def measure(
         history.save_verdict(run_id, clock.wall(), verdict)
     records = tuple(history.records(Selection(run_id=run_id)))
     return Result(run_id, records, verdicts, tuple(session.busy))
+
+
+def run_id_at(now: float) -> str:
+    """Return the name of a run that this process begins at a moment of the wall clock."""
+    return f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime(now))}-{os.getpid()}"
 
 
 def print_commands(units: Sequence[Unit]) -> int:
@@ -161,7 +166,7 @@ def _verdict(entry: Expectation, snapshot: Snapshot) -> Verdict:
 
 
 @contextmanager
-def _interruptible() -> Iterator[None]:
+def interruptible() -> Iterator[None]:
     """Let the service manager's signals end a run as a person's Ctrl-C does: tools ended, saved."""
 
     def interrupt(_number: int, _frame: Optional[FrameType]) -> None:

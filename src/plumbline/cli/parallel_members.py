@@ -6,7 +6,7 @@ import argparse
 from hashlib import sha256
 from pathlib import Path
 from socket import gethostname
-from typing import Any, Mapping, NamedTuple
+from typing import Any, Mapping, NamedTuple, Sequence
 
 from plumbline.cli.compare import lock_folder, named_directories
 from plumbline.cli.parallel_terms import TOOL, Terms
@@ -14,9 +14,9 @@ from plumbline.errors import UsageError
 from plumbline.model.expectation import Expectation, Expectations, Limits
 from plumbline.model.reference import Reference
 from plumbline.model.spec import ProbeSpec
+from plumbline.ranks.terms import limit_s
 from plumbline.run.clock import SystemClock
 from plumbline.run.lock import Locks
-from plumbline.run.parallel import limit_s
 from plumbline.store.snapshot import EXPECTATIONS, load_expectations
 
 ALL = "all"
@@ -35,18 +35,18 @@ class Members(NamedTuple):
     limits: Limits
 
 
-def members_of(arguments: argparse.Namespace) -> Members:
-    """Return the targets that the options choose.
+def members_of(arguments: argparse.Namespace, least: int = 2) -> Members:
+    """Return the targets that the options choose; of directories there must be ``least``.
 
     Raises:
         UsageError: there is no such target or file system, or a directory cannot be used.
         DocumentError: the expectations of this node are missing or damaged.
     """
-    return _given(arguments) if arguments.directory else _expected(arguments)
+    return _given(arguments.directory, least) if arguments.directory else _expected(arguments)
 
 
-def _given(arguments: argparse.Namespace) -> Members:
-    directories = named_directories(arguments.directory)
+def _given(given: Sequence[str], least: int) -> Members:
+    directories = named_directories(given, least)
     if ALL in directories:
         raise UsageError(f"--directory {ALL}: that is the name of all together; take another one")
     entries = tuple(

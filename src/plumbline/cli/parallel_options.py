@@ -17,8 +17,15 @@ _OTHERS = (
 def add_parallel(parser: argparse.ArgumentParser) -> None:
     """Declare them."""
     group = parser.add_argument_group("all targets at once (fs)")
-    group.add_argument("--test", metavar="NAME", help="ost (default), posix-fpp-10k, ...")
+    add_ranks(group)
     group.add_argument("--ranks", type=int, metavar="N", help="on each target, default 1")
+    group.add_argument("--transfer", metavar="SIZE", help="of one call, instead of the test's")
+    group.add_argument("--profile", metavar="FILE", help="keep every call: docs/profiles.md")
+
+
+def add_ranks(group: argparse._ActionsContainer) -> None:
+    """Declare what every start of ranks is told."""
+    group.add_argument("--test", metavar="NAME", help="ost (default), posix-fpp-10k, ...")
     group.add_argument("--clients", metavar="HOST,...", help="HOST or HOST:RANKS; default: here")
     group.add_argument("--hostfile", metavar="FILE", help="the same, one host a line")
     group.add_argument("--seconds", metavar="TIME", help="end of each operation, default 60s")
@@ -26,10 +33,8 @@ def add_parallel(parser: argparse.ArgumentParser) -> None:
         "--fixed-time", action="store_true", help="measure for --seconds, not a number of bytes"
     )
     group.add_argument("--budget", metavar="SIZE", help="never write more, default 64GiB")
-    group.add_argument("--transfer", metavar="SIZE", help="of one call, instead of the test's")
     group.add_argument("--gather", metavar="NxSIZE", help="in N buffers in memory first; none")
     group.add_argument("--direct", action="store_true", help="bypass the page cache")
-    group.add_argument("--profile", metavar="FILE", help="keep every call: docs/profiles.md")
     group.add_argument("--launcher", metavar="PROGRAM", help="mpirun (default) or srun")
     group.add_argument("--launcher-option", action="append", metavar="WORD", help="given to it")
     group.add_argument("--python", metavar="PATH", help="the one that has mpi4py")
@@ -44,5 +49,11 @@ def refuse_parallel(arguments: argparse.Namespace) -> None:
         if arguments.layer != "fs" and given not in (None, False):
             option = f"--{name.replace('_', '-')}"
             raise UsageError(f"{option} belongs to plumbline probe fs; leave it out")
-        if given is None and name in _DEFAULTS:
-            setattr(arguments, name, _DEFAULTS[name])
+    fill_in(arguments)
+
+
+def fill_in(arguments: argparse.Namespace) -> None:
+    """Give the options that were left out their defaults."""
+    for name, value in _DEFAULTS.items():
+        if getattr(arguments, name, None) is None:
+            setattr(arguments, name, value)

@@ -23,7 +23,7 @@ from plumbline.units import format_duration
 
 _ORPHAN_WAIT_S = 5.0
 
-_FAMILIES = {"fs": "ost"}
+_FAMILIES = {"fs": "ost", "sweep": "ost"}
 """A parallel run works on the targets that are also measured one by one: one lock for both."""
 
 

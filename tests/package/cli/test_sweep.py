@@ -1,0 +1,185 @@
+"""``plumbline sweep`` as a process."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plumbline.model.expectation import Expectation, Expectations, Limits
+from plumbline.model.reference import Reference
+from plumbline.model.spec import ProbeSpec
+from plumbline.store.history import History, Selection
+from tests.package.run.test_fs import PYTHON, eventually, missing, processes
+
+SOURCE = Path(__file__).parents[3] / "src"
+with_mpi = pytest.mark.skipif(missing() != "", reason=missing() or "all is there")
+
+
+def start(home: Path, *words: str) -> subprocess.Popen[str]:
+    environment = {key: value for key, value in os.environ.items() if key != "XDG_RUNTIME_DIR"}
+    (home / "tmp").mkdir(exist_ok=True)
+    return subprocess.Popen(
+        [sys.executable, "-m", "plumbline.cli", "sweep", *words],
+        env={
+            **environment,
+            "PYTHONPATH": str(SOURCE),
+            "TMPDIR": str(home / "tmp"),
+            "XDG_STATE_HOME": str(home / "state"),
+        },
+        cwd=home,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def sweep(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    process = start(home, *words)
+    out, err = process.communicate(timeout=90)
+    assert "Traceback" not in err
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def directories(home: Path) -> list[str]:
+    for name in ("a", "b"):
+        (home / name).mkdir(exist_ok=True)
+    return ["--directory", "a=a", "--directory", "b=b", "--python", PYTHON]
+
+
+def ledger(home: Path) -> dict[str, Any]:
+    """Return what the only sweep of a user has done."""
+    (path,) = (home / "state" / "plumbline").glob("sweep-*.json")
+    document: dict[str, Any] = json.loads(path.read_text())
+    return document
+
+
+@pytest.mark.long
+@with_mpi
+def test_a_sweep_goes_on_where_a_kill_has_ended_it(tmp_path: Path) -> None:
+    """The point under way is measured again, what was measured before it is not."""
+    words = [*directories(tmp_path), "--bytes", "4MiB", "--writers", "1,2", "--json"]
+    first = start(tmp_path, *words, "--quiet")
+    # the first point is kept, the ranks of the second are there
+    eventually(lambda: list(tmp_path.glob("state/plumbline/sweep-*.json")))
+    eventually(lambda: ledger(tmp_path)["done"])
+    eventually(lambda: processes(f"-m plumbline.ranks {tmp_path}"))
+    first.send_signal(signal.SIGKILL)
+    first.communicate()
+    assert len(ledger(tmp_path)["done"]) == 1
+    ended = sweep(tmp_path, *words)
+    assert ended.stderr.startswith("point 2 of 2: 2 writers, 1 MiB\n")
+    document = json.loads(ended.stdout)
+    assert [one["point"]["writers"] for one in document["done"]] == [1, 2]
+    assert [one["ranks"] for one in document["done"]] == [2, 4]
+    # the killed point's bytes count as well
+    assert document["written"] == 3 * 4 * 2**20
+    assert {(one["axis"], one["operation"]) for one in document["remarks"]} == {
+        *(("writers", "write"), ("writers", "read")),
+    }
+    with History(tmp_path / "state/plumbline/history.sqlite") as history:
+        records = list(history.records(Selection(layer="sweep")))
+    hashes = {(record.run_id, record.spec_hash) for record in records}
+    assert {(one["run_id"], one["spec_hash"]) for one in document["done"]} == hashes
+    assert len({spec_hash for _, spec_hash in hashes}) == 2
+    left = [path for name in ("a", "b") for path in (tmp_path / name).iterdir()]
+    assert left == []
+    again = sweep(tmp_path, *words)
+    assert (again.stderr, json.loads(again.stdout)["done"]) == ("", document["done"])
+
+
+@pytest.mark.long
+@with_mpi
+def test_targets_of_a_node_are_swept_and_no_check_sees_it(tmp_path: Path) -> None:
+    directories(tmp_path)
+    entries = tuple(
+        Expectation(
+            "ost",
+            name,
+            "oss1",
+            "scratch",
+            {"kind": "directory", "directory": str(tmp_path / name)},
+            ("client1", name),
+            ProbeSpec("fio", 1 << 20, 5.0),
+            {"write/single": Reference(None, None)},
+            Limits(),
+        ).to_json()
+        for name in ("a", "b")
+    )
+    document = Expectations("client1", "lab", entries).to_json()
+    (tmp_path / "expectations.json").write_text(json.dumps(document))
+    words = ["--expectations", "expectations.json", "--state", ".", "--locks", "locks"]
+    ended = sweep(
+        tmp_path,
+        *words,
+        *("--oversubscribe", "2", "--writers", "1", "--bytes", "2MiB", "--python", PYTHON),
+    )
+    assert ended.returncode == 0, ended.stderr
+    header, row, *rest = ended.stdout.splitlines()
+    assert header.split()[:4] == ["writers", "transfer", "targets", "ranks"]
+    # as many ranks as on both targets, on one of them
+    assert row.split()[:5] == ["1", "1", "MiB", "1", "2"]
+    assert rest[-1].startswith("1 of 1 points, 2.1 MB written")
+    assert not (tmp_path / "snapshot.json").exists()
+    with History(tmp_path / "history.sqlite") as history:
+        records = list(history.records(Selection()))
+        assert history.running() == ()
+    assert {record.component for record in records} == {"a", "scratch"}
+    assert {record.layer for record in records} == {"sweep"}
+
+
+def test_a_dry_run_prints_points_bytes_and_seconds_and_touches_nothing(tmp_path: Path) -> None:
+    words = [*directories(tmp_path), "--bytes", "1GiB", "--transfer", "64KiB,1MiB", "--dry-run"]
+    ended = sweep(tmp_path, *words, "--writers", "1,2,4", "--limit", "9min", "--alone")
+    header, *rows, last = ended.stdout.splitlines()
+    assert header.split() == [
+        "writers",
+        "transfer",
+        "targets",
+        "ranks",
+        "writes",
+        "takes",
+        "budget",
+    ]
+    assert [row.split()[:3] for row in rows[:2]] == [["1", "64", "KiB"], ["1", "1", "MiB"]]
+    assert [row.endswith("not reached") for row in rows] == [False] * 4 + [True] * 2
+    assert last == "4 of 6 points, 4295.0 MB written and as much read, at most 8 min"
+    assert not (tmp_path / "state").exists()
+    assert list((tmp_path / "a").iterdir()) == []
+
+
+def test_a_budget_that_reaches_no_point_is_said_and_starts_nothing(tmp_path: Path) -> None:
+    ended = sweep(tmp_path, *directories(tmp_path), "--bytes", "2GiB", "--budget", "1GiB")
+    assert "a point writes 2147.5 MB; raise --budget, or lower --bytes" in ended.stdout
+    assert "0 of 4 points, 0 B written" in ended.stdout
+    assert list((tmp_path / "a").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--writers", "0"], "--writers '0' is no list of values from 1 on"),
+        (["--writers", "many"], "--writers 'many' is no list"),
+        (["--transfer", ","], "--transfer ',' is no list"),
+        (["--stripes", "3"], "3 stripes needs more than the 2 targets"),
+        (["--oversubscribe", "1,4"], "4-fold over-subscription leaves 0 of them"),
+        (["--oversubscribe", "1,2", "--alone"], "leave --oversubscribe out"),
+        (["--bytes", "1MiB"], "less than one transfer of 1048576 bytes; raise --bytes"),
+        (["--transfer", "1B", "--bytes", "1GiB"], "would need"),
+        (["--writers", ",".join(map(str, range(1, 1200)))], "make 1199 points; give fewer"),
+        (["--component", "a"], "--directory needs no --component"),
+    ],
+)
+def test_a_call_that_makes_no_sense_is_a_sentence(
+    tmp_path: Path, words: list[str], sentence: str
+) -> None:
+    ended = sweep(tmp_path, *directories(tmp_path), *words)
+    assert sentence in ended.stderr
+    assert ended.returncode == 64
+    assert not (tmp_path / "state").exists()

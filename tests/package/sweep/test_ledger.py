@@ -1,0 +1,59 @@
+"""What a sweep remembers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from plumbline.errors import DocumentError
+from plumbline.sweep.grid import Grid, Point
+from plumbline.sweep.ledger import Ledger
+from tests.package.sweep.points import MIB, done
+
+POINTS = Grid((1, 2, 4), (MIB,)).points()
+PLANNED = 2 * 10**9
+
+
+def test_a_ledger_survives_its_document() -> None:
+    ledger = Ledger({"test": "ost"}, PLANNED).begun().ended(done(POINTS[0], 100, 200))
+    assert Ledger.from_json(json.loads(json.dumps(ledger.to_json()))) == ledger
+
+
+def test_what_was_measured_is_not_left_and_what_failed_is() -> None:
+    ledger = Ledger({}, PLANNED)
+    for one in (done(POINTS[0], 100, 200), done(POINTS[1], None, reason="full")):
+        ledger = ledger.begun().ended(one)
+    assert ledger.left(POINTS) == POINTS[1:]
+    again = ledger.begun().ended(done(POINTS[1], 50, 50))
+    assert again.left(POINTS) == POINTS[2:]
+    assert len(again.done) == 2
+
+
+def test_bytes_of_a_point_count_from_its_begin_and_are_corrected_at_its_end() -> None:
+    begun = Ledger({}, PLANNED).begun()
+    assert begun.written == PLANNED
+    ended = begun.ended(done(POINTS[0], 100, written=10**9))
+    assert (ended.written, ended.seconds) == (10**9, 20.0)
+
+
+DAMAGES: list[dict[str, Any]] = [
+    {"schema": 2},
+    {"done": None},
+    {"done": [{}]},
+    {"written": "much"},
+    {"seconds": float("nan")},
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=str)
+def test_a_damaged_document_is_refused_with_the_remedy(damage: dict[str, Any]) -> None:
+    with pytest.raises(DocumentError, match="begin it with --anew"):
+        Ledger.from_json({**Ledger({}, PLANNED).to_json(), **damage})
+
+
+def test_a_negative_rate_is_refused() -> None:
+    raw = Ledger({}, PLANNED, (done(Point(1, MIB), -1.0),)).to_json()
+    with pytest.raises(DocumentError, match="no rate"):
+        Ledger.from_json(raw)
