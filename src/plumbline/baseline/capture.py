@@ -20,6 +20,7 @@ from plumbline.model.expectation import Expectation, Limits
 from plumbline.model.record import Flag, Operation, Outcome, Record, Scenario
 from plumbline.model.reference import Baseline
 from plumbline.model.spec import ProbeSpec, terms
+from plumbline.profile.distance import POINTS, form
 from plumbline.siblings import median_without
 from plumbline.units import format_rate
 
@@ -28,6 +29,9 @@ LAST_RUNS = 12
 
 _SIBLING_SHARE = 0.90
 """A median below this share of its siblings' median is an outlier: a slow disk, not a reference."""
+
+_PARALLEL = "fs"
+"""The layer whose runs are long and alike enough for a profile to be kept of them."""
 
 _UNSOUND = (Flag.DEGRADED, Flag.FAILED_OVER, Flag.SHORT)
 
@@ -49,6 +53,7 @@ class _Run(NamedTuple):
     rate_Bps: float
     fill: Optional[float]
     conditions: Conditions
+    form: tuple[float, ...] = ()
 
 
 def capture(
@@ -122,7 +127,8 @@ def _sound(
             left_out[reason] += 1
         elif record.rate_Bps is not None:
             common = _shared(record, shared)
-            run = _Run(record.started_at, record.rate_Bps, record.fill, common)
+            course = form(record.profile_Bps, POINTS) if record.layer == _PARALLEL else ()
+            run = _Run(record.started_at, record.rate_Bps, record.fill, common, course)
             sound.setdefault(key_of(record), []).append(run)
     return sound
 
@@ -185,7 +191,15 @@ def _baseline(runs: Sequence[_Run]) -> Baseline:
         host=host,
         tool=tool,
         fill=median(fills) if fills else None,
+        profile=_profile([run.form for run in runs if run.form]),
     )
+
+
+def _profile(forms: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
+    """Return the median of each part of the time, relative to the mean of all."""
+    middles = [median(parts) for parts in zip(*forms)]
+    total = sum(middles)
+    return tuple(len(middles) * middle / total for middle in middles) if total else ()
 
 
 def _date(seconds: float) -> str:

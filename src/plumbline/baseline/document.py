@@ -77,6 +77,17 @@ def _date(text: str) -> str:
     return text
 
 
+def _profile(text: str) -> str:
+    points = text.split()
+    digits = all(point.isdecimal() and point.isascii() and len(point) < 6 for point in points)
+    if text and not (digits and any(map(int, points))):
+        raise ValueError(
+            f"{text!r:.60} is no profile; write percents of the mean, for example '120 95 95 90'"
+        )
+    return text
+
+
+_Profile = Annotated[str, AfterValidator(_profile)]
 _Date = Annotated[str, AfterValidator(_date)]
 
 
@@ -91,6 +102,7 @@ class _Entry(Strict):
     host: str = ""
     tool: str = ""
     fill: Optional[Percent] = None
+    profile: _Profile = ""
     versions: dict[str, str]
     accepted_by: str = ""
     reason: str = ""
@@ -163,6 +175,7 @@ def _baseline(entry: _Entry) -> Baseline:
         entry.host,
         entry.tool,
         entry.fill,
+        tuple(int(point) / 100 for point in entry.profile.split()),
     )
 
 
@@ -191,6 +204,7 @@ def _nested(entries: Mapping[Key, dict[str, Any]]) -> dict[str, Any]:
 
 def _plain(baseline: Baseline) -> dict[str, Any]:
     fill = "" if baseline.fill is None else f"{100 * baseline.fill:.0f} %"
+    profile = " ".join(f"{100 * point:.0f}" for point in baseline.profile)
     return {
         "median": rate_text(baseline.median_Bps),
         "spread": f"{100 * baseline.spread:.2f} %",
@@ -199,6 +213,7 @@ def _plain(baseline: Baseline) -> dict[str, Any]:
         "last": baseline.last,
         "spec": baseline.spec_hash,
         **_said(terms=baseline.terms, host=baseline.host, tool=baseline.tool, fill=fill),
+        **_said(profile=profile),
         "versions": dict(sorted(baseline.versions.items())),
         **_said(accepted_by=baseline.accepted_by, reason=baseline.reason),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import isinf
 
+from plumbline.judge.course import course_words
 from plumbline.judge.measured import label
 from plumbline.judge.phrases import limited, peers, repeats
 from plumbline.model.named_tuple import TYPE_CHECKING
@@ -71,6 +72,9 @@ def _references(of: Measured) -> Iterator[str]:
         )
     else:
         yield f"baseline not used: {of.doubt}"
+    course = course_words(of)
+    if course:
+        yield course
     if of.ceiling:
         yield f"{limited(of.ceiling)}, reached to {100 * of.rate_Bps / of.ceiling.rate_Bps:.0f} %"
     if of.peers_Bps:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import log
 
 from plumbline.judge.component import operations, rule
+from plumbline.judge.course import course_words
 from plumbline.judge.finding import RULE_FINE
 from plumbline.judge.measured import measured
 from plumbline.judge.pair import with_partner
@@ -169,6 +170,10 @@ def _step(of: Measured) -> str:
     )
 
 
+def _course(of: Measured) -> str:
+    return course_words(of) or "no profile to compare, or none of its baseline"
+
+
 def _fine(_of: Measured) -> str:
     return "no other rule applies"
 
@@ -187,6 +192,7 @@ NUMBERS = dict(
             _lasting,
             _step,
             _uncertain,
+            _course,
             _fine,
         ),
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from plumbline.errors import DocumentError
 from plumbline.judge.absence import hung_run, never
 from plumbline.judge.component import alone, rulings_on, verdict
+from plumbline.judge.course import other_course
 from plumbline.judge.evidence import evidence, figure
 from plumbline.judge.finding import RULE_FINE, Finding, Ruling, deciding
 from plumbline.judge.measured import label
@@ -80,7 +81,12 @@ def decide_whole(of: Ruled, running: Sequence[Running], now: float) -> Verdict:
         finding = hang or never("it", expectation.layer)
         return alone(expectation, finding)._replace(figures=figures, group=True)
     own = [_by_hand(expectation, ruling) or _excused(ruling, of.members) for ruling in rulings]
-    told = [(each.component, one) for each, found in of.members for one in found if _tells(one)]
+    told = [
+        (each.component, one)
+        for each, found in of.members
+        for one in found
+        if _tells(one) and not _with_all(one, rulings)
+    ]
     decided = deciding([*(one for _, one in told), *own])
     text = _bad(own, told) if decided.finding.state is not State.OK else _fine(own, of.members)
     return verdict(expectation, decided, text)._replace(
@@ -109,6 +115,17 @@ def _tells(ruling: Ruling) -> bool:
     if finding.state is State.OK or finding.rule == _RULE_KNOWN:
         return False
     return finding.state in _ALARMS or finding.rule in (_RULE_INVALID, _RULE_CONTENDED)
+
+
+def _with_all(ruling: Ruling, whole: Sequence[Ruling]) -> bool:
+    """Return whether a member went another course than before, and so did the whole."""
+    measured = ruling.measured
+    if measured is None or ruling.finding != other_course(measured):
+        return False
+    return any(
+        one.operation is ruling.operation and one.measured and other_course(one.measured)
+        for one in whole
+    )
 
 
 def _excused(ruling: Ruling, members: Sequence[Each]) -> Ruling:

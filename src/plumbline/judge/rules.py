@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from math import log
 
+from plumbline.judge.course import other_course
 from plumbline.judge.finding import RULE_FINE, Finding
 from plumbline.judge.measured import contended as is_contended
 from plumbline.judge.phrases import figures, figures_and_ceiling, limited, moment, peers, repeats
@@ -203,6 +204,7 @@ RULES: tuple[Rule, ...] = (
     lasting_loss,
     step_down,
     uncertain,
+    other_course,
 )
 
 

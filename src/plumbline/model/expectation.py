@@ -31,7 +31,8 @@ class Limits(NamedTuple):
     again that warns; ``fill_limit`` is the fraction above which a target
     is not written; a baseline alarms from ``min_runs`` runs and up to ``max_spread`` on; it holds
     while the target's fill differs by no more than ``fill_change``, a fraction of the target, and
-    is to be renewed at an age of ``max_age_s``.
+    is to be renewed at an age of ``max_age_s``.  ``profile_distance`` is the fraction of its bytes
+    that a run may have moved earlier or later than the baseline's profile has them.
     ``stale_after_s``: age at which the last record is too old.  ``hung_after_s``: a run that lasts
     longer hangs.
     """
@@ -50,6 +51,7 @@ class Limits(NamedTuple):
     max_spread: float = 0.10
     fill_change: float = 0.20
     max_age_s: float = 180 * 86400.0
+    profile_distance: float = 0.10
     stale_after_s: float = 129600.0
     hung_after_s: float = 900.0
 

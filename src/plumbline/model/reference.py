@@ -37,7 +37,9 @@ class Baseline(NamedTuple):
     logarithms of the rates, a fraction); ``runs`` how many runs on ``first``..``last`` (ISO dates).
     The conditions, of which model.conditions says when they differ: ``spec_hash`` and the same in
     words as ``terms``, ``versions`` of the software with the settings that matter, the measuring
-    ``host``, the ``tool`` with its version, and the median ``fill`` (a fraction).
+    ``host``, the ``tool`` with its version, and the median ``fill`` (a fraction).  ``profile`` are
+    the rates of equal parts of a parallel run's time, relative to their mean; empty where none is
+    kept.
     """
 
     median_Bps: float
@@ -53,6 +55,7 @@ class Baseline(NamedTuple):
     host: str = ""
     tool: str = ""
     fill: Optional[float] = None
+    profile: tuple[float, ...] = ()
 
     def weakness(self, limits: Limits) -> str:
         """Return why it is not firm enough to alarm anybody; empty when it is."""
@@ -89,9 +92,17 @@ class Reference(NamedTuple):
 
 
 def _baseline(raw: Mapping[str, Any]) -> Baseline:
-    baseline = Baseline(**raw)
+    baseline = Baseline(**{**raw, "profile": tuple(raw.get("profile", ()))})
     numbers(median_Bps=baseline.median_Bps, spread=baseline.spread, runs=baseline.runs)
     numbers_or_none(fill=baseline.fill)
     texts("baseline", (*baseline[3:6], *baseline[7:12]))
     texts("versions", (part for pair in baseline.versions.items() for part in pair))
+    _refuse_no_profile(baseline.profile)
     return baseline
+
+
+def _refuse_no_profile(profile: tuple[float, ...]) -> None:
+    for point in profile:
+        numbers(profile=point)
+    if profile and (min(profile) < 0 or not sum(profile) > 0):
+        raise TypeError(f"profile is {profile!r:.60}, which are no rates")

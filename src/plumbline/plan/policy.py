@@ -51,6 +51,7 @@ class LimitsPolicy(Strict):
     max_spread: Optional[Percent] = None
     fill_change: Optional[Percent] = None
     max_age: Optional[Duration] = None
+    profile_distance: Optional[Percent] = None
     hung_after: Optional[Duration] = None
 
 

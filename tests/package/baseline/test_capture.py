@@ -12,6 +12,7 @@ from plumbline.model.expectation import Expectation, Limits
 from plumbline.model.record import Flag, Operation, Record
 from plumbline.model.reference import Ceiling, Reference
 from plumbline.model.spec import ProbeSpec
+from tests.package.profile.curves import declining
 from tests.package.records import failed, record
 
 SPEC = ProbeSpec("fio", 1 << 30, 60.0)
@@ -70,6 +71,24 @@ def test_a_candidate_says_under_what_it_was_taken() -> None:
     baseline = capture(records, SITE).candidates[key("a")].baseline
     assert baseline.terms == "fio, 1 GiB, block 1 MiB, depth 8, direct"
     assert (baseline.host, baseline.tool, baseline.fill) == ("client1", "fio fio-3.39", 0.2)
+
+
+def test_of_all_targets_at_once_the_profile_is_kept_and_one_odd_run_does_not_change_it() -> None:
+    site = {("fs", "scratch"): expected("scratch")._replace(layer="fs")}
+    rows = [(400e6,) * 30, (200e6,) * 90, tuple(declining(40)), (300e6,) * 30, (1e6,)]
+    records = [
+        run(day, layer="fs", component="scratch", profile_Bps=curve)
+        for day, curve in enumerate(rows)
+    ]
+    (candidate,) = capture(records, site).candidates.values()
+    assert candidate.baseline.profile == pytest.approx((1.0,) * 20, abs=0.01)
+
+
+def test_other_layers_and_short_curves_have_no_profile() -> None:
+    site = {**SITE, ("fs", "a"): expected("a")._replace(layer="fs")}
+    records = [run(0, profile_Bps=(1e8,) * 60), run(0, id="2", layer="fs", profile_Bps=(1e8,) * 3)]
+    found = capture(records, site).candidates
+    assert [one.baseline.profile for one in found.values()] == [(), ()]
 
 
 def test_a_candidate_that_will_not_alarm_says_why() -> None:

@@ -109,7 +109,7 @@ def test_a_damaged_entry_is_named(change: dict[str, Any], sentence: str) -> None
     [
         ({"schema": 2, "accepted": {}}, "schema: input should be 1, not 2"),
         ({"schema": 1, "captured": {}}, "the key 'captured' is unknown"),
-        ({"schema": 1, "accepted": {"fs": {}}}, "accepted"),
+        ({"schema": 1, "accepted": {"tape": {}}}, "accepted"),
         ({"schema": 1, "accepted": {"ost": {"a": {"write": {}}}}}, "'write' is no operation and"),
         ({"schema": 1, "accepted": {"ost": {"a": {"write/single": {}}}}}, "is missing"),
     ],

@@ -75,6 +75,41 @@ def test_a_loss_that_all_targets_share_is_the_wholes() -> None:
     )
 
 
+STEEP = {"details": {"form": [160, 150, 140, 120, 100, 80, 70, 60, 60, 60]}}
+
+
+def kept_profiles() -> list[Expectation]:
+    """Return the expectations with a flat profile in every baseline."""
+
+    def known(entry: Expectation) -> Expectation:
+        references = {
+            step: one._replace(baseline=one.baseline and one.baseline._replace(profile=(1.0,) * 20))
+            for step, one in entry.references.items()
+        }
+        return entry._replace(references=references)
+
+    return [known(entry) for entry in expected()]
+
+
+def test_a_whole_that_declines_where_it_was_flat_is_told_once() -> None:
+    everywhere: dict[str, Any] = dict.fromkeys(("OST0", "OST1", "OST2", "OST3", "scratch"), STEEP)
+    verdict = judged([202e6] * 4, kept_profiles(), **everywhere)
+    assert (verdict.state, verdict.rule) == (State.WARNING, 6)
+    assert verdict.sentence.startswith(
+        "file system scratch - as a whole write together 808.0 MB/s, 100 % of baseline 808.4 MB/s"
+    )
+    assert "67 % of the bytes were moved in the first 50 % of the time, 50 % in" in verdict.sentence
+    assert "OST" not in verdict.sentence
+
+
+def test_one_target_that_declines_is_named() -> None:
+    verdict = judged([202e6] * 4, kept_profiles(), OST1=STEEP)
+    assert (verdict.state, verdict.rule) == (State.WARNING, 6)
+    assert verdict.sentence.startswith("file system scratch - OST1 write together 202.0 MB/s")
+    assert "17 % apart (limit 10 %)" in verdict.sentence
+    assert "as a whole" not in verdict.sentence
+
+
 def test_a_degraded_target_explains_a_slow_whole() -> None:
     verdict = judged([200e6, 200e6, 60e6, 200e6], OST2={"flags": (Flag.DEGRADED,)})
     assert (verdict.state, verdict.rule, verdict.counts) == (State.WARNING, 3, False)

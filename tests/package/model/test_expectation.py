@@ -40,6 +40,28 @@ def test_expectations_survive_the_way_to_the_node() -> None:
     assert found == (EXPECTATION,)
 
 
+def with_profile(profile: Any) -> dict[str, Any]:
+    raw = document()
+    raw["entries"][0]["references"]["read/single"]["baseline"]["profile"] = profile
+    return raw
+
+
+def test_the_profile_of_a_baseline_survives_and_an_older_console_sends_none() -> None:
+    (found,) = Expectations.from_json(with_profile([1.5, 0.5])).find("ost")
+    assert found.references["read/single"] == Reference(
+        CEILING, BASELINE._replace(profile=(1.5, 0.5))
+    )
+    raw = document()
+    del raw["entries"][0]["references"]["read/single"]["baseline"]["profile"]
+    assert Expectations.from_json(raw).find("ost") == (EXPECTATION,)
+
+
+@pytest.mark.parametrize("profile", [7, ["fast"], [0, 0], [-1, 3], [float("nan"), 1]])
+def test_a_profile_that_is_none_is_refused(profile: Any) -> None:
+    with pytest.raises(DocumentError, match="an entry of layer ost is damaged"):
+        Expectations.from_json(with_profile(profile)).find("ost")
+
+
 def test_an_operation_without_references_has_empty_ones() -> None:
     assert EXPECTATION.reference(Operation.WRITE, Scenario.SINGLE) == Reference(None, None)
 

@@ -45,6 +45,7 @@ def test_all_keys_are_read() -> None:
         "min_runs": 3,
         "max_spread": "20 %",
         "fill_change": "30 %",
+        "profile_distance": "15 %",
         "max_age": "90 d",
         "hung_after": "10 min",
     }
@@ -73,6 +74,7 @@ def test_all_keys_are_read() -> None:
         min_runs=3,
         max_spread=0.2,
         fill_change=0.3,
+        profile_distance=0.15,
         max_age_s=90 * 86400.0,
         hung_after_s=600,
     )

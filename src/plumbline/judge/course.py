@@ -1,0 +1,70 @@
+"""The course of a rate beside that of the baseline: two runs of one mean may differ in it."""
+
+from __future__ import annotations
+
+from plumbline.errors import DocumentError
+from plumbline.judge.finding import Finding
+from plumbline.judge.phrases import figures
+from plumbline.model.kinds import numbers
+from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.model.state import State
+
+if TYPE_CHECKING:
+    from typing import Optional, Sequence
+
+    from plumbline.judge.measured import Measured
+    from plumbline.model.record import Record
+    from plumbline.profile.distance import Distance
+
+
+def course_distance(of: Measured) -> Optional[Distance]:
+    """Return how far a run's profile is from its baseline's; None where either has none.
+
+    Raises:
+        DocumentError: the record's profile is damaged.
+    """
+    form = (of.record.details or {}).get("form")
+    if of.baseline is None or not of.baseline.profile or form is None:
+        return None
+    from plumbline.profile.distance import distance
+
+    return distance(_sound(form, of.record), of.baseline.profile)
+
+
+def other_course(of: Measured) -> Optional[Finding]:
+    """Rule 6: the rate went otherwise than in the baseline's runs, whatever its mean."""
+    if of.contended:
+        return None
+    found = course_distance(of)
+    if found is None or not found.beyond(of.limits.profile_distance):
+        return None
+    text = (
+        f"{figures(of)}: {found.sentence}, {100 * found.share:.0f} % apart "
+        f"(limit {100 * of.limits.profile_distance:g} %)"
+    )
+    return Finding(State.WARNING, 6, text)
+
+
+def course_words(of: Measured) -> str:
+    """Return how far the profile is from the baseline's, and the limit; empty without profiles."""
+    found = course_distance(of)
+    if found is None:
+        return ""
+    return (
+        f"profile {100 * found.share:.1f} % from the baseline's, limit "
+        f"{100 * of.limits.profile_distance:g} %, its scatter makes up to {100 * found.noise:.1f} %"
+    )
+
+
+def _sound(form: Sequence[float], record: Record) -> Sequence[float]:
+    try:
+        for point in form:
+            numbers(form=point)
+        if min(form) < 0 or not sum(form) > 0:
+            raise TypeError("form has no rates")
+    except (TypeError, ValueError) as error:
+        raise DocumentError(
+            f"the profile of {record.component} {record.operation.value} is damaged ({error}); "
+            "run the probe again to rewrite it"
+        ) from error
+    return form

@@ -1,0 +1,76 @@
+"""A rate that went otherwise than in the baseline's runs is told, though their means agree."""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Sequence
+
+import pytest
+
+from plumbline.errors import DocumentError
+from plumbline.judge.component import judge
+from plumbline.model.expectation import Limits
+from plumbline.model.reference import Reference
+from plumbline.model.state import State
+from plumbline.model.verdict import Verdict
+from plumbline.profile.distance import form
+from tests.package.judgements import BASELINE, CEILING, NOW, expectation, series
+from tests.package.profile.curves import declining, flat
+
+FLAT = form(flat(120))
+STEEP = form(declining(120))
+
+
+def percents(profile: Sequence[float]) -> list[int]:
+    return [round(100 * point) for point in profile]
+
+
+def judged(
+    own: Any, known: Sequence[float] = FLAT, limits: Optional[Limits] = None, **changes: Any
+) -> Verdict:
+    reference = Reference(CEILING, BASELINE._replace(profile=tuple(known)))
+    entry = expectation(references={"read/single": reference}, limits=limits or Limits())
+    details = None if own is None else {"form": own}
+    return judge(entry, [series(details=details, **changes)], (), NOW)
+
+
+def test_a_read_that_declines_where_it_was_flat_warns_though_their_means_agree() -> None:
+    verdict = judged(percents(STEEP))
+    assert (verdict.state, verdict.rule) == (State.WARNING, 6)
+    assert verdict.sentence.startswith(
+        "scratch-OST0003 read 200.0 MB/s, 99 % of baseline 202.1 MB/s (12 runs to 2026-11-20): "
+    )
+    assert "% of the time, " in verdict.sentence
+    assert verdict.sentence.endswith("% apart (limit 10 %)")
+    assert any("  profile 1" in line and "limit 10 %" in line for line in verdict.evidence)
+
+
+@pytest.mark.parametrize(
+    ("own", "known", "changes"),
+    [
+        (percents(FLAT), FLAT, {}),
+        (percents(STEEP), STEEP, {}),
+        (percents(STEEP), (), {}),
+        (None, FLAT, {}),
+        (percents(STEEP), FLAT, {"coverage": 0.5}),
+        (percents(STEEP), FLAT, {"limits": Limits(profile_distance=0.2)}),
+        ([10, 190, 190, 10, 190, 10], FLAT, {}),
+    ],
+    ids=["as flat", "as steep", "none kept", "too short", "contended", "allowed", "by chance"],
+)
+def test_what_is_no_other_course(own: Any, known: Sequence[float], changes: Any) -> None:
+    verdict = judged(own, known, **changes)
+    assert (verdict.state, verdict.rule) == (State.OK, 7)
+
+
+def test_a_slow_rate_is_told_as_slow_whatever_its_course() -> None:
+    assert judged(percents(STEEP), rate_Bps=80e6).rule == 5
+
+
+def test_a_profile_of_other_conditions_is_not_compared() -> None:
+    assert "profile" not in " ".join(judged(percents(STEEP), spec_hash="other").evidence)
+
+
+@pytest.mark.parametrize("damaged", [[], ["fast"], [0, 0, 0], [-5, 100, 200], 7, [float("nan")]])
+def test_a_damaged_profile_is_refused(damaged: Any) -> None:
+    with pytest.raises(DocumentError, match="profile of scratch-OST0003 read is damaged"):
+        judged(damaged)
