@@ -141,6 +141,22 @@ def test_a_key_is_named_as_people_say_it() -> None:
     assert str(Key("raw", "d", "read", "together")) == "raw d read together"
 
 
+def test_a_profile_is_kept_in_one_line_of_percents() -> None:
+    profile = tuple(point / 100 for point in (160, 120, *[90] * 18))
+    kept = write_baselines({KEY: BASELINE._replace(profile=profile)})["plumbline_baselines"]
+    assert entry(kept)["profile"] == " ".join(["160", "120", *["90"] * 18])
+    assert read_baselines(kept)[KEY].profile == profile
+    assert "profile" not in entry(document())
+
+
+@pytest.mark.parametrize("text", ["0 0 0 0 0", "fast", "-3 100", "1.5 1", "9999999 1"])
+def test_a_profile_that_is_none_is_refused(text: str) -> None:
+    raw = document()
+    entry(raw)["profile"] = text
+    with pytest.raises(DocumentError, match="is no profile; write percents of the mean"):
+        read_baselines(raw)
+
+
 def test_what_an_older_document_does_not_say_stays_unsaid() -> None:
     raw = document()
     for name in ("terms", "host", "tool", "fill"):
