@@ -57,9 +57,10 @@ def _given(given: Sequence[str], least: int) -> Members:
 
 
 def _expected(arguments: argparse.Namespace) -> Members:
-    """Return the targets of one file system that this node measures one by one."""
+    """Return the targets of one file system that this node drives, or else measures alone."""
     expectations = load_expectations(arguments.expectations or EXPECTATIONS)
-    found = expectations.find("ost")
+    drives = any(entry.get("layer") == "fs" for entry in expectations.entries)
+    found = [one for one in expectations.find("fs" if drives else "ost") if not one.parallel]
     names = list(dict.fromkeys(entry.group for entry in found))
     name = arguments.file_system or names[0]
     if name not in names or (len(names) > 1 and not arguments.file_system):

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 HEADERS = ("vote", "measurement", "measured", "expected", "share", "crosses", "verdict")
 
-_NOUNS = {"ost": "target", "raw": "disk", "net": "host", "fs": "file system"}
-_LAYERS = (("raw", "raw reads"), ("net", "network"), ("ost", "targets"), ("fs", "file system"))
+_NOUNS = {"ost": "target", "raw": "disk", "net": "host", "fs": "target"}
+_LAYERS = (("raw", "raw reads"), ("net", "network"), ("ost", "targets"), ("fs", "targets at once"))
 _SHOWN = 4
 _WHOLE = 0.97
 

@@ -15,6 +15,7 @@ from plumbline.cli.inventory import plan_of, read_inventory
 from plumbline.cli.records import read_records
 from plumbline.errors import DocumentError, UsageError
 from plumbline.judge.measured import doubt_about
+from plumbline.model.record import Operation, Scenario
 from tests.package.cli.driver import call, inventory
 from tests.package.records import record
 
@@ -91,6 +92,34 @@ def test_captured_compared_accepted_and_planned(
     baseline = references["read/single"].baseline
     assert baseline
     assert baseline.median_Bps == pytest.approx(75e6)
+
+
+def test_the_whole_of_a_parallel_run_has_a_baseline_beside_its_targets(tmp_path: Path) -> None:
+    rules = {"clients": ["client1"]}
+    folder = inventory(tmp_path / "site", policy={"schema": 1, "layers": {"fs": rules}})
+    *targets, whole = plan_of(read_inventory(folder)).node("client1").find("fs")
+    found = [
+        record(
+            layer="fs",
+            component=one.component,
+            operation=operation,
+            scenario=Scenario.TOGETHER,
+            rate_Bps=factor * 60e6,
+            started_at=86400.0 * day,
+            spec_hash=one.spec.hash(),
+        )
+        for one, factor in (*((target, 1) for target in targets), (whole, 4))
+        for operation in (Operation.WRITE, Operation.READ, Operation.REREAD)
+        for day in range(5)
+    ]
+    records = tmp_path / "records.jsonl"
+    records.write_text("".join(json.dumps(one.to_json()) + "\n" for one in found))
+    assert call("baseline", "capture", "-i", folder, "--records", str(records)) == 0
+    accept = ("baseline", "accept", "-i", folder, "--reason", "first light", "--by", "ada")
+    assert call(*accept) == 0
+    planned = plan_of(read_inventory(folder)).node("client1").find("fs")
+    medians = [one.references["reread/together"].baseline for one in planned]
+    assert [one and round(one.median_Bps / 1e6) for one in medians] == [60, 60, 60, 60, 240]
 
 
 def test_a_diff_tells_the_change(site: Site, capsys: pytest.CaptureFixture[str]) -> None:

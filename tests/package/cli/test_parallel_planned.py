@@ -80,6 +80,18 @@ def test_terms_by_hand_make_another_run(tmp_path: Path, capsys: pytest.CaptureFi
     assert "-np 12 " in dry(tmp_path, capsys, "--ranks", "3", "--bytes", "1MiB")
 
 
+def test_targets_that_another_client_probes_one_by_one_can_be_driven_by_hand_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = deployed(tmp_path)
+    path = tmp_path / "expectations.json"
+    document = json.loads(path.read_text())
+    document["entries"] = [one for one in document["entries"] if one["layer"] == "fs"]
+    path.write_text(json.dumps(document))
+    assert call("probe", "fs", *words, "--dry-run", "--bytes", "1MiB", "--ranks", "2") == 0
+    assert "-np 8 " in capsys.readouterr().out
+
+
 def test_a_file_system_that_is_not_driven_here_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="this node drives the file systems scratch; choose"):
         call("probe", "fs", *deployed(tmp_path), "--file-system", "work")
