@@ -25,6 +25,7 @@ VERBS = (
     "simulate",
     "probe",
     "sweep",
+    "sample",
     "baseline",
     "judge",
     "locate",

@@ -16,6 +16,7 @@ from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.cli.conversation import Answer, Conversation
 from plumbline.errors import PlumblineError, StoreError
+from plumbline.model.course import NodeClock
 from plumbline.model.exchange import Cursor, Request
 from plumbline.store.collection import Collection
 from plumbline.store.history import KEEP_DAYS, History
@@ -144,10 +145,14 @@ class _Work:
     def _talk(self, conversation: Conversation, state: _Progress, collection: Collection) -> None:
         more = True
         while more and not self._stopped.is_set():
+            asked_at = time.time()
             answer = conversation.ask(Request(state.result.cursor))
+            state.compare(answer.head.now, asked_at, time.time())
             with self._keeping:
                 state.keep(answer, collection)
             more = answer.more
+        if state.clock:
+            collection.clock(state.clock)
         collection.running(state.result.node, answer.head.running)
         _keep_symptoms(self._manner.history, state.result.node, answer.head.symptoms)
 
@@ -157,6 +162,17 @@ class _Progress:
 
     def __init__(self, node: str, cursor: Cursor) -> None:
         self.result = Gathered(node, cursor=cursor)
+        self.clock: Optional[NodeClock] = None
+
+    def compare(self, said: float, asked_at: float, answered_at: float) -> None:
+        """Note how far the node's clock is ahead: the quickest answer says it best.
+
+        The node looked at its clock at some moment between question and answer.
+        """
+        within_s = abs(answered_at - asked_at) / 2
+        if self.clock is None or within_s < self.clock.within_s:
+            ahead_s = said - (asked_at + answered_at) / 2
+            self.clock = NodeClock(self.result.node, answered_at, ahead_s, within_s)
 
     def keep(self, answer: Answer, collection: Collection) -> None:
         """Keep an answer and the cursor behind it."""

@@ -24,7 +24,7 @@ def add(subparsers: Any) -> None:
     parser = subparsers.add_parser("history", help="show what this node has measured")
     parser.add_argument("component", nargs="?", help="this component alone")
     parser.add_argument(
-        "--layer", choices=("ost", "raw", "net", "fs", "sweep"), help="this layer alone"
+        "--layer", choices=("ost", "raw", "net", "fs", "sweep", "server"), help="this layer alone"
     )
     parser.add_argument("--since", metavar="AGE", help="no older than this, e.g. 30d or 36h")
     parser.add_argument("--state", metavar="DIR", default=STATE, help="default: %(default)s")

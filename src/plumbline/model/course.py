@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 
     from plumbline.model.record import Record
 
+SERVER = "server"
+"""The layer of what a server counts itself: nothing is judged by it, it is there to be seen."""
+
 
 class Course(NamedTuple):
     """One series in the order of arrival; ``partner`` is empty where there is none.
@@ -42,12 +45,31 @@ class PairTest(NamedTuple):
     bytes: int
 
 
+class NodeClock(NamedTuple):
+    """How a node's clock stood when it was last asked, ``at`` seconds since the epoch.
+
+    It was ``ahead_s`` seconds ahead of the console's, or that many behind where negative, at most
+    ``within_s`` seconds more or less: the way to the node and back takes its time.
+    """
+
+    node: str
+    at: float
+    ahead_s: float
+    within_s: float
+
+
 class Run(NamedTuple):
-    """All records of one run of one layer, in the order of arrival."""
+    """All records of one run of one layer, in the order of arrival.
+
+    ``servers`` are the records of layer ``server`` that may be of the same time, by clocks that may
+    differ; ``clocks`` says how far, of each host of which it is known.
+    """
 
     layer: str
     run_id: str
     records: tuple[Record, ...]
+    servers: tuple[Record, ...] = ()
+    clocks: tuple[NodeClock, ...] = ()
 
 
 class Note(NamedTuple):

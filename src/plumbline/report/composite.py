@@ -14,17 +14,17 @@ from plumbline.model.course import Run
 from plumbline.model.record import Record
 from plumbline.report.figure import Cell, Figure, Plot, Row, Table, counted, megabytes, shown
 from plumbline.report.palette import GREY, RED, line
+from plumbline.report.servers import Served, served, server_sentence, server_traces
 from plumbline.report.site import Site
 from plumbline.units import format_rate
 
 ABOUT = (
     "The latest parallel run, or where there is none the latest run of targets, second by second "
     "as its clients saw it: every component, their sum, and the net rate that the run reported, "
-    "which counts the wait for the last one."
+    "which counts the wait for the last one; beside it what the servers counted themselves."
 )
-SERVERS_ABSENT = "The servers' own counters were not recorded during this run."
-HEADERS = ("component", "operation", "host", "net rate", "highest second", "lowest second")
-NUMBERS = ("operation", "component", "second", "rate_Bps")
+HEADERS = ("component", "operation", "seen by", "rate", "highest second", "lowest second")
+NUMBERS = ("operation", "component", "seen_by", "second", "rate_Bps")
 _LABELLED = 14
 """Traces with a colour of their own; the others are grey and known by their hover text."""
 
@@ -39,7 +39,7 @@ class Curve(NamedTuple):
 
 def composite_figure(site: Site) -> Figure:
     """Return the figure: a picture for each operation of the latest run."""
-    figure = Figure("composite", "Composite of a run", f"{ABOUT} {SERVERS_ABSENT}")
+    figure = Figure("composite", "Composite of a run", ABOUT)
     if site.run is None:
         return figure._replace(absent="no run of targets was recorded in this time")
     if not any(one.profile_Bps for one in site.run.records):
@@ -50,12 +50,24 @@ def composite_figure(site: Site) -> Figure:
     operations = dict.fromkeys(one.operation.value for one in site.run.records)
     drawn = {name: found for name in operations if (found := curves(site.run, name))}
     every = [one for found in drawn.values() for one in found]
+    counted_by = {name: served(site.run, name, _window(found)) for name, found in drawn.items()}
+    counts = [one for found in counted_by.values() for one in found]
     return figure._replace(
-        finding=_finding(site.run, every),
-        plots=[_plot(name, found, site.run) for name, found in drawn.items()],
-        table=Table(HEADERS, [Row(_cells(one)) for one in every]),
-        numbers=[NUMBERS, *(row for one in every for row in _numbers(one))],
+        finding=f"{_finding(site.run, every)} {server_sentence(site.run, counts)}",
+        plots=[_plot(name, found, site.run, counted_by[name]) for name, found in drawn.items()],
+        table=Table(HEADERS, [Row(_cells(one)) for one in every] + [one.row() for one in counts]),
+        numbers=[
+            NUMBERS,
+            *(row for one in every for row in _numbers(one)),
+            *(row for one in counts for row in one.numbers()),
+        ],
     )
+
+
+def _window(found: Sequence[Curve]) -> tuple[float, float]:
+    """Return when curves begin and end, in seconds since the epoch by the clients' clocks."""
+    begun = min(one.record.started_at for one in found)
+    return begun, begun + max(one.begin_s + len(one.rates_Bps) for one in found)
 
 
 def curves(run: Run, operation: str) -> list[Curve]:
@@ -105,7 +117,7 @@ def _finding(run: Run, found: Sequence[Curve]) -> str:
     )
 
 
-def _plot(operation: str, found: Sequence[Curve], run: Run) -> Plot:
+def _plot(operation: str, found: Sequence[Curve], run: Run, counts: Sequence[Served]) -> Plot:
     data = [_trace(place, one) for place, one in enumerate(found)]
     total = summed(found)
     if len(found) > 1:
@@ -113,13 +125,14 @@ def _plot(operation: str, found: Sequence[Curve], run: Run) -> Plot:
             {
                 "type": "scatter",
                 "mode": "lines",
-                "name": "sum",
+                "name": "sum of clients",
                 "x": list(range(len(total))),
                 "y": [megabytes(rate) for rate in total],
                 "line": {"color": RED, "width": 3},
-                "hovertemplate": "sum, second %{x}: %{y} MB/s<extra></extra>",
+                "hovertemplate": "sum of clients, second %{x}: %{y} MB/s<extra></extra>",
             }
         )
+    data += server_traces(counts)
     net = _net(run, operation)
     layout = {
         "xaxis": {"title": {"text": "seconds since the first began"}},
@@ -185,4 +198,5 @@ def _cells(one: Curve) -> tuple[str, ...]:
 
 def _numbers(one: Curve) -> Iterable[Sequence[Cell]]:
     for second, rate in enumerate(one.rates_Bps):
-        yield one.record.operation.value, one.record.component, round(one.begin_s + second, 3), rate
+        of = one.record
+        yield of.operation.value, of.component, of.host, round(one.begin_s + second, 3), rate

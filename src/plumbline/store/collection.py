@@ -10,9 +10,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Optional, Sequence
 
+from plumbline.model.course import NodeClock
 from plumbline.model.exchange import Cursor
 from plumbline.model.record import Record
 from plumbline.model.series import Running
+from plumbline.store.clocks import CLOCKS, keep_clock
 from plumbline.store.database import Database
 from plumbline.store.history import RECORD, row
 
@@ -60,6 +62,7 @@ class Collection:
         try:
             self._database.change(_TABLE, ())
             self._database.change(_PRUNED, ())
+            self._database.change(CLOCKS, ())
         except BaseException:
             self._database.close()
             raise
@@ -113,6 +116,10 @@ class Collection:
                     "VALUES (?, ?, ?, ?)",
                     (*one, _run_of(node)),
                 )
+
+    def clock(self, clock: NodeClock) -> None:
+        """Note how a node's clock stands, in the place of how it stood before."""
+        keep_clock(self._database, clock)
 
     def failed(self, node: str, trouble: str, now: float) -> None:
         """Note that a node did not answer: what it measures now is not known."""

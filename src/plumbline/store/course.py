@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, Iterator, Optional, Sequence
 
 from plumbline.errors import DocumentError
-from plumbline.model.course import Course, PairTest, Run
+from plumbline.model.course import SERVER, Course, PairTest, Run
 from plumbline.model.record import Record
+from plumbline.store.clocks import read_clocks
 from plumbline.store.database import Database
 
 _COURSES = (
@@ -29,6 +30,11 @@ _LATEST_RUN = (
     "SELECT run_id FROM records WHERE layer = ? AND rate_Bps IS NOT NULL AND started_at >= ? "
     "ORDER BY seq DESC LIMIT 1"
 )
+_SERVERS = (
+    "SELECT body FROM records WHERE layer = ? AND started_at BETWEEN ? AND ? ORDER BY started_at"
+)
+_LONGEST_SAMPLE_S = 3600.0
+_SLACK_S = 60.0
 
 
 class Pictures:
@@ -73,8 +79,21 @@ class Pictures:
             for (run_id,) in self._database.table(_LATEST_RUN, (layer, self._since)):
                 query = "SELECT body FROM records WHERE run_id = ? AND layer = ? ORDER BY seq"
                 rows = self._database.table(query, (run_id, layer))
-                return Run(layer, run_id, tuple(self._record(body) for (body,) in rows))
+                return self._watched(
+                    Run(layer, run_id, tuple(self._record(body) for (body,) in rows))
+                )
         return None
+
+    def _watched(self, run: Run) -> Run:
+        """Return a run with what servers have counted meanwhile, as far as clocks may differ."""
+        clocks = read_clocks(self._database)
+        slack_s = _SLACK_S + 2 * max((abs(one.ahead_s) for one in clocks), default=0.0)
+        begun = min(one.started_at for one in run.records) - slack_s
+        ended = max(one.finished_at for one in run.records) + slack_s
+        rows = self._database.table(_SERVERS, (SERVER, begun - _LONGEST_SAMPLE_S, ended))
+        found = [self._record(body) for (body,) in rows]
+        servers = tuple(one for one in found if one.finished_at >= begun)
+        return run._replace(servers=servers, clocks=clocks)
 
     def _pair(self, known: list[Any], body: str) -> PairTest:
         component, partner, operation, started_at, rate_Bps = known

@@ -14,6 +14,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Optional
 from uuid import uuid4
@@ -25,7 +26,9 @@ from plumbline.cli.gather import Manner, gather
 from plumbline.errors import StoreError
 from plumbline.model.record import Record
 from plumbline.model.series import Running
+from plumbline.store.clocks import read_clocks
 from plumbline.store.collection import Collection
+from plumbline.store.database import Database
 from plumbline.store.history import History, Selection
 from tests.package.records import record
 
@@ -101,6 +104,16 @@ def test_records_of_all_nodes_come_together_whole(site: Site) -> None:
         found = {one.id: one for one in history.records(Selection())}
     assert found == {one.id: one for one in made}
     assert {one.host for one in found.values()} == {"client1", "oss1"}
+
+
+def test_how_the_clock_of_each_node_stands_is_kept(site: Site) -> None:
+    site.measure("client1")
+    site.collect()
+    with closing(Database(site.history)) as database:
+        clocks = read_clocks(database)
+    assert [one.node for one in clocks] == sorted(NODES)
+    # all nodes are this machine: what is in doubt is the way to them alone
+    assert all(abs(one.ahead_s) <= one.within_s < 10 for one in clocks)
 
 
 def test_only_what_is_new_is_asked_for(site: Site, capsys: pytest.CaptureFixture[str]) -> None:

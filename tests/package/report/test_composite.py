@@ -37,7 +37,7 @@ def test_the_whole_is_not_counted_among_its_parts() -> None:
     whole = one("scratch", 200, 200, rate_Bps=180e6, details={"stragglers": []})
     figure = composite_figure(of(*parts, whole))
     (plot,) = figure.plots
-    assert [trace["name"] for trace in plot.data] == ["a", "b", "sum"]
+    assert [trace["name"] for trace in plot.data] == ["a", "b", "sum of clients"]
     assert plot.data[2]["y"] == [200.0, 200.0]
     assert [one["text"] for one in plot.layout["annotations"]] == ["net 180.0 MB/s"]
     assert plot.layout["shapes"][0]["y0"] == 180.0
@@ -46,11 +46,31 @@ def test_the_whole_is_not_counted_among_its_parts() -> None:
 def test_each_operation_has_its_picture() -> None:
     figure = composite_figure(of(one("a", 100), one("a", 120, operation=Operation.READ)))
     assert [plot.title for plot in figure.plots] == ["write", "read"]
-    assert list(figure.numbers[1:]) == [("write", "a", 0.0, 100e6), ("read", "a", 0.0, 120e6)]
+    assert list(figure.numbers[1:]) == [
+        ("write", "a", "client1", 0.0, 100e6),
+        ("read", "a", "client1", 0.0, 120e6),
+    ]
 
 
 def test_what_the_servers_counted_is_said_to_be_missing() -> None:
-    assert "not recorded" in composite_figure(of(one("a", 100))).about
+    assert "were not recorded" in composite_figure(of(one("a", 100))).finding
+
+
+def test_what_the_servers_counted_is_drawn_beside_what_the_clients_saw() -> None:
+    counter = one("disk1", 90, 110, layer="server", host="oss1", details={"source": "diskstats"})
+    site = of(one("a", 100, 100), one("a", 70, operation=Operation.READ))
+    assert site.run
+    figure = composite_figure(site._replace(run=site.run._replace(servers=(counter,))))
+    write, read = figure.plots
+    assert [trace["name"] for trace in write.data] == [
+        "a",
+        "disk1 on oss1",
+        "sum of servers' devices",
+    ]
+    assert [trace["name"] for trace in read.data] == ["a"]
+    assert "1 counter of 1 server, all traffic included" in figure.finding
+    assert ("write", "disk1", "oss1 devices", 1.0, 110e6) in figure.numbers
+    assert [row.cells[2] for row in figure.table.rows] == ["client1", "client1", "oss1 devices"]
 
 
 def test_a_run_without_seconds_is_said() -> None:

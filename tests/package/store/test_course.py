@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from plumbline.errors import DocumentError
+from plumbline.model.course import NodeClock
 from plumbline.model.record import Operation, Record
+from plumbline.store.collection import Collection
 from plumbline.store.course import Pictures
 from plumbline.store.database import Database
 from plumbline.store.history import History
@@ -95,3 +97,35 @@ def test_a_damaged_record_is_named_with_the_remedy(tmp_path: Path) -> None:
     database.close()
     with Pictures(path, 0.0) as pictures, pytest.raises(DocumentError, match="measure again"):
         pictures.latest_run(("ost",))
+
+
+def test_a_run_has_what_servers_counted_meanwhile(tmp_path: Path) -> None:
+    server = {"layer": "server", "host": "oss1", "component": "disk1"}
+    path = history(
+        tmp_path,
+        record(started_at=10000.0, finished_at=10010.0),
+        record(**server, id="meanwhile", started_at=9990.0, finished_at=10020.0),
+        record(**server, id="long ago", started_at=8000.0, finished_at=8100.0),
+        record(**server, id="after", started_at=10200.0, finished_at=10300.0),
+    )
+    with Pictures(path, 0.0) as pictures:
+        run = pictures.latest_run(["ost"])
+    assert run is not None
+    assert [one.id for one in run.servers] == ["meanwhile"]
+    assert run.clocks == ()
+
+
+def test_a_clock_that_is_known_to_be_off_hides_no_sample(tmp_path: Path) -> None:
+    server = {"layer": "server", "host": "oss1", "component": "disk1"}
+    path = history(
+        tmp_path,
+        record(started_at=10000.0, finished_at=10010.0),
+        record(**server, id="an hour ahead", started_at=13590.0, finished_at=13620.0),
+    )
+    with Collection(path) as collection:
+        collection.clock(NodeClock("oss1", 20000.0, 3600.0, 0.1))
+    with Pictures(path, 0.0) as pictures:
+        run = pictures.latest_run(["ost"])
+    assert run is not None
+    assert [one.id for one in run.servers] == ["an hour ahead"]
+    assert run.clocks == (NodeClock("oss1", 20000.0, 3600.0, 0.1),)

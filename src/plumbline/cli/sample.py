@@ -1,0 +1,175 @@
+"""``plumbline sample``: watch what this server's devices and targets move while a probe runs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Iterator, Optional, Sequence
+
+from plumbline.cli.history import DATABASE, STATE
+from plumbline.errors import DocumentError, UsageError
+from plumbline.store.snapshot import EXPECTATIONS
+from plumbline.units import format_rate, parse_duration
+
+if TYPE_CHECKING:
+    from plumbline.model.expectation import Expectations
+    from plumbline.model.record import Record
+    from plumbline.run.counters import Number, Source
+
+_EPILOG = """\
+It reads counters and nothing else, ends by itself at its limit, and keeps what it has when it is
+ended earlier (SIGTERM or Ctrl-C).  The report draws it beside what the clients of a run saw.
+"""
+
+
+def add(subparsers: Any) -> None:
+    """Declare the arguments."""
+    parser = subparsers.add_parser(
+        "sample",
+        help="watch what this server's devices move, for the report's composite",
+        description="Read the counters of this server's block devices and Lustre targets once a "
+        "second while a probe runs elsewhere, and keep the rates in the history of this node.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--limit", metavar="TIME", default="10 min", help="at most 60 min, default %(default)s"
+    )
+    parser.add_argument(
+        "--device",
+        action="append",
+        default=[],
+        metavar="NAME=PATH",
+        help="watch this device instead of those that this node is to measure",
+    )
+    parser.add_argument(
+        "--expectations", metavar="FILE", default=EXPECTATIONS, help="default: %(default)s"
+    )
+    parser.add_argument("--state", metavar="DIR", default=STATE, help="default: %(default)s")
+    parser.add_argument("--json", action="store_true", help="print the records, one a line")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Sample, keep, print what moved; return 0."""
+    from plumbline.run.clock import SystemClock
+    from plumbline.run.sample import records_of, sample
+    from plumbline.store.history import History
+
+    limit_s = parse_duration(arguments.limit)
+    node = _node(arguments)
+    sources = _sources(arguments, node)
+    with _told_to_end() as enough, History(Path(arguments.state) / DATABASE) as history:
+        sampled = sample(sources, SystemClock(), enough.wait, limit_s)
+        records = list(records_of(sampled, node.node))
+        for record in records:
+            history.save(record)
+    _print(records, sampled.seconds, arguments.json)
+    return 0
+
+
+def _node(arguments: argparse.Namespace) -> Expectations:
+    """Return what is known of this node; with devices named by hand its name is enough."""
+    import os
+
+    from plumbline.model.expectation import Expectations
+    from plumbline.store.snapshot import load_expectations
+
+    if arguments.device and not os.path.lexists(arguments.expectations):
+        return Expectations(os.uname().nodename, "", ())
+    return load_expectations(arguments.expectations)
+
+
+def _sources(arguments: argparse.Namespace, node: Expectations) -> list[Source]:
+    """Return what counts here; raise DocumentError when nothing does."""
+    from plumbline.run.command import SystemRunner
+    from plumbline.run.counters import Devices, Targets
+    from plumbline.run.system import LocalSystem
+
+    files = LocalSystem(SystemRunner())
+    numbers = dict(_numbers(_named(arguments.device) if arguments.device else _planned(node)))
+    targets = Targets(files)
+    if not numbers and not targets.names:
+        raise DocumentError(
+            f"{node.node} has neither devices in its expectations nor Lustre targets, so nothing "
+            "counts here; name a device with --device NAME=PATH"
+        )
+    return [Devices(numbers, files), targets]
+
+
+def _numbers(paths: Sequence[tuple[str, str]]) -> Iterator[tuple[str, Number]]:
+    """Yield the number of each device that is there."""
+    for name, path in paths:
+        number = _number(name, path)
+        if number is not None:
+            yield name, number
+
+
+def _number(name: str, path: str) -> Optional[Number]:
+    """Return the number of a device; of one that is missing, say so and return None."""
+    from plumbline.run.counters import device_number
+
+    try:
+        return device_number(name, path)
+    except DocumentError as error:
+        print(f"plumbline: {error}; it is not watched", file=sys.stderr)
+        return None
+
+
+def _named(words: Sequence[str]) -> list[tuple[str, str]]:
+    found = [word.partition("=") for word in words]
+    for name, equals, path in found:
+        if not (name and equals and path):
+            raise UsageError(f"--device {name}{equals}{path}: write NAME=PATH, as in a=/dev/sdb")
+    return [(name, path) for name, _, path in found]
+
+
+def _planned(node: Expectations) -> list[tuple[str, str]]:
+    """Return the devices that this node is to read, each with its path."""
+    layer = "raw"
+    if all(entry.get("layer") != layer for entry in node.entries):
+        return []
+    return [(one.component, str(one.target["device"])) for one in node.find(layer)]
+
+
+@contextmanager
+def _told_to_end() -> Iterator[threading.Event]:
+    """Give an event that SIGTERM and SIGINT set, so that what was seen is still kept."""
+    told = threading.Event()
+    signals = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.signal(one, lambda *_: told.set()) for one in signals]
+    try:
+        yield told
+    finally:
+        for one, handler in zip(signals, before):
+            signal.signal(one, handler)
+
+
+def _print(records: Sequence[Record], seconds: int, as_json: bool) -> None:
+    from plumbline.output.table import render
+
+    if as_json:
+        for record in records:
+            print(json.dumps(record.to_json(), allow_nan=False))
+        return
+    rows = [
+        (one.component, one.operation.value, _source(one), format_rate(one.rate_Bps), _highest(one))
+        for one in records
+        if one.rate_Bps is not None
+    ]
+    if rows:
+        print(render(("component", "operation", "counted by", "rate", "highest second"), rows))
+    print(f"{seconds} s watched; {len(rows)} of {len(records)} counters moved")
+
+
+def _source(record: Record) -> str:
+    return str((record.details or {}).get("source", ""))
+
+
+def _highest(record: Record) -> str:
+    return format_rate(max(record.profile_Bps))

@@ -1,0 +1,193 @@
+"""What servers counted themselves during a run, beside what its clients saw.
+
+Clients and servers have clocks of their own.  Where the console knows how far each is ahead of its
+own, the servers' seconds are drawn by the clock of the clients; in any case it is said.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any, Iterator, Mapping, NamedTuple, Sequence
+
+from plumbline.model.course import NodeClock, Run
+from plumbline.model.record import Record
+from plumbline.report.figure import Cell, Row, counted, megabytes, shown
+from plumbline.report.palette import BLUE, GREY, TEAL
+from plumbline.units import format_rate
+
+ABSENT = "The servers' own counters were not recorded during this run."
+_SOURCES = {"diskstats": ("devices", TEAL), "lustre": ("targets", BLUE)}
+"""What counts: its name in words, and the colour of its sum."""
+
+_SINGLE = 14
+_AROUND_S = 5.0
+"""Caches empty after the last call: some seconds after a run still belong to it."""
+
+
+class Served(NamedTuple):
+    """One counter of one server; ``rates_Bps`` one a second from ``begin_s`` after the run's start.
+
+    ``begin_s`` is negative where it begins before the run.
+    """
+
+    record: Record
+    begin_s: float
+    rates_Bps: tuple[float, ...]
+
+    @property
+    def source(self) -> str:
+        """Return who counted."""
+        return str((self.record.details or {}).get("source", ""))
+
+    @property
+    def words(self) -> str:
+        """Return who counted in words, e.g. ``oss2 devices``."""
+        return f"{self.record.host} {_SOURCES.get(self.source, (self.source, GREY))[0]}"
+
+    def row(self) -> Row:
+        """Return its row in the table: the mean of what is drawn, the highest and lowest second."""
+        rates = self.rates_Bps
+        mean = sum(rates) / len(rates)
+        figures = (format_rate(one) for one in (mean, max(rates), min(rates)))
+        return Row((self.record.component, self.record.operation.value, self.words, *figures))
+
+    def numbers(self) -> Iterator[Sequence[Cell]]:
+        """Yield its rows of the CSV."""
+        of = self.record
+        for second, rate in enumerate(self.rates_Bps):
+            at = round(self.begin_s + second, 3)
+            yield of.operation.value, of.component, self.words, at, rate
+
+
+def served(run: Run, operation: str, window: tuple[float, float]) -> list[Served]:
+    """Return what servers counted in a window of the run, in seconds since the epoch.
+
+    Where the run names the parts that it crossed, others are left out.
+    """
+    crossed = {name for one in run.records for name in (one.component, *one.path)}
+    moved = [one for one in run.servers if one.profile_Bps and one.operation.value == operation]
+    own = [one for one in moved if one.component in crossed]
+    shifts = _shifts(run)
+    found = (_clipped(one, shifts.get(one.host, 0.0), window) for one in own or moved)
+    return [one for one in found if one.rates_Bps]
+
+
+def _clipped(record: Record, ahead_s: float, window: tuple[float, float]) -> Served:
+    begin_s = record.started_at - ahead_s - window[0]
+    length_s = window[1] - window[0]
+    first = max(0, int(-_AROUND_S - begin_s))
+    last = max(0, int(length_s + _AROUND_S - begin_s))
+    return Served(record, begin_s + first, record.profile_Bps[first:last])
+
+
+def _shifts(run: Run) -> dict[str, float]:
+    """Return how far each server's clock is ahead of the clients', where both are known.
+
+    Clients that differ among themselves are drawn by their own clocks; the middle one counts here.
+    """
+    clocks = {one.node: one for one in run.clocks}
+    clients = sorted(
+        clocks[host].ahead_s for host in {one.host for one in run.records} if host in clocks
+    )
+    if not clients:
+        return {}
+    middle = clients[len(clients) // 2]
+    return {node: one.ahead_s - middle for node, one in clocks.items()}
+
+
+def server_sentence(run: Run, found: Sequence[Served]) -> str:
+    """Return what servers counted, and by which clocks it is drawn."""
+    if not run.servers:
+        return ABSENT
+    if not found:
+        return "The servers' own counters were recorded, but none of them moved during this run."
+    hosts = sorted({one.record.host for one in found})
+    return (
+        f"{counted(len({one.record.component for one in found}), 'counter')} of "
+        f"{counted(len(hosts), 'server')}, all traffic included. {_clock_words(run, hosts)}"
+    )
+
+
+def _clock_words(run: Run, hosts: Sequence[str]) -> str:
+    shifts = _shifts(run)
+    known = [host for host in hosts if host in shifts]
+    unknown = [host for host in hosts if host not in shifts]
+    words = []
+    if known:
+        farthest = max(known, key=lambda host: abs(shifts[host]))
+        words.append(
+            f"Servers are drawn by the clients' clock: {farthest}, the farthest, was "
+            f"{shifts[farthest]:+.2f} s off, known to within {_within(run, farthest):.2f} s."
+        )
+    if unknown:
+        words.append(
+            f"How far the clocks of {counted(len(unknown), 'server')} ({', '.join(unknown[:3])}"
+            f"{', …' if len(unknown) > 3 else ''}) differ from the clients' is not known: "
+            "their seconds are drawn by their own."
+        )
+    return " ".join(words)
+
+
+def _within(run: Run, server: str) -> float:
+    """Return how well an offset is known: the doubts of both clocks together."""
+    clocks: Mapping[str, NodeClock] = {one.node: one for one in run.clocks}
+    clients = {one.host for one in run.records}
+    return clocks[server].within_s + max(
+        clocks[host].within_s for host in clients if host in clocks
+    )
+
+
+def server_traces(found: Sequence[Served]) -> list[dict[str, Any]]:
+    """Return a trace for each counter, where there are few, and one for the sum of each kind."""
+    traces = [_trace(one) for one in found] if len(found) <= _SINGLE else []
+    for source, (words, colour) in _SOURCES.items():
+        own = [one for one in found if one.source == source]
+        if own:
+            traces.append(_sum_trace(own, f"sum of servers' {words}", colour))
+    return traces
+
+
+def _trace(one: Served) -> dict[str, Any]:
+    name = shown(f"{one.record.component} on {one.record.host}")
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": name,
+        "x": [round(one.begin_s + second, 2) for second in range(len(one.rates_Bps))],
+        "y": [megabytes(rate) for rate in one.rates_Bps],
+        "text": [name] * len(one.rates_Bps),
+        "line": {"color": GREY, "width": 1, "dash": "dot"},
+        "showlegend": False,
+        "hovertemplate": "%{text}, its own counter<br>second %{x}: %{y} MB/s<extra></extra>",
+    }
+
+
+def _sum_trace(own: Sequence[Served], name: str, colour: str) -> dict[str, Any]:
+    begin_s, total = added(own)
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": name,
+        "x": [begin_s + second for second in range(len(total))],
+        "y": [megabytes(rate) for rate in total],
+        "line": {"color": colour, "width": 3, "dash": "dash"},
+        "hovertemplate": f"{name}, second %{{x}}: %{{y}} MB/s<extra></extra>",
+    }
+
+
+def added(found: Sequence[Served]) -> tuple[int, array[float]]:
+    """Return the first second and the sum of each, one that begins within a second by share."""
+    first = min(_floor(one.begin_s) for one in found)
+    length = max(_floor(one.begin_s) + len(one.rates_Bps) for one in found) - first
+    total = array("d", bytes(8 * (length + 1)))
+    for one in found:
+        place = _floor(one.begin_s)
+        late = one.begin_s - place
+        for second, rate in enumerate(one.rates_Bps):
+            total[place - first + second] += rate * (1 - late)
+            total[place - first + second + 1] += rate * late
+    return first, total if total[-1] else total[:-1]
+
+
+def _floor(seconds: float) -> int:
+    return int(seconds // 1)

@@ -1,0 +1,156 @@
+"""What a server's devices and storage targets have moved, by the counters of kernel and Lustre.
+
+Both are read as files, a few microseconds each, and by any user: no command is started for them.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import Iterator, Mapping, NamedTuple, Protocol, Sequence
+
+from plumbline.errors import DocumentError, ToolError
+from plumbline.model.record import Operation
+
+DISKSTATS = "/proc/diskstats"
+LUSTRE = ("/proc/fs/lustre/obdfilter", "/sys/kernel/debug/lustre/obdfilter")
+"""Where Lustre's servers keep a folder for each target, by release."""
+
+_SECTOR_BYTES = 512
+"""Of /proc/diskstats, whatever the device says of its own (Documentation/admin-guide/iostats)."""
+_READ_PLACE, _WRITTEN_PLACE = 5, 9
+_SUM_PLACE = 6
+_LUSTRE_WORDS = {"read_bytes": Operation.READ, "write_bytes": Operation.WRITE}
+
+Number = tuple[int, int]
+"""Major and minor number of a device."""
+
+
+class Counter(NamedTuple):
+    """One direction of one component; ``source`` says who counts, ``diskstats`` or ``lustre``."""
+
+    component: str
+    operation: Operation
+    source: str
+
+
+Reading = Mapping[Counter, int]
+"""Bytes that each counter stands at; one that could not be read is not there."""
+
+
+class Source(Protocol):
+    """Something that counts bytes."""
+
+    def read(self) -> Reading:
+        """Return where its counters stand now; raise ToolError if that is not understood."""
+        ...
+
+
+class Files(Protocol):
+    """The files of a node, as :class:`plumbline.run.system.LocalSystem` reads them."""
+
+    def read(self, path: str) -> str:
+        """Return a small file's text, empty if it cannot be read."""
+        ...
+
+    def names(self, folder: str) -> tuple[str, ...]:
+        """Return what lies in a folder, nothing where there is none."""
+        ...
+
+
+class Devices:
+    """Block devices, by the counters of the kernel."""
+
+    def __init__(self, numbers: Mapping[str, Number], files: Files) -> None:
+        """Take the number of each component's device."""
+        self._numbers = numbers
+        self._files = files
+
+    def read(self) -> Reading:
+        """Return what each device has moved; raise ToolError for lines that are not understood."""
+        moved = diskstats(self._files.read(DISKSTATS))
+        return {
+            Counter(name, operation, "diskstats"): count
+            for name, number in self._numbers.items()
+            if number in moved
+            for operation, count in zip((Operation.READ, Operation.WRITE), moved[number])
+        }
+
+
+class Targets:
+    """Lustre's storage targets on this server, by what they have given to and taken of clients."""
+
+    def __init__(self, files: Files) -> None:
+        """Look once which targets there are."""
+        self._files = files
+        self.names: dict[str, str] = {
+            name: f"{folder}/{name}/stats"
+            for folder in LUSTRE
+            for name in files.names(folder)
+            if files.read(f"{folder}/{name}/stats")
+        }
+
+    def read(self) -> Reading:
+        """Return what each target has moved; raise ToolError for text that is not understood."""
+        return {
+            Counter(name, operation, "lustre"): count
+            for name, path in self.names.items()
+            if (text := self._files.read(path))
+            for operation, count in lustre_stats(text, path).items()
+        }
+
+
+def diskstats(text: str) -> dict[Number, tuple[int, int]]:
+    """Return bytes read and written by device number; raise ToolError if not understood."""
+    try:
+        return dict(_device(line.split()) for line in text.splitlines())
+    except (ValueError, IndexError) as error:
+        raise ToolError(
+            f"{DISKSTATS} is not understood ({error}); this kernel counts in another way"
+        ) from error
+
+
+def _device(words: Sequence[str]) -> tuple[Number, tuple[int, int]]:
+    read, written = (int(words[place]) * _SECTOR_BYTES for place in (_READ_PLACE, _WRITTEN_PLACE))
+    return (int(words[0]), int(words[1])), (read, written)
+
+
+def lustre_stats(text: str, path: str) -> dict[Operation, int]:
+    """Return bytes read and written by a target; one that has moved none yet has no line for it.
+
+    A line is ``read_bytes 116 samples [bytes] MIN MAX SUM SUMSQUARE``.
+
+    Raises:
+        ToolError: the text is no such table.
+    """
+    if not text.startswith("snapshot_time"):
+        raise ToolError(f"{path} is not understood: it begins with {text[:40]!r}")
+    return {**dict.fromkeys(_LUSTRE_WORDS.values(), 0), **dict(_sums(text, path))}
+
+
+def _sums(text: str, path: str) -> Iterator[tuple[Operation, int]]:
+    for line in text.splitlines():
+        words = line.split()
+        operation = _LUSTRE_WORDS.get(words[0]) if words else None
+        if operation is None:
+            continue
+        if len(words) <= _SUM_PLACE or words[3] != "[bytes]" or not words[_SUM_PLACE].isdigit():
+            raise ToolError(f"{path} is not understood: {line.strip()!r} has no sum of bytes")
+        yield operation, int(words[_SUM_PLACE])
+
+
+def device_number(component: str, path: str) -> Number:
+    """Return the number of a block device, whatever link leads to it.
+
+    Raises:
+        DocumentError: there is no such device, naming component and path.
+    """
+    try:
+        found = os.stat(path)
+    except OSError as error:
+        raise DocumentError(
+            f"{component}: {path} cannot be found ({error.strerror}); see lsblk"
+        ) from error
+    if not stat.S_ISBLK(found.st_mode):
+        raise DocumentError(f"{component}: {path} is no block device; see lsblk")
+    return os.major(found.st_rdev), os.minor(found.st_rdev)

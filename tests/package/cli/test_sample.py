@@ -1,0 +1,81 @@
+"""``plumbline sample``: it keeps what it saw, however it ends, and says what is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from plumbline.cli import main
+from plumbline.store.history import History, Selection
+from tests.package.symptoms.nodes import expectations
+
+SRC = str(Path(__file__).parents[3] / "src")
+
+
+def words(folder: Path, *more: str) -> list[str]:
+    path = str(folder / "none.json")
+    return ["sample", "--state", str(folder), "--expectations", path, *more]
+
+
+@pytest.fixture
+def device() -> str:
+    found = [str(each) for each in Path("/dev").iterdir() if each.is_block_device()]
+    if not found:
+        pytest.skip("this machine shows no block device")
+    return found[0]
+
+
+def test_it_watches_a_device_until_it_is_told_to_end(device: str, tmp_path: Path) -> None:
+    argv = [sys.executable, "-m", "plumbline.cli", *words(tmp_path, "--device", f"d={device}")]
+    environment = {**os.environ, "PYTHONPATH": SRC}
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        time.sleep(2.5)
+        process.send_signal(signal.SIGTERM)
+        out, _ = process.communicate(timeout=10)
+    assert process.returncode == 0
+    assert " s watched; " in out
+    with History(tmp_path / "history.sqlite") as history:
+        kept = list(history.records(Selection()))
+    assert {(one.layer, one.component) for one in kept} == {("server", "d")}
+    assert {one.operation.value for one in kept} == {"read", "write"}
+
+
+def test_it_ends_at_its_limit(
+    device: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words(tmp_path, "--device", f"d={device}", "--limit", "1s", "--json")) == 0
+    kept = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {one["details"]["watched_s"] for one in kept} == {1}
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "said"),
+    [
+        (["--device", "sdb"], 64, "write NAME=PATH"),
+        (["--limit", "2h", "--device", "a=/nowhere"], 65, "nothing counts here"),
+        (["--device", "a=/nowhere"], 65, "a: /nowhere cannot be found"),
+        ([], 65, "none.json: no such file"),
+    ],
+)
+def test_what_cannot_be_watched_is_said(
+    more: list[str], code: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words(tmp_path, *more)) == code
+    assert said in capsys.readouterr().err
+
+
+def test_devices_that_the_node_is_to_measure_are_those_watched(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "expectations.json"
+    path.write_text(json.dumps(expectations("oss1").to_json()), encoding="utf-8")
+    assert main(["sample", "--expectations", str(path), "--state", str(tmp_path)]) == 65
+    complaints = capsys.readouterr().err.splitlines()
+    assert len([one for one in complaints if one.endswith("it is not watched")]) > 0

@@ -1,0 +1,144 @@
+"""The sampler: rates of single seconds, an end in any case, and records that say what was seen."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+import pytest
+
+from plumbline.errors import UsageError
+from plumbline.model.record import Operation, Outcome, Record
+from plumbline.run.counters import Counter, Reading
+from plumbline.run.sample import Sampled, records_of, sample
+from tests.package.run.bench import FakeClock
+
+READ = Counter("disk1", Operation.READ, "diskstats")
+WRITE = Counter("disk1", Operation.WRITE, "diskstats")
+
+
+class Script:
+    """Counters that stand where a test says, one reading after the other; the last one stays."""
+
+    def __init__(self, readings: Sequence[Reading]) -> None:
+        self._left = list(readings)
+
+    def read(self) -> Reading:
+        return self._left.pop(0) if len(self._left) > 1 else self._left[0]
+
+
+def counted(*bytes_read: int) -> Script:
+    return Script([{READ: stood} for stood in bytes_read])
+
+
+def watched(source: Script, limit_s: float, waits: Sequence[float] = ()) -> Sampled:
+    """Sample; ``waits`` are the seconds that each wait really takes, else what was asked."""
+    clock, late = FakeClock(), list(waits)
+
+    def wait(seconds: float) -> bool:
+        clock.sleep(late.pop(0) if late else seconds)
+        return False
+
+    return sample([source], clock, wait, limit_s)
+
+
+def records(sampled: Sampled) -> list[Record]:
+    return list(records_of(sampled, "oss1"))
+
+
+def test_each_second_has_the_bytes_that_it_added() -> None:
+    (one,) = records(watched(counted(500, 700, 1100, 1200), 3))
+    assert one.profile_Bps == (200, 400, 100)
+    assert (one.layer, one.component, one.host) == ("server", "disk1", "oss1")
+    assert (one.started_at, one.finished_at, one.bytes, one.seconds) == (1000, 1003, 700, 3)
+    assert one.rate_Bps == pytest.approx(700 / 3)
+
+
+def test_it_ends_at_its_limit_and_reads_once_a_second() -> None:
+    readings = counted(*range(100))
+    assert watched(readings, 5).seconds == 5
+    assert readings.read() == {READ: 6}
+
+
+def test_it_ends_when_it_is_told_and_keeps_what_it_has() -> None:
+    clock, told = FakeClock(), [False, True]
+
+    def wait(seconds: float) -> bool:
+        clock.sleep(seconds)
+        return told.pop(0)
+
+    (one,) = records(sample([counted(0, 100, 900)], clock, wait, 600))
+    assert one.profile_Bps == (100, 800)
+
+
+def test_an_end_early_in_a_second_leaves_that_second_out() -> None:
+    clock, ends = FakeClock(), [1.0, 0.1]
+
+    def wait(_: float) -> bool:
+        clock.sleep(ends.pop(0))
+        return not ends
+
+    (one,) = records(sample([counted(0, 100, 900)], clock, wait, 600))
+    assert one.profile_Bps == (100,)
+
+
+def test_a_machine_that_was_held_up_shows_the_mean_of_those_seconds() -> None:
+    (one,) = records(watched(counted(0, 100, 700, 800), 5, waits=[1.0, 3.0]))
+    assert one.profile_Bps == (100, 200, 200, 200, 100)
+
+
+def test_a_counter_that_went_back_is_not_guessed() -> None:
+    first, second = records(watched(counted(1000, 1100, 50, 250), 3))
+    assert (first.profile_Bps, first.started_at) == ((100,), 1000)
+    assert (second.profile_Bps, second.started_at) == ((200,), 1002)
+    assert first.run_id == second.run_id
+
+
+def test_a_counter_that_was_away_is_not_guessed() -> None:
+    source = Script([{READ: 0}, {READ: 100}, {}, {READ: 5000}, {READ: 5300}])
+    first, second = records(watched(source, 4))
+    assert (first.profile_Bps, second.profile_Bps) == ((100,), (300,))
+    assert second.started_at == 1003
+
+
+def test_still_seconds_at_the_ends_are_left_out_and_those_between_are_kept() -> None:
+    (one,) = records(watched(counted(5, 5, 5, 15, 15, 25, 25), 6))
+    assert one.profile_Bps == (10, 0, 10)
+    assert (one.started_at, one.finished_at) == (1002, 1005)
+
+
+def test_what_never_moved_is_told_from_what_could_not_be_followed() -> None:
+    still, gone = records(watched(Script([{READ: 7, WRITE: 0}, {READ: 7}]), 2))
+    assert (still.outcome, still.reason) == (
+        Outcome.SKIPPED,
+        "diskstats counted no byte in 2 s",
+    )
+    assert gone.outcome is Outcome.FAILED
+    assert "no counter to follow" in gone.reason
+
+
+def test_a_wall_clock_that_is_stepped_moves_no_second() -> None:
+    clock = FakeClock()
+
+    def wait(seconds: float) -> bool:
+        clock.sleep(seconds)
+        clock.stepped_back += 100
+        return False
+
+    (one,) = records(sample([counted(0, 100, 200)], clock, wait, 2))
+    assert (one.started_at, one.profile_Bps) == (1000, (100, 100))
+
+
+def test_nothing_is_kept_of_less_than_a_second() -> None:
+    clock = FakeClock()
+    assert records(sample([counted(0, 100)], clock, lambda _: True, 60)) == []
+
+
+@pytest.mark.parametrize("limit_s", [0, 0.5, -3, 3601, float("inf"), float("nan")])
+def test_it_takes_no_limit_that_is_none(limit_s: float) -> None:
+    with pytest.raises(UsageError, match="sampling takes 1 s to 60 min"):
+        watched(counted(0), limit_s)
+
+
+def test_its_records_survive_their_document() -> None:
+    for one in records(watched(counted(0, 100, 300), 2)):
+        assert Record.from_json(one.to_json()) == one
