@@ -17,8 +17,8 @@ _TRAILING = 0.1
 """Of the time."""
 _TRAILING_S = 3
 
-_SURE = 2.0
-"""Standard errors of a line's slope."""
+_SURE = 3.0
+"""Standard errors of what single seconds scatter."""
 
 
 def course_lines(records: Iterable[Record]) -> Iterator[str]:
