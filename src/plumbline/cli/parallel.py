@@ -23,6 +23,7 @@ from plumbline.cli.parallel_members import (
 )
 from plumbline.cli.parallel_terms import terms_of, work_of
 from plumbline.cli.ranks_table import print_table
+from plumbline.cli.stripe_sets import in_stripes
 from plumbline.errors import UsageError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.run.fs import FsUnit
@@ -45,6 +46,7 @@ def probe_fs(arguments: argparse.Namespace) -> int:
         work_of(arguments, terms.launch),
         Path(arguments.profile).absolute() if arguments.profile else None,
     )
+    members = in_stripes(members, terms)
     entries = entries_of(members, terms)
     unit = FsUnit(entries[-1], entries[:-1], course)
     _refuse_too_much(unit.planned_bytes, parse_bytes(arguments.budget))

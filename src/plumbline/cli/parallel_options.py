@@ -6,7 +6,14 @@ import argparse
 
 from plumbline.errors import UsageError
 
-_DEFAULTS = {"test": "ost", "ranks": 1, "seconds": "60s", "budget": "64GiB", "launcher": "mpirun"}
+_DEFAULTS = {
+    "test": "ost",
+    "ranks": 1,
+    "seconds": "60s",
+    "budget": "64GiB",
+    "launcher": "mpirun",
+    "stripes": "1",
+}
 
 _OTHERS = (
     *("clients", "hostfile", "fixed_time", "transfer", "gather", "direct", "profile", "work"),
@@ -20,6 +27,7 @@ def add_parallel(parser: argparse.ArgumentParser) -> None:
     add_ranks(group)
     group.add_argument("--ranks", type=int, metavar="N", help="on each target, default 1")
     group.add_argument("--transfer", metavar="SIZE", help="of one call, instead of the test's")
+    group.add_argument("--stripes", metavar="N", help="targets of one file, or all (Lustre)")
     group.add_argument("--profile", metavar="FILE", help="keep every call: docs/profiles.md")
 
 

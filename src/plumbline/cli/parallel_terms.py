@@ -25,7 +25,10 @@ _MOST_NOTES = 1 << 30
 
 
 class Terms(NamedTuple):
-    """What makes up a run on any number of targets; ``seconds`` ends each operation."""
+    """What makes up a run on any number of targets; ``seconds`` ends each operation.
+
+    With ``stripes`` above 1 so many targets count as one, and each file lies on all of them.
+    """
 
     test: Method
     ranks_per_target: int
@@ -35,12 +38,15 @@ class Terms(NamedTuple):
     direct: bool
     launch: Launch
     operations: tuple[Operation, ...] = (Operation.WRITE, Operation.READ, Operation.REREAD)
+    stripes: int = 1
 
     def spec(self, targets: int) -> ProbeSpec:
         """Return what makes two runs comparable, in figures and in words."""
-        crowd = Crowd(self.ranks_per_target * targets, targets, max(1, len(self.launch.clients)))
+        ranks, clients = self.ranks_per_target * targets, max(1, len(self.launch.clients))
+        crowd = Crowd(ranks, targets * self.stripes, clients)
         words = [pattern(self.test, crowd, self.fixed.value)]
         words += [format_duration(self.seconds)] if self.fixed is Fixed.TIME else []
+        words += [f"files over {self.stripes} targets"] if self.stripes > 1 else []
         return ProbeSpec(
             TOOL,
             self.rank_bytes,
@@ -86,17 +92,30 @@ def terms_of(arguments: argparse.Namespace, targets: int) -> Terms:
         raise UsageError("--ranks is the number of ranks on each target; give 1 or more")
     launch = launch_of(arguments)
     ranks = arguments.ranks * targets
+    stripes = _stripes(arguments.stripes, targets)
     terms = Terms(
         test,
-        arguments.ranks,
+        arguments.ranks * stripes,
         _rank_bytes(arguments, launch.clients, ranks),
         parse_duration(arguments.seconds),
         Fixed.TIME if arguments.fixed_time else Fixed.DATA,
         arguments.direct,
         launch,
+        stripes=stripes,
     )
     terms.refuse_contradictions()
     return terms
+
+
+def _stripes(given: str, targets: int) -> int:
+    """Return the targets of one file, which all targets must divide into."""
+    stripes = targets if given == "all" else int(given) if given.isdecimal() else 0
+    if not stripes or targets % stripes:
+        raise UsageError(
+            f"--stripes {given} does not divide {targets} targets into equal parts; give all, or a "
+            "number that does"
+        )
+    return stripes
 
 
 def test_of(arguments: argparse.Namespace) -> Method:

@@ -190,7 +190,9 @@ def _reason(records: Sequence[Record], whole: Expectation) -> str:
     """Return why a point has not all of its figures; what is said of the whole tells most."""
     without = [record for record in records if record.outcome is not Outcome.OK]
     own = [record for record in without if record.component == whole.component]
-    return (own or without)[0].reason if without else ""
+    if without:
+        return (own or without)[0].reason
+    return "" if records else "an earlier run is stuck on a target; see plumbline status"
 
 
 def _written(records: Sequence[Record], whole: Expectation, planned: int) -> int:

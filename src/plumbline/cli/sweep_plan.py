@@ -13,6 +13,7 @@ from plumbline.cli.history import STATE
 from plumbline.cli.parallel_members import Members, entries_of, members_of
 from plumbline.cli.parallel_options import fill_in
 from plumbline.cli.parallel_terms import Terms, launch_of, memory_bytes, test_of, work_of
+from plumbline.cli.stripe_sets import in_stripes
 from plumbline.errors import UsageError
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Operation
@@ -63,9 +64,9 @@ class Plan(NamedTuple):
     def terms(self, point: Point) -> Terms:
         """Return the terms of a point's run."""
         ranks = self.layout(point)
-        test = self.common.test._replace(transfer=point.transfer, stripes=point.stripes)
         return self.common._replace(
-            test=test,
+            test=self.common.test._replace(transfer=point.transfer),
+            stripes=point.stripes,
             ranks_per_target=ranks.ranks,
             rank_bytes=self.bytes // ranks.all_ranks // point.transfer * point.transfer,
         )
@@ -73,7 +74,8 @@ class Plan(NamedTuple):
     def unit(self, point: Point) -> tuple[FsUnit, Expectation]:
         """Return the run of a point, and what is expected of all its targets together."""
         terms = self.terms(point)
-        chosen = self.members._replace(entries=self._targets(point))
+        chosen = self.members._replace(entries=self.members.entries[: self.layout(point).targets])
+        chosen = in_stripes(chosen, terms)
         *entries, whole = (one._replace(layer=LAYER) for one in entries_of(chosen, terms))
         course = Course(
             terms.test,
@@ -84,9 +86,6 @@ class Plan(NamedTuple):
             self.work,
         )
         return FsUnit(whole, entries, course), whole
-
-    def _targets(self, point: Point) -> tuple[Expectation, ...]:
-        return self.members.entries[: self.layout(point).targets]
 
     def document(self) -> dict[str, Any]:
         """Return what two calls must have in common to be one sweep; budgets may differ."""
@@ -144,6 +143,8 @@ def plan_of(arguments: argparse.Namespace) -> Plan:
     )
     for point in grid.points():
         plan.terms(point).refuse_contradictions()
+        # what cannot be striped says so
+        plan.unit(point)
     return plan
 
 

@@ -16,7 +16,7 @@ from plumbline.ranks.layout import Place
 from plumbline.run.recording import NO_STATE
 from plumbline.run.trial import Failure
 from plumbline.run.watched import Watch
-from plumbline.targets import target_for
+from plumbline.targets import osts_of, target_for
 from plumbline.targets.ask import SLOW_S, ask
 from plumbline.targets.file_target import FileTarget
 from plumbline.targets.interface import TargetState
@@ -134,7 +134,9 @@ class Member:
         return ask(self.watch, ["stat", "--format=%d", "--", folder]).strip()
 
     def _target(self, index: int) -> FileTarget:
-        return self._named(f"{self.entry.component}.fs-{index}")
+        # a file over several targets is named after the first, whose next run finds what is left
+        name, *_ = (*osts_of(self.entry.target), self.entry.component)
+        return self._named(f"{name}.fs-{index}")
 
     def _named(self, name: str) -> FileTarget:
         described = dict(self.entry.target)

@@ -19,6 +19,7 @@ from plumbline.run.clock import Clock
 from plumbline.run.lock import Locks, StuckError
 from plumbline.run.recording import Recorder
 from plumbline.run.trial import Failure, Task
+from plumbline.targets import osts_of
 from plumbline.units import format_duration
 
 
@@ -120,11 +121,15 @@ class Session:
         """Hold the locks of all components of a unit, and note that they are being measured."""
         means = self._means
         entries = {task.entry.component: task.entry.layer for task in unit.tasks}
+        # a file over several targets keeps all of them busy
+        parts = {
+            part: task.entry.layer for task in unit.tasks for part in osts_of(task.entry.target)
+        }
         with ExitStack() as held:
             # always in the same order, so that two runs cannot each hold what the other waits for
             descriptors = {
                 name: held.enter_context(means.locks.hold(layer, name))
-                for name, layer in sorted(entries.items())
+                for name, layer in sorted({**parts, **entries}.items())
             }
             for name, layer in entries.items():
                 means.journal.begin(means.recorder.run_id, Running(layer, name, means.clock.wall()))

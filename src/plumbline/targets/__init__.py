@@ -10,13 +10,18 @@ from plumbline.targets.directory import DirectoryTarget
 from plumbline.targets.glusterfs import GlusterfsTarget
 from plumbline.targets.interface import Target, TargetState
 from plumbline.targets.lustre import LustreTarget
+from plumbline.targets.lustre_striped import StripedLustreTarget
 
-__all__ = ["Target", "TargetState", "target_for"]
+__all__ = ["STRIPED", "Target", "TargetState", "osts_of", "target_for"]
 
 _Maker = Callable[[Mapping[str, Any], str, float], Target]
 
+STRIPED = "lustre-striped"
+"""Several OSTs at once: ``osts`` are their names with commas between them."""
+
 _KEYS: dict[str, tuple[set[str], set[str]]] = {
     "lustre": ({"mount"}, {"ost"}),
+    STRIPED: ({"mount", "osts", "stripe_bytes"}, set()),
     "glusterfs": ({"mount", "subvolume"}, {"brick"}),
     "directory": ({"directory"}, {"source"}),
     "device": ({"device"}, {"block_size"}),
@@ -27,6 +32,9 @@ _MAKERS: dict[str, _Maker] = {
     "lustre": lambda keys, name, limit: LustreTarget(
         keys["mount"], keys.get("ost", name), name, limit
     ),
+    STRIPED: lambda keys, name, limit: StripedLustreTarget(
+        (keys["mount"], int(keys["stripe_bytes"])), osts_of(keys), name, limit
+    ),
     "glusterfs": lambda keys, name, limit: GlusterfsTarget(
         keys["mount"], (keys["subvolume"], keys.get("brick", "")), name, limit
     ),
@@ -35,6 +43,11 @@ _MAKERS: dict[str, _Maker] = {
     ),
     "device": lambda keys, _name, _limit: DeviceTarget(keys["device"]),
 }
+
+
+def osts_of(description: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the OSTs that one file is striped over; none of a target that stands for itself."""
+    return tuple(description["osts"].split(",")) if description.get("kind") == STRIPED else ()
 
 
 def target_for(description: Mapping[str, Any], component: str, fill_limit: float = 0.9) -> Target:
@@ -58,7 +71,7 @@ def target_for(description: Mapping[str, Any], component: str, fill_limit: float
         raise DocumentError(
             f"target {component} of kind {kind} has an unknown {key}; known: {known}"
         )
-    for key in sorted(given - {"block_size"}):
+    for key in sorted(given - {"block_size", "stripe_bytes"}):
         if not isinstance(description[key], str):
             raise DocumentError(f"target {component}: {key} {description[key]!r} is not a text")
     return _MAKERS[kind](description, component, fill_limit)

@@ -7,7 +7,7 @@ mounts and the client's own memory of the OST, which always answer, then what as
 from __future__ import annotations
 
 import re
-from typing import Optional
+from typing import Optional, Sequence
 
 from plumbline.errors import DocumentError, SkipTarget
 from plumbline.model.command import CommandRunner
@@ -65,6 +65,20 @@ class LustreTarget(FileTarget):
         self._mount, self._ost = self._file.base, ost
         self._file_system = name["file_system"]
         self._index = int(name["index"], 16)
+
+    @property
+    def name(self) -> str:
+        """Return the name of the OST."""
+        return self._ost
+
+    @property
+    def index(self) -> int:
+        """Return its index."""
+        return self._index
+
+    def space(self, run: CommandRunner) -> Space:
+        """Return how full the OST is; raise SkipTarget when that is not to be had."""
+        return self._usage(run).space
 
     def state(self, run: CommandRunner) -> TargetState:
         """Return the state of an OST that is active, connected, writable and not too full."""
@@ -172,31 +186,44 @@ class LustreTarget(FileTarget):
         return degraded + ((Flag.FAILED_OVER,) if moved else ())
 
     def _space(self, run: CommandRunner) -> Space:
-        return self._usage(run).space
+        return self.space(run)
 
     def _create(self, run: CommandRunner) -> None:
         # -i slides silently to another OST, -o fails instead; the folder's default has only -i, and
         # is there for whatever makes a file anew
         self._file.make_folder(run)
         index = str(self._index)
-        self._setstripe(run, ["-i", index, self._file.folder])
-        self._setstripe(run, ["-S", "4M", "-L", "raid0", "-o", index, self._file.path])
-
-    def _setstripe(self, run: CommandRunner, arguments: list[str]) -> None:
-        completed = run(["lfs", "setstripe", "-c", "1", *arguments], SLOW_S)
-        said = completed.stderr.lower()
-        hint = _NEEDS_GROUP if "restricted" in said or "permi" in said else ""
-        if not completed.ok or hint:
-            raise SkipTarget(complaint(completed) + hint)
+        setstripe(run, ["-c", "1", "-i", index, self._file.folder])
+        setstripe(run, ["-c", "1", "-S", "4M", "-L", "raid0", "-o", index, self._file.path])
 
     def _misplaced(self, run: CommandRunner) -> str:
-        path = self._file.path
-        layout = parse_layout(ask(run, ["lfs", "getstripe", path]))
-        if layout.composite:
-            return f"{path} has a composite layout instead of one stripe on {self._ost}"
-        if layout.pattern not in ("raid0", "1") or layout.stripes != 1:
-            return f"{path} has {layout.stripes} stripes ({layout.pattern}) instead of one (raid0)"
-        if layout.indices != (self._index,):
-            where = ", ".join(map(str, layout.indices)) or "none"
-            return f"{path} lies on OST index {where} instead of {self._index} ({self._ost})"
-        return ""
+        return misplaced(run, self._file.path, [(self._index, self._ost)])
+
+
+def setstripe(run: CommandRunner, arguments: Sequence[str]) -> None:
+    """Call ``lfs setstripe``; raise SkipTarget in its own words, with what may be in the way."""
+    completed = run(["lfs", "setstripe", *arguments], SLOW_S)
+    said = completed.stderr.lower()
+    hint = _NEEDS_GROUP if "restricted" in said or "permi" in said else ""
+    if not completed.ok or hint:
+        raise SkipTarget(complaint(completed) + hint)
+
+
+def misplaced(run: CommandRunner, path: str, osts: Sequence[tuple[int, str]]) -> str:
+    """Return in words why a file has not one stripe on each OST, given by index and name.
+
+    Nothing when it has.
+    """
+    names = osts[0][1] if len(osts) == 1 else f"each of {len(osts)} OSTs from {osts[0][1]} on"
+    layout = parse_layout(ask(run, ["lfs", "getstripe", path]))
+    if layout.composite:
+        return f"{path} has a composite layout instead of one stripe on {names}"
+    if layout.pattern not in ("raid0", "1") or layout.stripes != len(osts):
+        wanted = "one" if len(osts) == 1 else str(len(osts))
+        return f"{path} has {layout.stripes} stripes ({layout.pattern}) instead of {wanted} (raid0)"
+    indices = sorted(index for index, _ in osts)
+    if sorted(layout.indices) != indices:
+        where = ", ".join(map(str, layout.indices)) or "none"
+        expected = ", ".join(map(str, indices))
+        return f"{path} lies on OST index {where} instead of {expected} ({names})"
+    return ""

@@ -150,6 +150,8 @@ def test_a_dry_run_prints_the_call_and_touches_nothing(tmp_path: Path) -> None:
         (["--test", "mpiio-shared-10k", "--gather", "2x1MiB"], "--gather with one buffer alone"),
         (["--test", "mpiio-shared-1m1", "--gather", "1x1MiB"], "writes collectively"),
         (["--gather", "many"], "write 2x32MiB or none"),
+        (["--stripes", "3"], "--stripes 3 does not divide 2 targets into equal parts"),
+        (["--stripes", "all"], "files over several targets are made on Lustre alone"),
         (["--clients", "c1,c2"], "--work names a folder that c1, c2 see as well"),
         (["--clients", "c1", "--hostfile", "h"], "say the same; give one of them"),
         (["--hostfile", "nowhere"], "--hostfile nowhere: No such file"),

@@ -168,6 +168,7 @@ def test_a_budget_that_reaches_no_point_is_said_and_starts_nothing(tmp_path: Pat
         (["--writers", "many"], "--writers 'many' is no list"),
         (["--transfer", ","], "--transfer ',' is no list"),
         (["--stripes", "3"], "3 stripes needs more than the 2 targets"),
+        (["--stripes", "1,all"], "files over several targets are made on Lustre alone"),
         (["--oversubscribe", "1,4"], "4-fold over-subscription leaves 0 of them"),
         (["--oversubscribe", "1,2", "--alone"], "leave --oversubscribe out"),
         (["--bytes", "1MiB"], "less than one transfer of 1048576 bytes; raise --bytes"),

@@ -42,6 +42,15 @@ def no_command(argv: Sequence[str], timeout_s: float) -> Completed:
     raise AssertionError(argv)
 
 
+class StripedUnit(FakeUnit):
+    """A unit whose file lies on two targets, neither of which has a record of its own."""
+
+    def __init__(self, meanwhile: Callable[[Bench], None]) -> None:
+        super().__init__("a+1", meanwhile)
+        target = {"kind": "lustre-striped", "osts": "a,b"}
+        self.tasks = tasks_of(expectation("a+1", target=target))
+
+
 class World(NamedTuple):
     """A session's surroundings, and what it tells them."""
 
@@ -95,6 +104,20 @@ def test_every_task_of_every_unit_gets_a_record(world: World) -> None:
 def test_checks_see_what_runs_and_that_it_has_ended(world: World) -> None:
     world.session().run([FakeUnit("a")])
     assert world.published == [(Running("ost", "a", 1000.0),), ()]
+
+
+def test_a_file_over_several_targets_keeps_all_of_them_locked(world: World) -> None:
+    free: list[bool] = []
+
+    def look(bench: Bench) -> None:
+        free.extend(is_free(world.locks, "ost", name) for name in ("a", "b", "a+1", "c"))
+
+    world.session().run([StripedUnit(look)])
+    assert free == [False, False, False, True] * 2
+    session = world.session()
+    with world.locks.hold("ost", "b"):
+        session.run([StripedUnit(look)])
+    assert len(session.busy) == 1
 
 
 def test_a_target_that_another_run_measures_is_left_without_a_record(world: World) -> None:
