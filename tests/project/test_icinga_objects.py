@@ -1,0 +1,183 @@
+"""The role icinga makes objects that Icinga takes, the same as those of Nagios.
+
+The tasks are run by Ansible itself on a folder of the test's own; Icinga is the real one and checks
+the configuration that it would load, without being started.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.project.repository import ROOT, document
+from tests.project.test_nagios_objects import make, of, plan
+
+PROGRAM = shutil.which("icinga2", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+SHARED = Path("/etc/icinga2")
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(PROGRAM is None, reason="Icinga 2 is not installed"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="the files of the role are root's"),
+]
+
+PLAY = """
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  vars_files:
+    - {root}/roles/agent/vars/main.yml
+    - {root}/roles/nrpe/defaults/main.yml
+    - {root}/roles/nagios/defaults/main.yml
+    - {root}/roles/nagios/vars/main.yml
+    - {root}/roles/icinga/defaults/main.yml
+    - {root}/roles/icinga/vars/main.yml
+  handlers:
+    - name: Reload Icinga
+      ansible.builtin.debug:
+        msg: reloaded
+  tasks:
+    - ansible.builtin.import_tasks: {root}/roles/icinga/tasks/objects.yml
+"""
+# What the package has in its own configuration, with all places in the test's folder.
+WRAPPER = """#!/bin/sh
+exec {program} "$@" -D RunAsUser=root -D RunAsGroup=root -D DataDir={folder} -D CacheDir={folder} \
+    -D LogDir={folder} -D InitRunDir={folder} -D SpoolDir={folder} -D NodeName=here -D ZoneName=here
+"""
+EVERY = {"console_collect": True, "nagios_report_url": "http://console/plumbline/index.html"}
+
+
+def deploy(
+    folder: Path, said: dict[str, Any], settings: dict[str, Any]
+) -> subprocess.CompletedProcess[str]:
+    """Run the tasks that make the objects, on the configuration that comes with the package."""
+    etc = folder / "etc"
+    if not etc.exists():
+        shutil.copytree(SHARED, etc)
+        # where Ansible looks for the templates of a play
+        (folder / "templates").symlink_to(ROOT / "roles/icinga/templates")
+    play, given, wrapper = folder / "play.yml", folder / "given.json", folder / "icinga2"
+    play.write_text(PLAY.format(root=ROOT), encoding="utf-8")
+    wrapper.write_text(WRAPPER.format(program=PROGRAM, folder=folder), encoding="utf-8")
+    wrapper.chmod(0o755)
+    places = {
+        "ansible_python_interpreter": sys.executable,
+        "__icinga_command": str(wrapper),
+        "__icinga_directory": str(etc),
+        "__icinga_group": "root",
+    }
+    given.write_text(json.dumps({"agent_plan": said, **places, **settings}), encoding="utf-8")
+    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,"]
+    return subprocess.run(
+        [*command, "-e", f"@{given}", str(play)],
+        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def objects(text: str, kind: str) -> list[tuple[str, dict[str, str]]]:
+    """Return the names of the objects of a kind, and what each sets."""
+    pattern = rf'^object {kind} "([^"\n]*)" \{{\n(.*?)^\}}$'
+    found = re.findall(pattern, text, re.MULTILINE | re.DOTALL)
+    return [
+        (name, dict(re.findall(r'^  ([\w.]+) = "?(.*?)"?$', body, re.MULTILINE)))
+        for name, body in found
+    ]
+
+
+class Site(NamedTuple):
+    """A site of which one host has a parent: the objects for Icinga, and those for Nagios."""
+
+    folder: Path
+    said: dict[str, Any]
+    icinga: str
+    nagios: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    folder, said = tmp_path_factory.mktemp("icinga"), plan("lab")
+    child, parent = (host["name"] for host in said["hosts"][:2])
+    said["parents"] = {child: [parent]}
+    done = deploy(folder, said, EVERY)
+    assert done.returncode == 0, done.stdout + done.stderr
+    icinga = (folder / "etc/plumbline/plumbline.conf").read_text(encoding="utf-8")
+    return Site(folder, said, icinga, make(tmp_path_factory.mktemp("nagios"), said, EVERY))
+
+
+def test_hosts_and_their_parents_are_those_of_nagios(site: Site) -> None:
+    found = of(site.nagios["hosts"], "host")
+    here = {name: one.get("address", "127.0.0.1") for name, one in objects(site.icinga, "Host")}
+    assert here == {one["host_name"]: one["address"] for one in found}
+    parents = [
+        (one["child_host_name"], one["parent_host_name"])
+        for name, one in objects(site.icinga, "Dependency")
+        if name.startswith("plumbline parent ")
+    ]
+    assert parents == [(one["host_name"], one["parents"]) for one in found if "parents" in one]
+    assert parents
+
+
+def test_services_ask_and_lead_to_what_those_of_nagios_do(site: Site) -> None:
+    asked = {}
+    for name, one in objects(site.icinga, "Service"):
+        keys = ("vars.nrpe_address", "vars.nrpe_command", "vars.plumbline_path")
+        words = [one[key] for key in keys if key in one]
+        asked[one["host_name"], name] = words, one.get("action_url")
+    assert asked == {
+        (one["host_name"], one["service_description"]): (
+            one["check_command"].split("!")[1:],
+            one.get("action_url"),
+        )
+        for one in of(site.nagios["services"], "service")
+    }
+    assert len(asked) > len(site.said["services"])
+
+
+def test_dependencies_are_those_of_nagios_and_stop_no_check(site: Site) -> None:
+    healthy = {"w,u,c": "[ OK ]", "w,c": "[ OK, Unknown ]"}
+    every = [one for _, one in objects(site.icinga, "Dependency") if "child_service_name" in one]
+    keys = ("parent_host_name", "parent_service_name", "child_host_name", "child_service_name")
+    assert {(*(one[key] for key in keys), one["states"]) for one in every} == {
+        (
+            one["host_name"],
+            one["service_description"],
+            one["dependent_host_name"],
+            one["dependent_service_description"],
+            healthy[one["notification_failure_criteria"]],
+        )
+        for one in of(site.nagios["dependencies"], "servicedependency")
+    }
+    assert {one["disable_checks"] for one in every} == {"false"}
+
+
+def test_what_icinga_refuses_never_reaches_it(site: Site) -> None:
+    refused = deploy(site.folder, site.said, {**EVERY, "icinga_service_notification": "nowhere"})
+    assert refused.returncode != 0
+    assert "Icinga refuses the new configuration, and goes on with the old one" in refused.stdout
+    assert re.search(r"Error: .*nowhere", refused.stdout), refused.stdout
+    conf = site.folder / "etc/plumbline/plumbline.conf"
+    assert conf.read_text(encoding="utf-8") == site.icinga
+    # a second run has not named the objects twice
+    main = (site.folder / "etc/icinga2.conf").read_text(encoding="utf-8")
+    assert main.splitlines().count('include "plumbline/plumbline.conf"') == 1
+
+
+def test_nagios_and_icinga_are_removed_alike() -> None:
+    loops = [
+        task["loop"]
+        for play in document(ROOT / "playbooks/remove.yml")
+        for task in play["tasks"]
+        if "loop" in task
+    ]
+    assert any({"nagios", "icinga"} <= set(loop) for loop in loops)
