@@ -11,17 +11,19 @@ from typing import NamedTuple, Sequence
 from plumbline.errors import UsageError
 from plumbline.model.record import Operation
 from plumbline.model.spec import ProbeSpec
-from plumbline.profile.calls import CALL_BYTES
 from plumbline.ranks.job import Fixed
-from plumbline.ranks.terms import Crowd, pattern
+from plumbline.ranks.terms import Crowd, Names, contradiction, pattern
 from plumbline.ranks.tests import Aggregation, Method, named_test, share_of_memory
+from plumbline.run.crew import Files
 from plumbline.run.launch import Client, Launch, parse_clients
-from plumbline.units import format_bytes, format_duration, parse_bytes, parse_duration
+from plumbline.units import format_duration, parse_bytes, parse_duration
 
 TOOL = "mpi"
+OPERATIONS = (Operation.WRITE, Operation.READ, Operation.REREAD)
+REREAD = (Operation.REREAD,)
+"""All that is done to files which an earlier run has kept."""
 
-_BLOCK = 4096
-_MOST_NOTES = 1 << 30
+_NAMES = Names("--bytes", "--transfer", "--direct")
 
 
 class Terms(NamedTuple):
@@ -37,7 +39,7 @@ class Terms(NamedTuple):
     fixed: Fixed
     direct: bool
     launch: Launch
-    operations: tuple[Operation, ...] = (Operation.WRITE, Operation.READ, Operation.REREAD)
+    operations: tuple[Operation, ...] = OPERATIONS
     stripes: int = 1
 
     def spec(self, targets: int) -> ProbeSpec:
@@ -46,6 +48,7 @@ class Terms(NamedTuple):
         crowd = Crowd(ranks, targets * self.stripes, clients)
         words = [pattern(self.test, crowd, self.fixed.value)]
         words += [format_duration(self.seconds)] if self.fixed is Fixed.TIME else []
+        words += ["kept files"] if self.operations == REREAD else []
         words += [f"files over {self.stripes} targets"] if self.stripes > 1 else []
         return ProbeSpec(
             TOOL,
@@ -61,24 +64,11 @@ class Terms(NamedTuple):
     def refuse_contradictions(self) -> None:
         """Raise UsageError where the options do not go together, naming one to change."""
         test, gathered = self.test, self.test.aggregation
-        call_bytes = gathered.size if gathered else test.transfer
-        if self.rank_bytes < test.transfer:
-            raise UsageError(
-                f"{format_bytes(self.rank_bytes)} for each rank are less than one transfer of "
-                f"{test.transfer} bytes; raise --bytes or --budget"
-            )
-        notes = CALL_BYTES * self.rank_bytes // call_bytes
-        if notes > _MOST_NOTES:
-            raise UsageError(
-                f"to note every call of {test.transfer} bytes each rank would need "
-                f"{format_bytes(notes)} of memory; lower --bytes, or raise --transfer"
-            )
-        if self.direct and call_bytes % _BLOCK:
-            raise UsageError(
-                f"--direct needs calls of whole {_BLOCK} bytes; choose another --transfer"
-            )
-        if test.api == "mpiio" and (self.direct or (gathered and gathered.buffers > 1)):
-            raise UsageError("MPI-IO has no --direct, and --gather with one buffer alone")
+        trouble = contradiction(test, self.rank_bytes, direct=self.direct, names=_NAMES)
+        if trouble:
+            raise UsageError(trouble)
+        if test.api == "mpiio" and gathered and gathered.buffers > 1:
+            raise UsageError(f"MPI-IO, which {test.name} uses, has --gather with one buffer alone")
         if test.collective and gathered:
             raise UsageError(f"{test.name} writes collectively, which --gather would keep it from")
 
@@ -101,10 +91,25 @@ def terms_of(arguments: argparse.Namespace, targets: int) -> Terms:
         Fixed.TIME if arguments.fixed_time else Fixed.DATA,
         arguments.direct,
         launch,
+        operations=REREAD if arguments.reread_kept else OPERATIONS,
         stripes=stripes,
     )
     terms.refuse_contradictions()
     return terms
+
+
+def files_of(arguments: argparse.Namespace) -> Files:
+    """Return what becomes of the files; raise UsageError where the options say two things."""
+    if arguments.reread_kept and arguments.keep:
+        raise UsageError("--reread-kept reads what --keep has left; give one of them")
+    if arguments.keep and arguments.fixed_time:
+        raise UsageError(
+            "--fixed-time leaves files with holes, of which nothing can be learned later; leave "
+            "out --keep"
+        )
+    if arguments.reread_kept:
+        return Files.FOUND
+    return Files.KEEP if arguments.keep else Files.FRESH
 
 
 def _stripes(given: str, targets: int) -> int:

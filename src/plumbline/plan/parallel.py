@@ -13,7 +13,7 @@ from plumbline.model.record import Operation, Scenario
 from plumbline.model.spec import ProbeSpec
 from plumbline.plan.places import Place
 from plumbline.plan.policy import Policy, spec_of, test_of
-from plumbline.ranks.terms import Crowd, contradiction, pattern
+from plumbline.ranks.terms import Crowd, Names, contradiction, pattern
 from plumbline.topology.graph import Target, Topology
 from plumbline.topology.paths import host_of, to_target
 
@@ -21,6 +21,9 @@ _STEPS = tuple(
     (operation, Scenario.TOGETHER)
     for operation in (Operation.WRITE, Operation.READ, Operation.REREAD)
 )
+
+
+_NAMES = Names("bytes", "block", "direct: true")
 
 
 def parallel(topology: Topology, policy: Policy) -> list[Place]:
@@ -90,7 +93,7 @@ def spec_of_all(policy: Policy, name: str, targets: int) -> ProbeSpec:
     rules = policy.layers.fs
     spec = spec_of(policy, "fs", name, name)
     test = test_of(policy)._replace(transfer=spec.block_bytes)
-    trouble = contradiction(test, spec.bytes, direct=spec.direct)
+    trouble = contradiction(test, spec.bytes, direct=spec.direct, names=_NAMES)
     if trouble:
         raise DocumentError(f"plumbline_policy: layer fs: {name}: {trouble}")
     crowd = Crowd(rules.ranks_per_target * targets, targets, len(rules.clients))

@@ -45,23 +45,33 @@ def limit_s(seconds: float, operations: int) -> float:
     return START_S + operations * (seconds + max(seconds, DRAIN_S))
 
 
-def contradiction(test: Method, rank_bytes: int, *, direct: bool) -> str:
-    """Return why these do not go together, naming a policy's key to change; empty if they do."""
+class Names(NamedTuple):
+    """What the terms are called where they are said: bytes of a rank, of a call, O_DIRECT."""
+
+    bytes: str
+    transfer: str
+    direct: str
+
+
+def contradiction(test: Method, rank_bytes: int, *, direct: bool, names: Names) -> str:
+    """Return why these do not go together, naming what to change; empty where they do."""
     gathered = test.aggregation
     call_bytes = gathered.size if gathered else test.transfer
+    notes = CALL_BYTES * rank_bytes // call_bytes
     if rank_bytes < test.transfer:
         return (
             f"{format_bytes(rank_bytes)} for each rank are less than one transfer of "
-            f"{test.transfer} bytes; raise bytes"
+            f"{test.transfer} bytes; raise {names.bytes}"
         )
-    notes = CALL_BYTES * rank_bytes // call_bytes
     if notes > _MOST_NOTES:
         return (
             f"to note every call of {test.transfer} bytes each rank would need "
-            f"{format_bytes(notes)} of memory; lower bytes, or raise block"
+            f"{format_bytes(notes)} of memory; lower {names.bytes}, or raise {names.transfer}"
         )
     if direct and test.api == "mpiio":
-        return f"test {test.name} uses MPI-IO, which has no direct; set direct: false"
+        return f"MPI-IO, which {test.name} uses, has no {names.direct}; choose another test"
     if direct and call_bytes % _BLOCK:
-        return f"direct needs calls of whole {_BLOCK} bytes; choose another block, or direct: false"
+        return (
+            f"{names.direct} needs calls of whole {_BLOCK} bytes; choose another {names.transfer}"
+        )
     return ""

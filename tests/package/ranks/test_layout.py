@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.ranks.layout import assign, readers
+from plumbline.ranks.layout import assign, readers, spread
 
 ALL = tuple[list[str], list[str]]
 
@@ -76,3 +76,9 @@ def test_on_one_client_a_rank_reads_what_another_rank_wrote() -> None:
 def test_places_and_ranks_must_be_as_many() -> None:
     with pytest.raises(ValueError, match="2 places for 1 ranks"):
         assign(["A", "B"], ["w"])
+
+
+def test_clients_get_equal_shares_and_the_first_ones_one_more() -> None:
+    assert spread(8, 2) == (4, 4)
+    assert spread(5, 3) == (2, 2, 1)
+    assert spread(1, 2) == (1, 0)
