@@ -38,6 +38,8 @@ _MOST_SAMPLES = 5
 _LEAST_BPS = 1.0
 _ERROR_OF_SHARES = 0.01
 _ALL = 100.0
+_CLEAN = 0.1
+"""Of the limit: more segments than that are lost somewhere, though not enough to accuse."""
 _SELDOM_S = 86400.0
 """After this a parallel run, of which there is one a week, does not speak of today any more."""
 _OVERTAKEN = "measured more than a day ago, which the daily measurements have overtaken"
@@ -203,8 +205,10 @@ def _segments(placed: Placed, ruling: Ruling) -> Iterator[Observation]:
     if ruling.measured is None or record is None or not record.bytes or record.retransmits is None:
         return
     share = record.retransmits * SEGMENT_BYTES / record.bytes
-    bad = share > placed.expectation.limits.retransmit_share
+    limit = placed.expectation.limits.retransmit_share
     of = resending(placed.of)
     text = f"{100 * share:.2f} % of the segments sent again"
-    vote, rate = (Vote.BAD, _ALL / 2) if bad else (Vote.GOOD, _ALL)
+    vote, rate = (Vote.BAD, _ALL / 2) if share > limit else (Vote.GOOD, _ALL)
+    if _CLEAN * limit < share <= limit:
+        vote, text = Vote.NONE, f"{text}, too few to accuse"
     yield Observation(of, vote, rate, _ERROR_OF_SHARES, record.started_at, 0.0, text)

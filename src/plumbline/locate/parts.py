@@ -5,7 +5,7 @@ So one R must explain all rates that a part is blamed for, and no measurement, g
 have passed it faster than R.  Whatever R is, the smallest that the measurements allow explains the
 most: what a part can explain is found without search.
 
-Three things soften the comparison of two rates, and nothing else does:
+Four things soften the comparison of two rates, and nothing else does:
 
 - noise: a rate is known within some of its standard errors.  ``reach`` takes so many that rates of
   one and the same truth overlap in at least 999 of 1000 cases, however many there are.
@@ -13,6 +13,8 @@ Three things soften the comparison of two rates, and nothing else does:
   proportion (Red Storm: 179.84 of 196.23 MB/s, its section III-B).  A flow whose healthy rate is
   below the highest of those that cross the same part may be slowed below R in that proportion,
   down to 1 / ``OVERHEAD`` of R.
+- chance: a part that drops segments slows each connection by another amount, and some not at all.
+  No rate clears it, and it explains all that are bad.
 - time: a good measurement from before the trouble says nothing about it.
 """
 
@@ -20,7 +22,7 @@ from __future__ import annotations
 
 from math import exp, log, log2
 
-from plumbline.locate.observation import Vote
+from plumbline.locate.observation import SEGMENTS, Vote
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
 
 OVERHEAD = 1.25
 """The largest factor between R and the rate of a flow that R limits."""
+
+_ANY = log(1e12)
+"""The room of what a part slows by chance."""
 
 _LEAST_BPS = 1.0
 """A measurement that hung moved this much at most; it keeps logarithms finite."""
@@ -88,16 +93,30 @@ def find_parts(observations: Sequence[Observation]) -> dict[str, Part]:
         name: None for each in observations if each.vote is Vote.BAD for name in each.of.path
     }
     found = {}
-    for name, lanes in _crossed(observations, suspected).items():
-        made = tuple(
-            lane
-            for key, members in sorted(lanes.items())
-            if (lane := _lane(key, members, observations)).blamed
-        )
+    for name, crossed in _crossed(observations, suspected).items():
+        made = tuple(_lanes(crossed, observations))
         if made:
             blamed = frozenset(one.observation for lane in made for one in lane.blamed)
             found[name] = Part(name, made, blamed)
     return found
+
+
+def _lanes(
+    crossed: Mapping[str, Sequence[tuple[int, int]]], observations: Sequence[Observation]
+) -> Iterator[Lane]:
+    """Yield the lanes of a part that explain something, those of segments last."""
+    segments = [
+        _lane(key, members, observations)
+        for key, members in sorted(crossed.items())
+        if key.startswith(SEGMENTS)
+    ]
+    dropping = [lane for lane in segments if lane.blamed]
+    for key, members in sorted(crossed.items()):
+        if not key.startswith(SEGMENTS):
+            lane = _lane(key, members, observations, _ANY if dropping else log(OVERHEAD))
+            if lane.blamed:
+                yield lane
+    yield from dropping
 
 
 _Crossed = dict[str, dict[str, list[tuple[int, int]]]]
@@ -118,7 +137,10 @@ def _crossed(observations: Sequence[Observation], suspected: Mapping[str, None])
 
 
 def _lane(
-    name: str, crossing: Sequence[tuple[int, int]], observations: Sequence[Observation]
+    name: str,
+    crossing: Sequence[tuple[int, int]],
+    observations: Sequence[Observation],
+    room: float = log(OVERHEAD),
 ) -> Lane:
     begun = max(
         (observations[index].since for index, _ in crossing if _bad(observations[index])),
@@ -129,7 +151,7 @@ def _lane(
         for index, flows in crossing
         if _bad(observations[index]) or observations[index].at >= begun
     ]
-    members = tuple(_members(valid, observations))
+    members = tuple(_members(valid, observations, room))
     width = reach(len(members))
     floor = max((one.carried - width * one.error for one in members), default=0.0)
     blamed = tuple(
@@ -142,7 +164,7 @@ def _lane(
 
 
 def _members(
-    crossing: Sequence[tuple[int, int]], observations: Sequence[Observation]
+    crossing: Sequence[tuple[int, int]], observations: Sequence[Observation], room: float
 ) -> Iterator[Member]:
     most = max((observations[i].of.expected_Bps * flows for i, flows in crossing), default=1.0)
     for index, flows in crossing:
@@ -152,7 +174,7 @@ def _members(
             index,
             log(max(each.measured_Bps * flows, _LEAST_BPS)),
             log(needed),
-            log(min(most / needed, OVERHEAD)),
+            room if room == _ANY else min(log(most / needed), room),
             each.error,
             flows,
         )

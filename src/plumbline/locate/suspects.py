@@ -99,31 +99,9 @@ def locate(observations: Sequence[Observation], equal: float = EQUAL) -> Located
         found, whole = _solve(piece, _Weighing(parts, observations, equal))
         sets += found
         complete &= whole
-    rest = [index for index in bad if index not in explained]
-    sets = [_by_chance(one, rest, observations) for one in sets]
-    explained = {index for one in sets for index in one.explains}
-    unexplained = tuple(index for index in rest if index not in explained)
+    unexplained = tuple(index for index in bad if index not in explained)
     sets.sort(key=lambda one: (-len(one.explains), one.alternatives))
     return Located(observations, tuple(sets), unexplained, complete)
-
-
-def _by_chance(
-    found: AmbiguitySet, rest: Sequence[int], observations: Sequence[Observation]
-) -> AmbiguitySet:
-    """Return the set with those of ``rest`` that a part which loses segments explains as well.
-
-    What such a part leaves has no size: one connection loses half of its rate, the next nothing.
-    So the rates do not accuse it, but once it is accused they are no riddle.
-    """
-    names = {suspect.name for suspect in found.suspects if suspect.drops}
-    if not all(names.intersection(one) for one in found.alternatives):
-        return found
-    suspects = []
-    for one in found.suspects:
-        crossing = [i for i in rest if one.drops and one.name in observations[i].of.path]
-        suspects.append(one._replace(explains=tuple(sorted({*one.explains, *crossing}))))
-    explains = {index for one in suspects for index in one.explains}
-    return AmbiguitySet(found.alternatives, tuple(suspects), tuple(sorted(explains)))
 
 
 def _pieces(parts: Mapping[str, Part]) -> Iterator[_Piece]:

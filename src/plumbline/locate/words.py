@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plumbline.locate.observation import SEGMENTS, Vote
+from plumbline.locate.observation import Vote
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.units import format_rate
 
@@ -181,12 +181,11 @@ def _losses(ambiguity: AmbiguitySet, parts: Parts) -> list[str]:
 
 
 def _left(suspect: Suspect, parts: Parts) -> str:
+    if suspect.drops:
+        return "segments are lost, which slows each connection by another amount"
     part = parts.get(suspect.name)
     texts = []
     for loss in suspect.losses:
-        if loss.lane.startswith(SEGMENTS):
-            texts.append("segments are lost")
-            continue
         rated = {"read": part.read_Bps, "write": part.write_Bps}.get(loss.lane) if part else None
         texts.append(_of(loss, rated))
     return ", ".join(dict.fromkeys(texts))
