@@ -21,7 +21,7 @@ from plumbline.cli.parallel_members import (
     locks_of,
     members_of,
 )
-from plumbline.cli.parallel_terms import terms_of, work_of
+from plumbline.cli.parallel_terms import files_of, terms_of, work_of
 from plumbline.cli.ranks_table import print_table
 from plumbline.cli.stripe_sets import in_stripes
 from plumbline.errors import UsageError
@@ -45,11 +45,14 @@ def probe_fs(arguments: argparse.Namespace) -> int:
         terms.fixed,
         work_of(arguments, terms.launch),
         Path(arguments.profile).absolute() if arguments.profile else None,
+        files=files_of(arguments),
     )
     members = in_stripes(members, terms)
     entries = entries_of(members, terms)
     unit = FsUnit(entries[-1], entries[:-1], course)
     _refuse_too_much(unit.planned_bytes, parse_bytes(arguments.budget))
+    if arguments.keep:
+        _refuse_to_keep(unit.planned_bytes, parse_bytes(arguments.keep))
     if arguments.dry_run:
         return print_commands([unit])
     result = _measured(arguments, members, entries, unit)
@@ -69,6 +72,14 @@ def _refuse_too_much(planned: int, budget: int) -> None:
         raise UsageError(
             f"the run would write {format_bytes(planned)}, its budget is {format_bytes(budget)}; "
             "lower --bytes or --ranks, or raise --budget"
+        )
+
+
+def _refuse_to_keep(planned: int, most: int) -> None:
+    if planned > most:
+        raise UsageError(
+            f"the run would keep {format_bytes(planned)}, --keep allows {format_bytes(most)}; "
+            "lower --bytes or --ranks, or raise --keep"
         )
 
 

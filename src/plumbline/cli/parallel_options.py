@@ -17,7 +17,7 @@ _DEFAULTS = {
 
 _OTHERS = (
     *("clients", "hostfile", "fixed_time", "transfer", "gather", "direct", "profile", "work"),
-    *("python", "launcher_option", "file_system"),
+    *("python", "launcher_option", "file_system", "keep", "reread_kept"),
 )
 
 
@@ -28,6 +28,8 @@ def add_parallel(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--ranks", type=int, metavar="N", help="on each target, default 1")
     group.add_argument("--transfer", metavar="SIZE", help="of one call, instead of the test's")
     group.add_argument("--stripes", metavar="N", help="targets of one file, or all (Lustre)")
+    group.add_argument("--keep", metavar="SIZE", help="leave the files, SIZE in all at most")
+    group.add_argument("--reread-kept", action="store_true", help="read what --keep has left")
     group.add_argument("--profile", metavar="FILE", help="keep every call: docs/profiles.md")
 
 

@@ -30,6 +30,7 @@ from plumbline.units import parse_duration
 _OWN_TERMS = (
     *("directory", "component", "bytes", "budget", "test", "ranks", "clients", "hostfile"),
     *("seconds", "fixed_time", "transfer", "stripes", "gather", "direct", "launcher", "work"),
+    *("keep", "reread_kept"),
 )
 """Options that make a run another one than the planned."""
 

@@ -7,6 +7,7 @@ and to prove hold for it, and a run that was killed leaves nothing that the next
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
+from enum import Enum
 from typing import Iterator, NamedTuple, Optional
 
 from plumbline.errors import SkipTarget, ToolError
@@ -20,6 +21,17 @@ from plumbline.targets import osts_of, target_for
 from plumbline.targets.ask import SLOW_S, ask
 from plumbline.targets.file_target import FileTarget
 from plumbline.targets.interface import TargetState
+
+
+class Files(str, Enum):
+    """Where the files of a run come from and what becomes of them."""
+
+    FRESH = "fresh"
+    """Made for the run and removed after it."""
+    KEEP = "keep"
+    """Made for the run and kept for later ones, until the next that makes its own."""
+    FOUND = "found"
+    """Kept by an earlier run, read, and left where they are."""
 
 
 class Share(NamedTuple):
@@ -79,11 +91,12 @@ class Member:
             else:
                 yield Place(name, self._server, self._paths[rank])
 
-    def look(self) -> None:
-        """See whether the target may be measured, and remove what a killed run left there."""
+    def look(self, files: Files = Files.FRESH) -> None:
+        """See whether the target may be measured, and remove what earlier runs left there."""
         with self._failing():
-            for left in self._leftovers():
-                left.remove(self.watch)
+            if files is not Files.FOUND:
+                for left in self._leftovers():
+                    left.remove(self.watch)
             self.state = self._targets[0].state(self.watch)
             self._device = self._find_device()
 
@@ -94,6 +107,13 @@ class Member:
             for target in self._targets:
                 target.state(self.watch)
                 self._paths.append(target.place(self.watch, self._share.file_bytes))
+            self._moved = self._targets[0].traffic(self.watch)
+
+    def find(self) -> None:
+        """Take and prove the files that an earlier run has kept."""
+        with self._failing():
+            for target in self._targets:
+                self._paths.append(target.find(self.watch, self._share.file_bytes))
             self._moved = self._targets[0].traffic(self.watch)
 
     def prove(self) -> None:

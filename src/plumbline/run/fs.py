@@ -12,7 +12,7 @@ from plumbline.model.expectation import Expectation
 from plumbline.model.record import Record
 from plumbline.ranks.job import JOB
 from plumbline.run.bench import Bench
-from plumbline.run.crew import Member, Share
+from plumbline.run.crew import Files, Member, Share
 from plumbline.run.launch import Kind, Launcher, command
 from plumbline.run.parallel import Course, Run
 from plumbline.run.trial import tasks_of
@@ -40,6 +40,8 @@ class FsUnit:
     @property
     def planned_bytes(self) -> int:
         """All bytes that the run writes."""
+        if self._course.files is Files.FOUND:
+            return 0
         return self._share.bytes * len(self._members)
 
     def commands(self) -> tuple[tuple[str, ...], ...]:
@@ -54,22 +56,27 @@ class FsUnit:
             Member(entry, self._server(entry), self._share, bench.runners[entry.component])
             for entry in self._members
         ]
+        files = self._course.files
+        kept = files is Files.FOUND
         try:
-            _muster(crew, self._share)
+            _muster(crew, self._share, files)
             yield from Run(self._whole, self._course, self._share, bench).records(crew, self.tasks)
+            kept = kept or (files is Files.KEEP and all(one.failure is None for one in crew))
         finally:
-            for member in crew:
+            for member in crew if not kept else ():
                 member.remove()
 
     def _server(self, entry: Expectation) -> str:
         return self._course.servers.get(entry.component, entry.component)
 
 
-def _muster(crew: Sequence[Member], share: Share) -> None:
+def _muster(crew: Sequence[Member], share: Share, files: Files) -> None:
     """Look at all targets and make their files; those that cannot take part say why."""
     for member in crew:
-        member.look()
+        member.look(files)
     ready = [member for member in crew if member.failure is None]
-    for member in ready:
+    for member in ready if files is Files.FOUND else ():
+        member.find()
+    for member in ready if files is not Files.FOUND else ():
         beside = sum(member.shares_with(other) for other in ready) - 1
         member.make(share.bytes * beside)

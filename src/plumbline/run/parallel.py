@@ -24,7 +24,7 @@ from plumbline.ranks.layout import Place
 from plumbline.ranks.terms import limit_s
 from plumbline.ranks.tests import Method
 from plumbline.run.bench import Bench
-from plumbline.run.crew import Member, Share
+from plumbline.run.crew import Files, Member, Share
 from plumbline.run.launch import Launch, command, find_launcher
 from plumbline.run.recording import Conditions, Taken
 from plumbline.run.tally import Tally, details, details_of_all, read_results
@@ -50,6 +50,7 @@ class Course(NamedTuple):
     folder: str = ""
     calls: Optional[Path] = None
     instrument: bool = True
+    files: Files = Files.FRESH
 
 
 class Run:

@@ -10,6 +10,9 @@ from plumbline.model.command import CommandRunner
 from plumbline.targets.interface import TargetState
 from plumbline.targets.probe_file import ProbeFile, Space, Status
 
+_WHOLE = 0.99
+"""Below this fraction of its size a file is not whole; some file systems count a little less."""
+
 
 class FileTarget(ABC):
     """A target that is measured through one permanent file; see :class:`.interface.Target`."""
@@ -55,6 +58,28 @@ class FileTarget(ABC):
         if status is None:
             self._create(run)
             self._file.resize(run, size_bytes)
+        self._size = size_bytes
+        self.verify(run, self._file.path)
+        return self._file.path
+
+    def find(self, run: CommandRunner, size_bytes: int) -> str:
+        """Return the path of the file that an earlier run has left, with all of its bytes.
+
+        Raises:
+            SkipTarget: it is not there, has another size or holes, or lies elsewhere.
+        """
+        status = self._file.look(run)
+        if status is None or status.size != size_bytes:
+            there = "is not there" if status is None else f"has {status.size} bytes"
+            raise SkipTarget(
+                f"{self._file.path} {there}, {size_bytes} bytes are to be read; let a run on the "
+                "same terms keep its files first"
+            )
+        if status.allocated < size_bytes * _WHOLE:
+            raise SkipTarget(
+                f"{self._file.path} has holes: the run that wrote it was cut short, and holes are "
+                "read too fast; let another one keep its files"
+            )
         self._size = size_bytes
         self.verify(run, self._file.path)
         return self._file.path

@@ -150,6 +150,9 @@ def test_a_dry_run_prints_the_call_and_touches_nothing(tmp_path: Path) -> None:
         (["--test", "mpiio-shared-10k", "--gather", "2x1MiB"], "--gather with one buffer alone"),
         (["--test", "mpiio-shared-1m1", "--gather", "1x1MiB"], "writes collectively"),
         (["--gather", "many"], "write 2x32MiB or none"),
+        (["--keep", "1MiB", "--bytes", "1MiB"], "would keep 2.1 MB, --keep allows 1.0 MB; lower"),
+        (["--keep", "1GiB", "--reread-kept"], "reads what --keep has left; give one of them"),
+        (["--keep", "1GiB", "--fixed-time"], "leaves files with holes"),
         (["--stripes", "3"], "--stripes 3 does not divide 2 targets into equal parts"),
         (["--stripes", "all"], "files over several targets are made on Lustre alone"),
         (["--clients", "c1,c2"], "--work names a folder that c1, c2 see as well"),
@@ -170,7 +173,7 @@ def test_a_call_that_makes_no_sense_is_a_sentence(
 
 def test_runs_on_other_terms_are_never_compared(tmp_path: Path) -> None:
     """Each of these gives records of another specification, and so of another hash."""
-    from plumbline.cli.parallel_terms import Terms
+    from plumbline.cli.parallel_terms import REREAD, Terms
     from plumbline.ranks.job import Fixed
     from plumbline.run.launch import Launch, parse_clients
 
@@ -185,6 +188,8 @@ def test_runs_on_other_terms_are_never_compared(tmp_path: Path) -> None:
         terms._replace(fixed=Fixed.TIME, seconds=30.0),
         terms._replace(direct=True),
         terms._replace(launch=Launch(clients=parse_clients("c1,c2"))),
+        terms._replace(operations=REREAD),
+        terms._replace(stripes=2),
     ]
     hashes = [one.spec(4).hash() for one in others] + [terms.spec(5).hash()]
     assert len(set(hashes)) == len(hashes)

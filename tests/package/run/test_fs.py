@@ -24,6 +24,7 @@ from plumbline.ranks.tests import TESTS, Method
 from plumbline.run.bench import Bench
 from plumbline.run.clock import SystemClock
 from plumbline.run.command import SystemRunner
+from plumbline.run.crew import Files
 from plumbline.run.fs import FsUnit
 from plumbline.run.launch import Launch
 from plumbline.run.parallel import Course
@@ -73,7 +74,9 @@ class Site:
 
     def unit(self, test: Method = SIMPLE, ranks: int = 1, **changes: Any) -> FsUnit:
         course = {
-            key: changes.pop(key) for key in ("fixed", "calls", "instrument") if key in changes
+            key: changes.pop(key)
+            for key in ("fixed", "calls", "instrument", "files")
+            if key in changes
         }
         entries = [self.entry(name, test, **changes) for name in self.names]
         whole = self.entry("whole", test, **{**changes, "target": {"kind": "parallel"}})
@@ -290,6 +293,39 @@ def test_a_target_that_cannot_be_measured_leaves_the_others_and_no_sum(site: Sit
     whole = of(records, "whole", Operation.WRITE)
     assert whole.outcome is Outcome.SKIPPED
     assert "b took no part, so there is no figure of all" in whole.reason
+
+
+def test_kept_files_are_read_again_until_the_next_run_makes_its_own(site: Site) -> None:
+    assert {record.outcome for record in measured(site.unit(files=Files.KEEP))} == {Outcome.OK}
+    before = [path.stat() for name in "ab" for path in site.files(name)]
+    assert [kept.st_size for kept in before] == [SMALL, SMALL]
+    reread = dict.fromkeys(("reread/together",), NONE)
+    found = site.unit(files=Files.FOUND, references=reread)
+    assert found.planned_bytes == 0
+    records = measured(found)
+    assert [(r.component, r.operation, r.outcome, r.bytes) for r in records] == [
+        ("a", Operation.REREAD, Outcome.OK, SMALL),
+        ("b", Operation.REREAD, Outcome.OK, SMALL),
+        ("whole", Operation.REREAD, Outcome.OK, 2 * SMALL),
+    ]
+    # nothing was written, and nothing removed
+    after = [path.stat() for name in "ab" for path in site.files(name)]
+    assert [(s.st_ino, s.st_mtime_ns) for s in after] == [(s.st_ino, s.st_mtime_ns) for s in before]
+    measured(site.unit())
+    assert site.left() == []
+
+
+def test_files_that_were_not_kept_whole_are_not_read(site: Site) -> None:
+    for name, size in (("a", SMALL), ("b", 10)):
+        folder = site.home / f"{name}/.plumbline/{name}.fs-0"
+        folder.mkdir(parents=True)
+        with (folder / "probe.dat").open("wb") as file:
+            file.truncate(size)
+    reread = dict.fromkeys(("reread/together",), NONE)
+    records = measured(site.unit(files=Files.FOUND, references=reread))
+    assert {record.outcome for record in records} == {Outcome.SKIPPED}
+    assert "has holes: the run that wrote it was cut short" in records[0].reason
+    assert f"has 10 bytes, {SMALL} bytes are to be read" in records[1].reason
 
 
 def test_what_does_not_fit_is_not_begun(site: Site) -> None:
