@@ -27,12 +27,13 @@ from plumbline.store.history import History
 from plumbline.store.snapshot import EXPECTATIONS, load_expectations, load_snapshot
 from plumbline.units import parse_duration
 
-_OWN_TERMS = (
-    *("directory", "component", "bytes", "budget", "test", "ranks", "clients", "hostfile"),
-    *("seconds", "fixed_time", "transfer", "stripes", "gather", "direct", "launcher", "work"),
-    *("keep", "reread_kept"),
+_GOES_WITH = frozenset(
+    (
+        *("verb", "run", "layer", "expectations", "state", "locks", "dry_run", "json", "quiet"),
+        *("limit", "file_system", "python", "launcher_option", "profile"),
+    )
 )
-"""Options that make a run another one than the planned."""
+"""What a planned run may be told; with any other option it is another run."""
 
 
 class Planned(NamedTuple):
@@ -51,7 +52,8 @@ def planned(arguments: argparse.Namespace) -> Optional[Planned]:
         DocumentError: the expectations of this node are missing or damaged.
         UsageError: there is no such file system.
     """
-    if any(getattr(arguments, name) not in (None, False) for name in _OWN_TERMS):
+    said = {name for name, value in vars(arguments).items() if value not in (None, False)}
+    if not said <= _GOES_WITH:
         return None
     document = load_expectations(arguments.expectations or EXPECTATIONS)
     if all(entry.get("layer") != "fs" for entry in document.entries):

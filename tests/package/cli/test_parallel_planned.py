@@ -80,6 +80,28 @@ def test_terms_by_hand_make_another_run(tmp_path: Path, capsys: pytest.CaptureFi
     assert "-np 12 " in dry(tmp_path, capsys, "--ranks", "3", "--bytes", "1MiB")
 
 
+def test_the_whole_command_line_comes_to_the_planned_run(tmp_path: Path) -> None:
+    words = deployed(tmp_path, launcher="/opt/mpi/bin/mpirun")
+    ended = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "plumbline.cli",
+            "probe",
+            "fs",
+            *words,
+            "--limit",
+            "1h",
+            "--dry-run",
+        ],
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ended.stdout.startswith("/opt/mpi/bin/mpirun -np 4 ")
+
+
 def test_targets_that_another_client_probes_one_by_one_can_be_driven_by_hand_too(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
