@@ -1,7 +1,7 @@
 """The role icinga makes objects that Icinga takes, the same as those of Nagios.
 
 The tasks are run by Ansible itself on a folder of the test's own; Icinga is the real one and checks
-the configuration that it would load, without being started.
+the configuration that it would load.
 """
 
 from __future__ import annotations
@@ -12,11 +12,17 @@ import re
 import shutil
 import subprocess
 import sys
+import time
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Iterator, NamedTuple
 
 import pytest
 
+from plumbline.model.state import State
+from tests.package.cli.driver import call
+from tests.package.cli.test_submit import document as document_of
+from tests.package.cli.test_submit import service, verdict, write_plan
 from tests.project.repository import ROOT, document
 from tests.project.test_nagios_objects import make, of, plan
 
@@ -51,6 +57,21 @@ PLAY = """
 WRAPPER = """#!/bin/sh
 exec {program} "$@" -D RunAsUser=root -D RunAsGroup=root -D DataDir={folder} -D CacheDir={folder} \
     -D LogDir={folder} -D InitRunDir={folder} -D SpoolDir={folder} -D NodeName=here -D ZoneName=here
+"""
+DAEMON = """
+include <itl>
+object Endpoint NodeName {{ host = NodeName }}
+object Zone ZoneName {{ endpoints = [ NodeName ] }}
+object ExternalCommandListener "command" {{ command_path = "{folder}/icinga2.cmd" }}
+object Host "oss2" {{
+  check_command = "dummy"
+  enable_active_checks = false
+}}
+object Service "OST OST1" {{
+  host_name = "oss2"
+  check_command = "dummy"
+  enable_active_checks = false
+}}
 """
 EVERY = {"console_collect": True, "nagios_report_url": "http://console/plumbline/index.html"}
 
@@ -171,6 +192,43 @@ def test_what_icinga_refuses_never_reaches_it(site: Site) -> None:
     # a second run has not named the objects twice
     main = (site.folder / "etc/icinga2.conf").read_text(encoding="utf-8")
     assert main.splitlines().count('include "plumbline/plumbline.conf"') == 1
+
+
+@contextmanager
+def daemon(folder: Path) -> Iterator[Path]:
+    """Run an Icinga of the test's own, which checks nothing; give the pipe of its commands."""
+    wrapper, pipe = folder / "icinga2", folder / "icinga2.cmd"
+    wrapper.write_text(WRAPPER.format(program=PROGRAM, folder=folder), encoding="utf-8")
+    wrapper.chmod(0o755)
+    (folder / "icinga2.conf").write_text(DAEMON.format(folder=folder), encoding="utf-8")
+    with (folder / "out").open("wb") as out:
+        process = subprocess.Popen(
+            [str(wrapper), "daemon", "-c", str(folder / "icinga2.conf")],
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        end = time.monotonic() + 30
+        while not pipe.is_fifo():
+            assert process.poll() is None, (folder / "out").read_text()
+            assert time.monotonic() < end, (folder / "out").read_text()
+            time.sleep(0.1)
+        yield pipe
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def test_icinga_takes_the_results_of_a_site_as_nagios_does(tmp_path: Path) -> None:
+    plan_path = write_plan(tmp_path, [service("oss2", "OST1", description="OST OST1")])
+    (tmp_path / "verdicts.json").write_text(document_of(verdict("OST1", state=State.CRITICAL)))
+    with daemon(tmp_path) as pipe:
+        arguments = [str(tmp_path / "verdicts.json"), "--plan", plan_path, "--pipe", str(pipe)]
+        assert call("submit", *arguments) == 0
+    # it writes down at its end what it knows
+    kept = (tmp_path / "icinga2.state").read_text(encoding="utf-8", errors="replace")
+    assert '"output":"OST CRITICAL - fine"' in kept
+    assert list(tmp_path.glob("plumbline-batch-*")) == []
 
 
 def test_nagios_and_icinga_are_removed_alike() -> None:
