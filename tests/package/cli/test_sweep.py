@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from plumbline.cli import main
 from plumbline.model.expectation import Expectation, Expectations, Limits
 from plumbline.model.reference import Reference
 from plumbline.model.spec import ProbeSpec
@@ -62,7 +63,9 @@ def ledger(home: Path) -> dict[str, Any]:
 
 @pytest.mark.long
 @with_mpi
-def test_a_sweep_goes_on_where_a_kill_has_ended_it(tmp_path: Path) -> None:
+def test_a_sweep_goes_on_where_a_kill_has_ended_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The point under way is measured again, what was measured before it is not."""
     words = [*directories(tmp_path), "--bytes", "4MiB", "--writers", "1,2", "--json"]
     first = start(tmp_path, *words, "--quiet")
@@ -90,8 +93,12 @@ def test_a_sweep_goes_on_where_a_kill_has_ended_it(tmp_path: Path) -> None:
     assert len({spec_hash for _, spec_hash in hashes}) == 2
     left = [path for name in ("a", "b") for path in (tmp_path / name).iterdir()]
     assert left == []
-    again = sweep(tmp_path, *words)
-    assert (again.stderr, json.loads(again.stdout)["done"]) == ("", document["done"])
+    # nothing is left to measure
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    assert main(["sweep", *words]) == 0
+    again = capsys.readouterr()
+    assert (again.err, json.loads(again.out)["done"]) == ("", document["done"])
 
 
 @pytest.mark.long
@@ -178,9 +185,13 @@ def test_a_budget_that_reaches_no_point_is_said_and_starts_nothing(tmp_path: Pat
     ],
 )
 def test_a_call_that_makes_no_sense_is_a_sentence(
-    tmp_path: Path, words: list[str], sentence: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    sentence: str,
 ) -> None:
-    ended = sweep(tmp_path, *directories(tmp_path), *words)
-    assert sentence in ended.stderr
-    assert ended.returncode == 64
+    monkeypatch.chdir(tmp_path)
+    assert main(["sweep", *directories(tmp_path), "--state", "state", *words]) == 64
+    assert sentence in capsys.readouterr().err
     assert not (tmp_path / "state").exists()
