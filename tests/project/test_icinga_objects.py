@@ -24,10 +24,11 @@ from tests.package.cli.driver import call
 from tests.package.cli.test_submit import document as document_of
 from tests.package.cli.test_submit import service, verdict, write_plan
 from tests.project.repository import ROOT, document
-from tests.project.test_nagios_objects import make, of, plan
+from tests.project.test_nagios_objects import of, plan
 
 PROGRAM = shutil.which("icinga2", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 SHARED = Path("/etc/icinga2")
+KINDS = ("hosts", "services", "dependencies")
 
 pytestmark = [
     pytest.mark.long,
@@ -51,7 +52,15 @@ PLAY = """
       ansible.builtin.debug:
         msg: reloaded
   tasks:
+    - ansible.builtin.template:
+        src: {root}/roles/nagios/templates/{{{{ item }}}}.cfg.j2
+        dest: {folder}/{{{{ item }}}}.cfg
+        mode: "0644"
+      loop: {kinds}
     - ansible.builtin.import_tasks: {root}/roles/icinga/tasks/objects.yml
+    - ansible.builtin.import_tasks: {root}/roles/icinga/tasks/objects.yml
+      vars:
+        icinga_service_notification: nowhere
 """
 # What the package has in its own configuration, with all places in the test's folder.
 WRAPPER = """#!/bin/sh
@@ -76,26 +85,22 @@ object Service "OST OST1" {{
 EVERY = {"console_collect": True, "nagios_report_url": "http://console/plumbline/index.html"}
 
 
-def deploy(
-    folder: Path, said: dict[str, Any], settings: dict[str, Any]
-) -> subprocess.CompletedProcess[str]:
-    """Run the tasks that make the objects, on the configuration that comes with the package."""
-    etc = folder / "etc"
-    if not etc.exists():
-        shutil.copytree(SHARED, etc)
-        # where Ansible looks for the templates of a play
-        (folder / "templates").symlink_to(ROOT / "roles/icinga/templates")
-    play, given, wrapper = folder / "play.yml", folder / "given.json", folder / "icinga2"
-    play.write_text(PLAY.format(root=ROOT), encoding="utf-8")
-    wrapper.write_text(WRAPPER.format(program=PROGRAM, folder=folder), encoding="utf-8")
-    wrapper.chmod(0o755)
+def deploy(folder: Path, said: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+    """Run the tasks on the configuration that comes with the package, then with what is refused."""
+    shutil.copytree(SHARED, folder / "etc")
+    # where Ansible looks for the templates of a play
+    (folder / "templates").symlink_to(ROOT / "roles/icinga/templates")
+    play, given = folder / "play.yml", folder / "given.json"
+    play.write_text(
+        PLAY.format(root=ROOT, folder=folder, kinds=json.dumps(KINDS)), encoding="utf-8"
+    )
     places = {
         "ansible_python_interpreter": sys.executable,
-        "__icinga_command": str(wrapper),
-        "__icinga_directory": str(etc),
+        "__icinga_command": str(program(folder)),
+        "__icinga_directory": str(folder / "etc"),
         "__icinga_group": "root",
     }
-    given.write_text(json.dumps({"agent_plan": said, **places, **settings}), encoding="utf-8")
+    given.write_text(json.dumps({"agent_plan": said, **places, **EVERY}), encoding="utf-8")
     command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,"]
     return subprocess.run(
         [*command, "-e", f"@{given}", str(play)],
@@ -104,6 +109,14 @@ def deploy(
         text=True,
         check=False,
     )
+
+
+def program(folder: Path) -> Path:
+    """Write the command that is Icinga with all its places in a folder; return where it is."""
+    wrapper = folder / "icinga2"
+    wrapper.write_text(WRAPPER.format(program=PROGRAM, folder=folder), encoding="utf-8")
+    wrapper.chmod(0o755)
+    return wrapper
 
 
 def objects(text: str, kind: str) -> list[tuple[str, dict[str, str]]]:
@@ -117,23 +130,27 @@ def objects(text: str, kind: str) -> list[tuple[str, dict[str, str]]]:
 
 
 class Site(NamedTuple):
-    """A site of which one host has a parent: the objects for Icinga, and those for Nagios."""
+    """A site of which one host has a parent: the objects for Icinga, and those for Nagios.
+
+    ``said`` is what Ansible said when it made them, and then others that Icinga refuses.
+    """
 
     folder: Path
-    said: dict[str, Any]
+    said: str
     icinga: str
     nagios: dict[str, str]
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
-    folder, said = tmp_path_factory.mktemp("icinga"), plan("lab")
-    child, parent = (host["name"] for host in said["hosts"][:2])
-    said["parents"] = {child: [parent]}
-    done = deploy(folder, said, EVERY)
-    assert done.returncode == 0, done.stdout + done.stderr
-    icinga = (folder / "etc/plumbline/plumbline.conf").read_text(encoding="utf-8")
-    return Site(folder, said, icinga, make(tmp_path_factory.mktemp("nagios"), said, EVERY))
+    folder, wanted = tmp_path_factory.mktemp("icinga"), plan("lab")
+    child, parent = (host["name"] for host in wanted["hosts"][:2])
+    wanted["parents"] = {child: [parent]}
+    said = deploy(folder, wanted).stdout
+    conf = folder / "etc/plumbline/plumbline.conf"
+    assert conf.exists(), said
+    nagios = {kind: (folder / f"{kind}.cfg").read_text() for kind in KINDS}
+    return Site(folder, said, conf.read_text(), nagios)
 
 
 def test_hosts_and_their_parents_are_those_of_nagios(site: Site) -> None:
@@ -162,7 +179,7 @@ def test_services_ask_and_lead_to_what_those_of_nagios_do(site: Site) -> None:
         )
         for one in of(site.nagios["services"], "service")
     }
-    assert len(asked) > len(site.said["services"])
+    assert any("PATH " in name for _, name in asked)
 
 
 def test_dependencies_are_those_of_nagios_and_stop_no_check(site: Site) -> None:
@@ -183,12 +200,11 @@ def test_dependencies_are_those_of_nagios_and_stop_no_check(site: Site) -> None:
 
 
 def test_what_icinga_refuses_never_reaches_it(site: Site) -> None:
-    refused = deploy(site.folder, site.said, {**EVERY, "icinga_service_notification": "nowhere"})
-    assert refused.returncode != 0
-    assert "Icinga refuses the new configuration, and goes on with the old one" in refused.stdout
-    assert re.search(r"Error: .*nowhere", refused.stdout), refused.stdout
-    conf = site.folder / "etc/plumbline/plumbline.conf"
-    assert conf.read_text(encoding="utf-8") == site.icinga
+    assert "Icinga refuses the new configuration, and goes on with the old one" in site.said
+    assert re.search(r"Error: .*nowhere", site.said), site.said
+    made = (site.folder / "etc/plumbline.new/plumbline.conf").read_text(encoding="utf-8")
+    assert made == site.icinga.replace("mail-service-notification", "nowhere")
+    assert made != site.icinga
     # a second run has not named the objects twice
     main = (site.folder / "etc/icinga2.conf").read_text(encoding="utf-8")
     assert main.splitlines().count('include "plumbline/plumbline.conf"') == 1
@@ -197,13 +213,11 @@ def test_what_icinga_refuses_never_reaches_it(site: Site) -> None:
 @contextmanager
 def daemon(folder: Path) -> Iterator[Path]:
     """Run an Icinga of the test's own, which checks nothing; give the pipe of its commands."""
-    wrapper, pipe = folder / "icinga2", folder / "icinga2.cmd"
-    wrapper.write_text(WRAPPER.format(program=PROGRAM, folder=folder), encoding="utf-8")
-    wrapper.chmod(0o755)
+    pipe = folder / "icinga2.cmd"
     (folder / "icinga2.conf").write_text(DAEMON.format(folder=folder), encoding="utf-8")
     with (folder / "out").open("wb") as out:
         process = subprocess.Popen(
-            [str(wrapper), "daemon", "-c", str(folder / "icinga2.conf")],
+            [str(program(folder)), "daemon", "-c", str(folder / "icinga2.conf")],
             stdout=out,
             stderr=subprocess.STDOUT,
         )
