@@ -40,6 +40,7 @@ VERBS = (
     "status",
     "metrics",
     "symptoms",
+    "where",
 )
 
 

@@ -8,6 +8,7 @@ file lies; both are readable without root and answered without asking a brick.
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from plumbline.errors import DocumentError, SkipTarget
 from plumbline.model.command import CommandRunner
@@ -20,6 +21,25 @@ from plumbline.targets.probe_file import Space, absolute
 _SUBVOLUME = re.compile(r"(?P<volume>[A-Za-z0-9_-]+)-client-(?P<index>\d+)")
 _PATHINFO = re.compile(r"<POSIX\((?P<brick>[^()]*)\):(?P<host>[^:<>]*):(?P<file>[^<>]*)>")
 _ADDRESS = re.compile(r"[0-9.]+|.*:.*")
+
+_FOLDER = re.compile(r"-layout \(")
+
+
+class LiesOn(NamedTuple):
+    """The bricks of a file as path and server; ``folder`` where it is one, and lies on all."""
+
+    bricks: tuple[tuple[str, str], ...]
+    folder: bool
+
+
+def lies_on(run: CommandRunner, path: str) -> LiesOn:
+    """Return the bricks that a file lies on; raise SkipTarget where it does not tell."""
+    arguments = ["getfattr", "--absolute-names", "--only-values", "-n", "glusterfs.pathinfo"]
+    text = ask(run, [*arguments, "--", path], QUICK_S)
+    bricks = tuple((place[0], place[1]) for place in _PATHINFO.findall(text))
+    if not bricks:
+        raise SkipTarget(f"{path} does not tell where it lies: {text.strip()[:120]!r}")
+    return LiesOn(bricks, _FOLDER.search(text) is not None)
 
 
 class GlusterfsTarget(FileTarget):
@@ -127,22 +147,19 @@ class GlusterfsTarget(FileTarget):
         self._file.make_folder(run)
         ask(run, ["touch", "--", self._pinned(self._file.path)], SLOW_S)
 
+    def is_brick(self, run: CommandRunner, brick: str, host: str) -> bool:
+        """Return whether the brick at a path of a server, as the server calls itself, is this."""
+        server, path = self._brick(run)
+        return brick == path and _short(host) in self._names(run, server)
+
     def _misplaced(self, run: CommandRunner) -> str:
         path = self._file.path
-        arguments = ["getfattr", "--absolute-names", "--only-values", "-n", "glusterfs.pathinfo"]
-        text = ask(run, [*arguments, "--", path], QUICK_S)
-        places = _PATHINFO.findall(text)
-        if not places:
-            raise SkipTarget(f"{path} does not tell where it lies: {text.strip()[:120]!r}")
-        host, brick = self._brick(run)
-        lies = ", ".join(f"{place[1]}:{place[0]}" for place in places)
-        if (
-            len(places) != 1
-            or places[0][0] != brick
-            or _short(places[0][1]) not in self._names(run, host)
-        ):
-            return f"{path} lies on {lies} instead of {host}:{brick} ({self._subvolume})"
-        return ""
+        bricks = lies_on(run, path).bricks
+        if len(bricks) == 1 and self.is_brick(run, *bricks[0]):
+            return ""
+        host, own = self._brick(run)
+        lies = ", ".join(f"{server}:{brick}" for brick, server in bricks)
+        return f"{path} lies on {lies} instead of {host}:{own} ({self._subvolume})"
 
     @staticmethod
     def _names(run: CommandRunner, host: str) -> set[str]:

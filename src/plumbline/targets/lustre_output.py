@@ -46,6 +46,13 @@ class Layout(NamedTuple):
     indices: tuple[int, ...]
 
 
+class Objects(NamedTuple):
+    """The OSTs of a file, each once, over all of its components and mirrors."""
+
+    indices: tuple[int, ...]
+    released: bool
+
+
 class Usage(NamedTuple):
     """One line of ``lfs df``: space and the letters after ``[OST:n]``."""
 
@@ -132,6 +139,27 @@ def parse_layout(text: str) -> Layout:
         stripes=int(count),
         indices=tuple(int(index) for index in _OBJECT.findall(table)),
     )
+
+
+def parse_objects(text: str) -> Optional[Objects]:
+    """Return the OSTs that ``lfs getstripe -d -y FILE`` prints, None for a directory.
+
+    A directory has a template of its files' layout, without the prefixes of a layout.
+    """
+    if not re.search(r"^\s*(lmm_pattern|lcm_entry_count):", text, re.MULTILINE):
+        if re.search(r"^\s*stripe_count:", text, re.MULTILINE):
+            return None
+        raise SkipTarget(f"lfs getstripe printed what is not understood: {text[:80]!r}")
+    found = re.findall(r"\bl_ost_idx:\s*(\d+)", text)
+    patterns = re.findall(r"^\s*lmm_pattern:[ \t]*(\S+)", text, re.MULTILINE)
+    return Objects(tuple(dict.fromkeys(map(int, found))), any(map(_is_released, patterns)))
+
+
+def _is_released(pattern: str) -> bool:
+    """Old lfs print a number; LOV_PATTERN_F_RELEASED in lustre_user.h is 0x80000000."""
+    if re.fullmatch(r"(0x)?[0-9a-f]+", pattern):
+        return bool(int(pattern, 16) & 0x80000000)
+    return "released" in pattern.split(",")
 
 
 def parse_transfers(text: str) -> Optional[int]:

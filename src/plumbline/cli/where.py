@@ -1,0 +1,52 @@
+"""``plumbline where``: which targets hold a user's file, as a client of the site sees it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from plumbline.errors import SkipTarget, ToolError
+from plumbline.store.snapshot import EXPECTATIONS
+
+if TYPE_CHECKING:
+    from plumbline.targets.whereabouts import Whereabouts
+
+
+def add(subparsers: Any) -> None:
+    """Declare the arguments."""
+    parser = subparsers.add_parser(
+        "where",
+        help="say which targets hold a file",
+        description="Print the targets that hold a file, from its layout; its data is not read.  "
+        "To be asked on a host that measures targets of its file system.",
+    )
+    parser.add_argument("path", metavar="PATH", help="a file, from the root on")
+    parser.add_argument(
+        "--expectations", metavar="FILE", default=EXPECTATIONS, help="default: %(default)s"
+    )
+    parser.add_argument("--json", action="store_true", help="print the document for programs")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the targets and return 0."""
+    from plumbline.run.command import SystemRunner
+    from plumbline.store.snapshot import load_expectations
+    from plumbline.targets.whereabouts import whereabouts
+
+    entries = load_expectations(arguments.expectations).find("ost")
+    known = {one.component: one.target for one in entries}
+    try:
+        found = whereabouts(SystemRunner(), arguments.path, known)
+    except SkipTarget as trouble:
+        raise ToolError(str(trouble)) from trouble
+    if arguments.json:
+        print(json.dumps({"schema": 1, **found.to_json()}, allow_nan=False))
+    else:
+        print("\n".join(_lines(found)))
+    return 0
+
+
+def _lines(found: Whereabouts) -> list[str]:
+    return [one.component or f"{one.name} (not measured by this host)" for one in found.holders]
