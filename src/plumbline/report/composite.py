@@ -20,13 +20,13 @@ from plumbline.units import format_rate
 
 ABOUT = (
     "The latest parallel run, or where there is none the latest run of targets, second by second "
-    "as its clients saw it: every component, their sum, and the net rate that the run reported, "
-    "which counts the wait for the last one; beside it what the servers counted themselves."
+    "as its clients saw it: every component, their sum, the net rate that was reported (dotted "
+    "lines), which counts the wait for the last one, and what the servers counted themselves."
 )
 HEADERS = ("component", "operation", "seen by", "rate", "highest second", "lowest second")
 NUMBERS = ("operation", "component", "seen_by", "second", "rate_Bps")
-_LABELLED = 14
-"""Traces with a colour of their own; the others are grey and known by their hover text."""
+_LABELLED, _SLOWEST = 14, 5
+"""So many traces have a colour of their own, of more the slowest; hover names the others."""
 
 
 class Curve(NamedTuple):
@@ -118,35 +118,46 @@ def _finding(run: Run, found: Sequence[Curve]) -> str:
 
 
 def _plot(operation: str, found: Sequence[Curve], run: Run, counts: Sequence[Served]) -> Plot:
-    data = [_trace(place, one) for place, one in enumerate(found)]
     total = summed(found)
-    if len(found) > 1:
-        data.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "name": "sum of clients",
-                "x": list(range(len(total))),
-                "y": [megabytes(rate) for rate in total],
-                "line": {"color": RED, "width": 3},
-                "hovertemplate": "sum of clients, second %{x}: %{y} MB/s<extra></extra>",
-            }
-        )
+    named = _named(found)
+    # what is drawn later lies above: a sum of one is its part
+    data = [_sum_trace(total)] if len(found) > 1 else []
     data += server_traces(counts)
+    data += [_trace(one, named) for one in found]
     net = _net(run, operation)
     layout = {
         "xaxis": {"title": {"text": "seconds since the first began"}},
         "yaxis": {"title": {"text": "MB/s"}, "rangemode": "tozero"},
         "hovermode": "closest",
-        "legend": {"orientation": "h", "yanchor": "top", "y": -0.2},
+        "legend": {"orientation": "h", "yanchor": "top", "y": -0.3},
         "shapes": list(_nets(found, net, len(total))),
         "annotations": [_label(net)] if net else [],
     }
     return Plot(operation, data, layout, 420)
 
 
-def _trace(place: int, one: Curve) -> dict[str, Any]:
-    own = place < _LABELLED
+def _named(found: Sequence[Curve]) -> list[str]:
+    """Return the components with a colour of their own: of many, the slowest."""
+    if len(found) <= _LABELLED:
+        return [one.record.component for one in found]
+    slowest = sorted(found, key=lambda one: one.record.rate_Bps or 0.0)[:_SLOWEST]
+    return [one.record.component for one in slowest]
+
+
+def _sum_trace(total: Sequence[float]) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": "sum of clients",
+        "x": list(range(len(total))),
+        "y": [megabytes(rate) for rate in total],
+        "line": {"color": RED, "width": 3},
+        "hovertemplate": "sum of clients, second %{x}: %{y} MB/s<extra></extra>",
+    }
+
+
+def _trace(one: Curve, named: Sequence[str]) -> dict[str, Any]:
+    own = one.record.component in named
     return {
         "type": "scatter",
         "mode": "lines",
@@ -154,7 +165,9 @@ def _trace(place: int, one: Curve) -> dict[str, Any]:
         "x": [round(one.begin_s + second, 2) for second in range(len(one.rates_Bps))],
         "y": [megabytes(rate) for rate in one.rates_Bps],
         "text": [shown(one.record.component)] * len(one.rates_Bps),
-        "line": line(place, 1.5) if own else {"color": GREY, "width": 1},
+        "line": line(named.index(one.record.component), 1.5)
+        if own
+        else {"color": GREY, "width": 1},
         "showlegend": own,
         "hovertemplate": "%{text}<br>second %{x}: %{y} MB/s<extra></extra>",
     }

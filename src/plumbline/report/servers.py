@@ -7,6 +7,7 @@ own, the servers' seconds are drawn by the clock of the clients; in any case it 
 from __future__ import annotations
 
 from array import array
+from datetime import datetime, timezone
 from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.model.course import NodeClock, Run
@@ -117,7 +118,8 @@ def _clock_words(run: Run, hosts: Sequence[str]) -> str:
         farthest = max(known, key=lambda host: abs(shifts[host]))
         words.append(
             f"Servers are drawn by the clients' clock: {farthest}, the farthest, was "
-            f"{shifts[farthest]:+.2f} s off, known to within {_within(run, farthest):.2f} s."
+            f"{shifts[farthest]:+.2f} s off, known to within {_within(run, farthest):.2f} s "
+            f"({_compared_at(run, farthest)})."
         )
     if unknown:
         words.append(
@@ -126,6 +128,11 @@ def _clock_words(run: Run, hosts: Sequence[str]) -> str:
             "their seconds are drawn by their own."
         )
     return " ".join(words)
+
+
+def _compared_at(run: Run, server: str) -> str:
+    at = next(one.at for one in run.clocks if one.node == server)
+    return f"compared {datetime.fromtimestamp(at, timezone.utc):%Y-%m-%d %H:%M} UTC"
 
 
 def _within(run: Run, server: str) -> float:
@@ -156,7 +163,8 @@ def _trace(one: Served) -> dict[str, Any]:
         "x": [round(one.begin_s + second, 2) for second in range(len(one.rates_Bps))],
         "y": [megabytes(rate) for rate in one.rates_Bps],
         "text": [name] * len(one.rates_Bps),
-        "line": {"color": GREY, "width": 1, "dash": "dot"},
+        "line": {"color": _SOURCES.get(one.source, ("", GREY))[1], "width": 1},
+        "opacity": 0.6,
         "showlegend": False,
         "hovertemplate": "%{text}, its own counter<br>second %{x}: %{y} MB/s<extra></extra>",
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from typing import Any, Iterable, Optional, Sequence
+from typing import Any, Iterable, Optional, Sequence, TypeVar
 
 from plumbline.model.anchor import anchor, group_anchor
 from plumbline.model.state import State
@@ -11,6 +11,8 @@ from plumbline.report.figure import Cell, Figure, Plot, Row, Table, counted, meg
 from plumbline.report.palette import BASELINE, BASELINE_BAND, CEILING, GREY, mark
 from plumbline.report.site import Cohort, Cohorts, Member, Site, by_group
 from plumbline.units import format_rate
+
+_T = TypeVar("_T")
 
 ABOUT = (
     "The latest rate of every component beside its siblings. The line above is the ceiling, the "
@@ -113,7 +115,7 @@ def _band(members: Sequence[Member], places: list[int], names: list[str]) -> lis
         ceilings = [one.ceiling_Bps for one in members]
         found.append({**_reference("ceiling", ceilings, places, line), "showlegend": True})
     for trace in found:
-        trace["text"] = names
+        trace["text"] = _widened(names)
     return found
 
 
@@ -131,12 +133,17 @@ def _reference(
         "type": "scatter",
         "mode": "lines",
         "name": name,
-        "x": places,
-        "y": [megabytes(rate) for rate in rates],
+        "x": [places[0] - 0.5, *places, places[-1] + 0.5],
+        "y": _widened([megabytes(rate) for rate in rates]),
         "line": line,
         "hoverinfo": "skip",
         "showlegend": False,
     }
+
+
+def _widened(values: Sequence[_T]) -> list[_T]:
+    """Return values with both ends twice: a line that ends beside its dots is seen with one too."""
+    return [values[0], *values, values[-1]]
 
 
 def _dots(members: Sequence[Member], names: Sequence[str]) -> Iterable[dict[str, Any]]:

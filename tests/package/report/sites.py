@@ -5,14 +5,16 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Optional
+from typing import Iterator, Optional, Sequence
 
 from plumbline.cli.report import read_site
+from plumbline.model.record import Record, Scenario
 from plumbline.report.site import Site
 from plumbline.store.plan import load_plan
 from plumbline.topology.graph import build
 from tests.package.locate.scenes import both, lab
-from tests.package.report.years import NOW, Year, document, plan_of, records, write
+from tests.package.records import record
+from tests.package.report.years import DAY_S, NOW, Year, document, plan_of, records, write
 from tests.package.sites import site
 
 HOSTILE = (
@@ -44,7 +46,28 @@ def _sick() -> Site:
 
 def _made(folder: Path, year: Year) -> Site:
     plan = plan_of(lab())
-    return read(*write(folder, document(plan), records(plan, year)))
+    found = list(records(plan, year))
+    return read(*write(folder, document(plan), [*found, *counted(found)]))
+
+
+def counted(found: Sequence[Record]) -> Iterator[Record]:
+    """Yield what the servers counted in the last night: what was written, in bursts of caches."""
+    last = max(one.started_at for one in found) - DAY_S / 2
+    for one in found:
+        if one.layer == "ost" and one.started_at > last and one.rate_Bps:
+            second = one.rate_Bps
+            yield record(
+                layer="server",
+                component=f"{one.component} device",
+                host="oss",
+                operation=one.operation,
+                scenario=Scenario.TOGETHER,
+                started_at=one.started_at + 0.4,
+                finished_at=one.finished_at + 0.4,
+                rate_Bps=second,
+                profile_Bps=tuple(second * (0.7 + 0.2 * (step % 4)) for step in range(12)),
+                details={"source": "diskstats", "watched_s": 600},
+            )
 
 
 def hostile(folder: Path) -> tuple[Path, Path]:

@@ -165,5 +165,5 @@ def test_hostile_names_are_text(browser: Browser, tmp_path: Path) -> None:
 
 def test_a_site_with_nothing_is_shown(browser: Browser, tmp_path: Path) -> None:
     browser.open(written(tmp_path, EMPTY, Extras()))
-    assert browser.ask("document.querySelectorAll('.absent').length") == len(IDS)
+    assert browser.ask("document.querySelectorAll('.figure .absent').length") == len(IDS)
     assert browser.complaints == []

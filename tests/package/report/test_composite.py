@@ -37,8 +37,8 @@ def test_the_whole_is_not_counted_among_its_parts() -> None:
     whole = one("scratch", 200, 200, rate_Bps=180e6, details={"stragglers": []})
     figure = composite_figure(of(*parts, whole))
     (plot,) = figure.plots
-    assert [trace["name"] for trace in plot.data] == ["a", "b", "sum of clients"]
-    assert plot.data[2]["y"] == [200.0, 200.0]
+    assert [trace["name"] for trace in plot.data] == ["sum of clients", "a", "b"]
+    assert plot.data[0]["y"] == [200.0, 200.0]
     assert [one["text"] for one in plot.layout["annotations"]] == ["net 180.0 MB/s"]
     assert plot.layout["shapes"][0]["y0"] == 180.0
 
@@ -63,9 +63,9 @@ def test_what_the_servers_counted_is_drawn_beside_what_the_clients_saw() -> None
     figure = composite_figure(site._replace(run=site.run._replace(servers=(counter,))))
     write, read = figure.plots
     assert [trace["name"] for trace in write.data] == [
-        "a",
         "disk1 on oss1",
         "sum of servers' devices",
+        "a",
     ]
     assert [trace["name"] for trace in read.data] == ["a"]
     assert "1 counter of 1 server, all traffic included" in figure.finding
@@ -76,3 +76,11 @@ def test_what_the_servers_counted_is_drawn_beside_what_the_clients_saw() -> None
 def test_a_run_without_seconds_is_said() -> None:
     assert "recorded no rates of single seconds" in composite_figure(of(failed())).absent
     assert composite_figure(of()._replace(run=None)).absent
+
+
+def test_of_many_components_the_slowest_are_named() -> None:
+    many = [one(f"t{number}", 100, rate_Bps=1e8 + number) for number in range(20)]
+    slow = [one("slow", 40, rate_Bps=4e7)]
+    (plot,) = composite_figure(of(*many, *slow)).plots
+    named = [trace["name"] for trace in plot.data if trace.get("showlegend")]
+    assert sorted(named) == ["slow", "t0", "t1", "t2", "t3"]

@@ -35,9 +35,12 @@ def test_every_member_is_a_dot_of_its_state(tmp_path: Path) -> None:
 def test_the_references_are_drawn_for_each_member(tmp_path: Path) -> None:
     site = sick(tmp_path)
     reads = targets_figure(site, find_cohorts(site)).plots[0]
-    assert trace(reads, "ceiling")["y"] == [200.0] * 6
-    assert trace(reads, "baseline")["y"] == [180.0] * 6
-    assert trace(reads, "warning")["y"] == [144.0] * 6
+    ceiling = trace(reads, "ceiling")
+    assert ceiling["y"] == [200.0] * 8
+    # half a place wider at both ends, so that there is a line with one member too
+    assert ceiling["x"] == [-0.5, 0, 1, 2, 3, 4, 5, 5.5]
+    assert trace(reads, "baseline")["y"] == [180.0] * 8
+    assert trace(reads, "warning")["y"] == [144.0] * 8
 
 
 def test_only_the_sick_are_labelled(tmp_path: Path) -> None:
