@@ -101,10 +101,10 @@ shellcheck:
 	@$(FILES) | xargs grep -lE -m1 '^#!/(usr/)?bin/(env )?(ba|da)?sh' | xargs shellcheck
 
 pytest:
-	@pytest --quiet
+	@pytest --quiet -n 2 --dist loadfile
 
 pytest-short:
-	@pytest --quiet -m 'not long'
+	@pytest --quiet -n 2 --dist loadfile -m 'not long'
 
 ansible-lint:
 	@ansible-lint -q --nocolor

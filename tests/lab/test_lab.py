@@ -7,12 +7,20 @@ so that each also sees the part before it recover.
 from __future__ import annotations
 
 import json
+import shutil
+from base64 import b64encode
+from pathlib import Path
 from typing import Iterator
+from urllib.parse import urlencode
 
 import pytest
 
 from tests.lab.conftest import brought_up, changes
 from tests.lab.lab import Console, Lab, Service, not_ok
+from tests.package.report.browser import Browser
+from tests.package.report.test_browser import PLOTS, keep
+
+BEHIND_OSS3 = ("oss3", "oss3-disk1", "oss3-disk2", "scratch-OST0004", "scratch-OST0005")
 
 
 @pytest.fixture(scope="module")
@@ -42,12 +50,20 @@ def check_sentences(services: dict[str, Service], broken: dict[str, str]) -> Non
         assert "MB/s" in services[name].output
 
 
-def test_a_slow_disk_and_a_bad_cable_are_seen_at_once_on_exactly_their_services(
-    lab: Lab, console: Console
+def investigate(lab: Lab, folder: Path, target: str = "") -> list[list[list[str]]]:
+    """Ask what is slow, the whole site or one part, and return the suspects' alternatives."""
+    found = folder / "found.json"
+    lab.playbook("debug_slow_storage", {"json": str(found), "budget": "10min", "target": target})
+    return sorted(one["alternatives"] for one in json.loads(found.read_text())["slow"]["sets"])
+
+
+def test_a_slow_disk_and_a_bad_cable_are_each_named_and_nothing_else_is(
+    lab: Lab, console: Console, tmp_path: Path
 ) -> None:
     break_only(lab, {"cable": "oss1"})
     lab.playbook("lab_break", {"disk": "oss2-disk1", "rate": "80MB/s"})
-    services = lab.measure(console)
+    assert investigate(lab, tmp_path) == [[["oss1-nic"]], [["oss2-disk1"]]]
+    services = console.services()
     slow = {"OST scratch-OST0002 write read": "WARNING", "RAW oss2-disk1 read": "CRITICAL"}
     # what crosses the cable may lose as much as to be told too
     behind = {f"OST scratch-OST000{number} write read" for number in (0, 1)}
@@ -57,15 +73,49 @@ def test_a_slow_disk_and_a_bad_cable_are_seen_at_once_on_exactly_their_services(
     assert "sent again (limit 0.5 %), bad cable?" in services["NET oss1 send receive"].output
 
 
-def test_a_slow_link_is_seen_on_exactly_the_services_behind_it(lab: Lab, console: Console) -> None:
+def follow(browser: Browser, console: Console, host: str, service: str) -> str:
+    """Go from a service's page in Nagios to its report by the link there; return the anchor."""
+    query = urlencode({"type": 2, "host": host, "service": service})
+    browser.call("Page.navigate", url=f"{console.page}cgi-bin/extinfo.cgi?{query}")
+    link = "document.querySelector(\"a[href*='/plumbline/']\")"
+    browser.wait(link)
+    browser.ask(f"(() => {{ const at = {link}; at.target = '_self'; at.click(); }})()")
+    browser.wait("document.documentElement?.dataset.drawn === 'all'")
+    anchor: str = browser.ask("location.hash.slice(1)")
+    return anchor
+
+
+def test_the_page_of_nagios_leads_to_the_place_in_the_report(
+    lab: Lab, console: Console, tmp_path: Path
+) -> None:
+    lab.on_host("mon1", "systemctl start plumbline-console plumbline-report")
+    program = shutil.which("chromium")
+    assert program, "requirements/debian.txt names chromium"
+    secret = b64encode(f"{console.user}:{console.password}".encode()).decode()
+    with Browser(program, tmp_path) as browser:
+        browser.call("Network.enable")
+        browser.call("Network.setExtraHTTPHeaders", headers={"Authorization": f"Basic {secret}"})
+        assert follow(browser, console, "lab", "PATH file system scratch") == "suspects"
+        shown = browser.ask("document.getElementById('suspects').textContent")
+        assert "disk oss2-disk1" in shown
+        assert follow(browser, console, "oss2", "RAW oss2-disk1 read") == "raw-oss2-disk1"
+        browser.wait("document.querySelector(':target').getBoundingClientRect().height > 0")
+        assert "CRITICAL" in browser.ask("document.querySelector(':target').textContent")
+        assert [name for name, traces in browser.ask(PLOTS) if not traces] == []
+        assert browser.complaints == []
+        keep(browser, "lab")
+
+
+def test_a_slow_link_is_named_when_its_host_is_asked_about(
+    lab: Lab, console: Console, tmp_path: Path
+) -> None:
     break_only(lab, {"link": "oss3", "rate": "200Mbit"})
-    services = lab.measure(console)
-    broken = {
-        "NET oss3 send receive": "CRITICAL",
-        "OST scratch-OST0004 write read": "CRITICAL",
-        "OST scratch-OST0005 write read": "CRITICAL",
-    }
-    assert not_ok(services) == broken
+    assert investigate(lab, tmp_path, "oss3") == [[["oss3-nic"]]]
+    services = console.services()
+    behind = {name: one.state for name, one in services.items() if name.split()[1] in BEHIND_OSS3}
+    broken = {name: state for name, state in behind.items() if not name.startswith("RAW")}
+    assert set(broken.values()) == {"CRITICAL"}
+    assert {behind[name] for name in behind.keys() - broken} == {"OK"}
     check_sentences(services, broken)
 
 
