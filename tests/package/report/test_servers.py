@@ -49,10 +49,8 @@ def test_a_clock_that_is_known_is_put_right_and_said() -> None:
     found = served(run, "read", WINDOW)
     assert found[0].begin_s == pytest.approx(1.0)
     said = server_sentence(run, found)
-    assert (
-        "oss1, the farthest, was +3.00 s off, known to within 0.30 s (compared 1970-01-01 00:00 UTC)"
-        in said
-    )
+    assert "oss1, the farthest, was +3.00 s off, known to within 0.30 s" in said
+    assert "(compared 1970-01-01 00:00 UTC)" in said
 
 
 @pytest.mark.parametrize("known", ["oss1", "client1"])
