@@ -153,6 +153,7 @@ def _standing(plan: SitePlan, request: _Request, files: Sequence[str]) -> _Stand
     from plumbline.cli.records import read_records
     from plumbline.locate.failures import locate_failures
     from plumbline.locate.investigation import Found
+    from plumbline.locate.leaning import ordered
     from plumbline.locate.measurables import Site
     from plumbline.store.history import History
 
@@ -169,7 +170,9 @@ def _standing(plan: SitePlan, request: _Request, files: Sequence[str]) -> _Stand
                 history.save(one)
         slow, probes = locate_site(plan, path, time.time())
     failed = locate_failures(Site(_nodes(plan)).measurables(), records)
-    return _Standing(plan, records, Found(slow, failed), probes, list(_symptoms(request.symptoms)))
+    symptoms = list(_symptoms(request.symptoms))
+    found = Found(ordered(slow, symptoms), ordered(failed, symptoms))
+    return _Standing(plan, records, found, probes, symptoms)
 
 
 def _symptoms(said: Mapping[str, Any]) -> Iterator[Symptom]:
@@ -205,14 +208,14 @@ def _sentences(standing: _Standing, decision: Decision) -> Iterator[str]:
     """Yield what is slow, what fails, and what neither explains."""
     from plumbline.locate.failures import failure_sentence, partial_sentences
     from plumbline.locate.investigation import NOTHING
+    from plumbline.locate.leaning import quoted
     from plumbline.locate.words import remarks, sentence
-    from plumbline.symptoms.evidence import phrase
 
     slow, failed = standing.found
     parts = standing.plan.parts
     probes = dict(zip(map(id, slow.sets), standing.probes))
     for located, one in standing.found.sets():
-        said = "".join(phrase(each.name, standing.symptoms) for each in one.suspects)
+        said = quoted(one, parts, standing.symptoms)
         if located is slow:
             yield sentence(slow, one, parts, probes[id(one)]) + said
         else:

@@ -11,6 +11,10 @@ import pytest
 
 from plumbline.errors import DocumentError, UsageError
 from plumbline.model.record import Record
+from plumbline.model.state import State
+from plumbline.store.symptoms import Saved, save_symptoms
+from plumbline.symptoms.counters import Past
+from plumbline.symptoms.symptom import Direction, Look, Report, Symptom
 from tests.package.cli.driver import call
 from tests.package.cli.test_locate import measured, plan
 from tests.package.locate.scenes import both
@@ -64,6 +68,27 @@ def test_what_divides_the_suspects_comes_next_and_they_are_named(
     assert answer["sentences"][0].startswith("Suspect: disk oss2-disk1 (1 of 1 slow target")
     assert any("raw oss2-disk1 read" in line for line in answer["table"])
     assert answer["commands"] == ["client1: fio --rw=read"]
+
+
+def test_symptoms_are_quoted_and_order_the_suspects(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = [one for one in measured(SLOW_DISK) if one.layer != "raw"]
+    begun = ask(tmp_path, capsys, records, done=done("net", "ost"))["sentences"][0]
+    assert begun.startswith("Suspects: one of disk oss2-disk1 or target scratch-OST0002")
+    found = Symptom(
+        "lustre", "scratch-OST0002", "import", State.WARNING, Direction.RAISES, "reconnected"
+    )
+    report = Report("oss2", 1.0, (Look("lustre", 1, (found,)),))
+    save_symptoms(tmp_path / "symptoms.json", Saved(report, Past()))
+    said = json.loads((tmp_path / "symptoms.json").read_text(encoding="utf-8"))
+    answer = ask(tmp_path, capsys, records, done=done("net", "ost"), symptoms={"oss2": said})
+    [told] = answer["sentences"]
+    assert told.startswith("Suspects: one of target scratch-OST0002 or disk oss2-disk1")
+    assert told.endswith(" Symptoms of target scratch-OST0002: reconnected.")
+    assert answer["slow"]["sets"][0]["alternatives"][0] == ["scratch-OST0002"]
+    healthy = ask(tmp_path, capsys, measured({}), done=done(*WHOLE), symptoms={"oss2": said})
+    assert healthy["sentences"] == ["Nothing that could be judged is slow."]
 
 
 def test_what_was_measured_before_the_beginning_does_not_vote(

@@ -1,0 +1,51 @@
+"""Symptoms beside what was located: they order what explains it equally well, and are quoted.
+
+They never make a suspect and never take one away: measurements do that.
+"""
+
+from __future__ import annotations
+
+from plumbline.locate.words import titled
+from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.symptoms.evidence import Leaning, leaning, phrase
+
+if TYPE_CHECKING:
+    from typing import Sequence
+
+    from plumbline.locate.suspects import AmbiguitySet, Located
+    from plumbline.locate.words import Parts
+    from plumbline.symptoms.symptom import Symptom
+
+_WEIGHTS = {Leaning.RAISED: -1, Leaning.NONE: 0, Leaning.LOWERED: 1}
+
+
+def ordered(located: Located, symptoms: Sequence[Symptom]) -> Located:
+    """Return the same sets, in each the alternatives first that symptoms speak for.
+
+    An alternative of several components counts as the mean of them, so that a longer one is not
+    favoured by its length.
+    """
+    return located._replace(sets=tuple(_ordered(one, symptoms) for one in located.sets))
+
+
+def _ordered(ambiguity: AmbiguitySet, symptoms: Sequence[Symptom]) -> AmbiguitySet:
+    weights = {one.name: _weight(one.name, symptoms) for one in ambiguity.suspects}
+    alternatives = sorted(
+        ambiguity.alternatives, key=lambda one: sum(weights[name] for name in one) / len(one)
+    )
+    suspects = sorted(ambiguity.suspects, key=lambda one: weights[one.name])
+    return ambiguity._replace(alternatives=tuple(alternatives), suspects=tuple(suspects))
+
+
+def _weight(name: str, symptoms: Sequence[Symptom]) -> int:
+    return _WEIGHTS[leaning(name, symptoms)]
+
+
+def quoted(ambiguity: AmbiguitySet, parts: Parts, symptoms: Sequence[Symptom]) -> str:
+    """Return what is appended to a sentence: each suspect's symptoms, empty without any.
+
+    For example `` Symptoms of disk oss2-disk1: kernel: I/O errors of sdb (14 times).``
+    """
+    told = [(one.name, phrase(one.name, symptoms)[2:]) for one in ambiguity.suspects]
+    texts = [f" Symptoms of {titled(name, parts)}: {text}." for name, text in told if text]
+    return "".join(texts)

@@ -1,0 +1,54 @@
+"""Symptoms order what explains a slow part equally well; they make no suspect and take none."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+import pytest
+
+from plumbline.locate.leaning import ordered, quoted
+from plumbline.locate.suspects import AmbiguitySet, Located, Suspect
+from plumbline.model.state import State
+from plumbline.symptoms.symptom import Direction, Symptom
+
+
+def symptom(component: str, direction: Direction, sentence: str = "medium errors") -> Symptom:
+    return Symptom("kernel", component, "io_errors", State.WARNING, direction, sentence)
+
+
+def suspects(*alternatives: tuple[str, ...]) -> AmbiguitySet:
+    names = dict.fromkeys(name for one in alternatives for name in one)
+    return AmbiguitySet(alternatives, tuple(Suspect(name, (), (0,), ()) for name in names), (0,))
+
+
+RAISED, LOWERED = Direction.RAISES, Direction.LOWERS
+
+
+@pytest.mark.parametrize(
+    ("found", "order"),
+    [
+        ((), ["a", "b", "c"]),
+        ((symptom("c", RAISED),), ["c", "a", "b"]),
+        ((symptom("a", LOWERED),), ["b", "c", "a"]),
+        ((symptom("a", LOWERED), symptom("b", RAISED)), ["b", "c", "a"]),
+        ((symptom("a", LOWERED), symptom("a", RAISED)), ["a", "b", "c"]),
+        ((symptom("elsewhere", RAISED),), ["a", "b", "c"]),
+    ],
+)
+def test_what_symptoms_speak_for_comes_first(found: Sequence[Symptom], order: list[str]) -> None:
+    located = Located((), (suspects(("a",), ("b",), ("c",)),), ())
+    [one] = ordered(located, found).sets
+    assert [names for (names,) in one.alternatives] == order
+    assert [each.name for each in one.suspects] == order
+
+
+def test_a_longer_alternative_is_not_favoured_by_its_length() -> None:
+    located = Located((), (suspects(("a", "b"), ("a", "c")),), ())
+    found = [symptom("c", RAISED)]
+    assert ordered(located, found).sets[0].alternatives == (("a", "c"), ("a", "b"))
+
+
+def test_each_symptom_is_quoted_with_the_part_that_has_it() -> None:
+    found = [symptom("b", RAISED), symptom("elsewhere", RAISED, "nothing to do with it")]
+    assert quoted(suspects(("a",), ("b",)), {}, found) == " Symptoms of b: medium errors."
+    assert quoted(suspects(("a",)), {}, found) == ""
