@@ -99,8 +99,9 @@ class _Site(NamedTuple):
 
 
 def _observations(of: _Site, now: float) -> list[Observation]:
+    from plumbline.locate.company import Company
     from plumbline.locate.measurables import Site
-    from plumbline.locate.observe import observe
+    from plumbline.locate.observe import observe, together
     from plumbline.store.days import Member
     from plumbline.store.history import History
     from plumbline.store.recent import Recent
@@ -112,13 +113,19 @@ def _observations(of: _Site, now: float) -> list[Observation]:
         )
     site = Site(of.nodes)
     found: list[Observation] = []
+    company = Company(of.nodes)
+    memories = {}
     with History(of.history) as opened:
         for node, measured in of.nodes.items():
             groups = {
                 (each.layer, each.component): Member(each.group, each.limits.min_coverage)
                 for each in measured
             }
-            found += observe(site.of(node), Recent(opened, groups, now), now, of.runs)
+            memories[node] = Recent(opened, groups, now)
+            if of.runs > 1:
+                company.add(together(site.of(node), memories[node]))
+        for node, memory in memories.items():
+            found += observe(site.of(node), memory, now, of.runs, company)
     return found
 
 

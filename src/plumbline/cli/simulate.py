@@ -8,6 +8,7 @@ import multiprocessing
 import os
 from typing import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple, Optional, Sequence
 
+from plumbline.cli import simulate_campaign
 from plumbline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ def add(subparsers: Any) -> None:
     parser.add_argument("--noise", choices=NOISES, default=NOISES[0], help="default year")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="equal seeds, equal days")
     parser.add_argument("--json", action="store_true", help="print the figures for programs")
+    simulate_campaign.add(parser)
     parser.set_defaults(run=run)
 
 
@@ -101,6 +103,9 @@ def run(arguments: argparse.Namespace) -> int:
     from plumbline.simulate.score import add as total
 
     setting = _setting(arguments)
+    if arguments.campaign is not None:
+        _campaign(arguments, setting)
+        return 0
     outcome = total(_outcomes(setting, arguments.fleets))
     if arguments.json:
         print(json.dumps(_document(arguments, setting, outcome), indent=1, allow_nan=False))
@@ -110,6 +115,35 @@ def run(arguments: argparse.Namespace) -> int:
     asked = Asked(setting.fleet.site, len(setting.fleet.members), arguments.noise, arguments.seed)
     print("\n\n".join(tables(asked, outcome)))
     return 0
+
+
+def _campaign(arguments: argparse.Namespace, setting: _Setting) -> None:
+    from plumbline.cli.progress import progress
+    from plumbline.cli.site import without_collector
+    from plumbline.run.bench import Step
+    from plumbline.simulate.campaign import Tally, Terms, days_for
+
+    if arguments.campaign < 1 or arguments.runs < 1:
+        raise UsageError("--campaign and --runs take a number above zero")
+    days = days_for(setting.fleet, arguments.runs)
+    terms = Terms(arguments.at_once, setting.losses, setting.noise, arguments.runs, days)
+    asked, tally = (arguments.campaign, setting.seed), Tally()
+    site = setting.fleet, setting.capacity
+    with without_collector(), progress(quiet=False) as show:
+        for number, one in enumerate(
+            simulate_campaign.attempts(site, terms, asked, _judge), start=1
+        ):
+            tally = tally.add(one)
+            show(Step("attempts", number, arguments.campaign))
+    given = {
+        "site": setting.fleet.site,
+        "faults at once": arguments.at_once,
+        "days": days,
+        "runs": arguments.runs,
+        "noise": arguments.noise,
+        "seed": setting.seed,
+    }
+    simulate_campaign.show(given, tally, as_json=arguments.json)
 
 
 def _document(arguments: argparse.Namespace, setting: _Setting, outcome: Outcome) -> dict[str, Any]:

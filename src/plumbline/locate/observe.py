@@ -21,10 +21,11 @@ from plumbline.model.reference import Reference
 from plumbline.model.state import State
 
 if TYPE_CHECKING:
-    from typing import Iterable, Iterator, Optional, Sequence
+    from typing import Iterable, Iterator, Mapping, Optional, Sequence
 
     from plumbline.judge.finding import Ruling
     from plumbline.judge.measured import Measured
+    from plumbline.locate.company import Company
     from plumbline.locate.measurables import Placed
     from plumbline.locate.observation import Measurable
     from plumbline.model.expectation import Expectation
@@ -54,19 +55,40 @@ class _Run(NamedTuple):
     since: float
 
 
+def together(measured: Iterable[Placed], memory: Memory) -> Iterator[tuple[Placed, Series]]:
+    """Yield what a node has measured, for the company of others; what is damaged is left out."""
+    for placed in measured:
+        one = placed.expectation
+        try:
+            series = _series(placed, memory.of(one.layer, one.component))
+        except DocumentError:
+            # observe() says so
+            continue
+        if series:
+            yield placed, series
+
+
 def observe(
-    measured: Iterable[Placed], memory: Memory, now: float, runs: int = 1
+    measured: Iterable[Placed],
+    memory: Memory,
+    now: float,
+    runs: int = 1,
+    company: Optional[Company] = None,
 ) -> Iterator[Observation]:
     """Yield an observation for each measurement, at ``now`` in seconds since the epoch.
 
     With one run the verdict of the latest votes, as while one looks for a fault; with more the
-    last ``runs`` together, as while one waits for one.
+    last ``runs`` together, as while one waits for one, beside ``company`` where that is known.
     """
     for placed in measured:
-        yield from _observe(placed, memory, now, runs)
+        beside = company.of(placed) if company else {}
+        yield from _observe(placed, memory, now, (runs, beside))
 
 
-def _observe(placed: Placed, memory: Memory, now: float, runs: int) -> Iterator[Observation]:
+_Over = tuple[int, "Mapping[int, float]"]
+
+
+def _observe(placed: Placed, memory: Memory, now: float, over: _Over) -> Iterator[Observation]:
     one = placed.expectation
     try:
         series = _series(placed, memory.of(one.layer, one.component))
@@ -80,7 +102,7 @@ def _observe(placed: Placed, memory: Memory, now: float, runs: int) -> Iterator[
         yield Observation(placed.of, Vote.NONE, 0.0, 0.0, begun, 0.0, _OVERTAKEN)
         return
     one_run = _observation(placed, series, ruling)
-    yield one_run if runs == 1 else _over(one_run, ruling, runs)
+    yield one_run if over[0] == 1 else _over(one_run, ruling, over)
     if placed.partner:
         yield from _segments(placed, ruling)
 
@@ -124,12 +146,12 @@ def _observation(placed: Placed, series: Optional[Series], ruling: Ruling) -> Ob
     return Observation(measurable, vote, run.rate_Bps, run.error, at, run.since, finding.text)
 
 
-def _over(one_run: Observation, ruling: Ruling, runs: int) -> Observation:
+def _over(one_run: Observation, ruling: Ruling, over: _Over) -> Observation:
     """Return the observation of the last runs in the place of that of the latest."""
     expected = _expected(ruling.measured)
     if ruling.measured is None or not expected or ruling.finding.rule < _RULE_CONTENDED:
         return one_run
-    found = window(ruling.measured, expected, runs)
+    found = window(ruling.measured, expected, *over)
     if found is None:
         return one_run._replace(vote=Vote.NONE)
     of = one_run.of._replace(expected_Bps=expected)

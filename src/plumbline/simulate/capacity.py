@@ -61,6 +61,14 @@ class Capacity:
         # rounding makes nobody slower
         return {f: rate for f, rate in found.items() if rate < self.healthy_Bps[f] * (1 - 1e-9)}
 
+    def path(self, flow: Flow) -> tuple[str, ...]:
+        """Return the components that a flow crosses."""
+        return self._places[flow].path
+
+    def left_to(self, flow: Flow, fault: Fault) -> float:
+        """Return the rate of one flow under one fault."""
+        return self._rates({flow: self._places[flow]}, {fault.component: 1 - fault.loss})[flow]
+
     def _rates(self, places: Mapping[Flow, _Place], left: Mapping[str, float]) -> dict[Flow, float]:
         found: dict[Flow, float] = {}
         for flow, place in places.items():

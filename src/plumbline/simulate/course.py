@@ -55,16 +55,27 @@ class Today(NamedTuple):
     memory: Memory
 
 
-def course(fleet: Fleet, capacity: Capacity, scenario: Scenario, judge: Judge) -> Iterator[Today]:
-    """Yield the days of a scenario; before the first, healthy ones for baselines have passed."""
-    weather = Weather(scenario.noise, Random(scenario.seed))
+class Begun(NamedTuple):
+    """A fleet before its first day, and what each node expects, with its baselines."""
+
+    measuring: Measuring
+    nodes: Mapping[str, Sequence[Expectation]]
+
+
+def begin(fleet: Fleet, capacity: Capacity, weather: Weather) -> Begun:
+    """Let the healthy days pass that baselines are taken on."""
     measuring = Measuring(fleet, weather)
     records: list[Record] = []
     for day in range(1 - measuring.days_before, 1):
         weather.next_day()
         records += measuring.day(day, capacity.healthy_Bps)
-    nodes = _nodes(fleet.members, _accepted(records, fleet.members))
-    records.clear()
+    return Begun(measuring, _nodes(fleet.members, _accepted(records, fleet.members)))
+
+
+def course(fleet: Fleet, capacity: Capacity, scenario: Scenario, judge: Judge) -> Iterator[Today]:
+    """Yield the days of a scenario; before the first, healthy ones for baselines have passed."""
+    weather = Weather(scenario.noise, Random(scenario.seed))
+    measuring, nodes = begin(fleet, capacity, weather)
     rates = _Rates(capacity)
     for day in range(1, scenario.days + 1):
         weather.next_day()

@@ -25,10 +25,12 @@ class Rate(NamedTuple):
 class _Series:
     """One flow, growing."""
 
-    def __init__(self, record: Record) -> None:
+    def __init__(
+        self, record: Record, samples: tuple[Sample, ...] = (), days: tuple[Day, ...] = ()
+    ) -> None:
         self.record = record
-        self.samples: tuple[Sample, ...] = ()
-        self.days: tuple[Day, ...] = ()
+        self.samples = samples
+        self.days = days
 
     def add(self, rate: Rate, peers_Bps: Optional[float], peers: int) -> None:
         started_at, rate_Bps, repeats_Bps, coverage = rate
@@ -58,6 +60,14 @@ class Memory:
         self._series: dict[Flow, _Series] = {}
         self._blank = {flow: _blank(member, flow) for member in members for flow in member.flows()}
 
+    def copy(self) -> Memory:
+        """Return one that knows the same, for another future."""
+        made = Memory(())
+        made._blank = self._blank
+        for flow, one in self._series.items():
+            made._add(flow, _Series(one.record, one.samples, one.days))
+        return made
+
     def of(self, layer: str, component: str) -> tuple[Series, ...]:
         """Return every series of a component that has been measured."""
         return tuple(
@@ -86,10 +96,12 @@ class Memory:
 
     def _known(self, flow: Flow) -> _Series:
         found = self._series.get(flow)
-        if found is None:
-            found = self._series[flow] = _Series(self._blank[flow])
-            self._places.setdefault((flow.layer, flow.component), []).append(found)
-        return found
+        return self._add(flow, _Series(self._blank[flow])) if found is None else found
+
+    def _add(self, flow: Flow, series: _Series) -> _Series:
+        self._series[flow] = series
+        self._places.setdefault((flow.layer, flow.component), []).append(series)
+        return series
 
 
 def _blank(member: Member, flow: Flow) -> Record:

@@ -8,7 +8,7 @@ import pytest
 
 from plumbline.judge.measured import Measured
 from plumbline.locate.observation import Vote
-from plumbline.locate.window import window
+from plumbline.locate.window import wanted, window
 from plumbline.model.expectation import Limits
 from plumbline.model.series import Sample
 from tests.package.judgements import BASELINE, CEILING, DAY_S, NOW
@@ -39,7 +39,8 @@ def vote(
     [
         pytest.param([200, 201, 199, 200], Vote.GOOD, id="fine"),
         pytest.param([100, 101, 99, 100], Vote.BAD, id="slow"),
-        pytest.param([100, 200, 201, 199], Vote.GOOD, id="one slow night"),
+        pytest.param([100, 200, 201, 199], Vote.NONE, id="slow since last night perhaps"),
+        pytest.param([200, 100, 201, 199], Vote.GOOD, id="one slow night"),
         pytest.param([100, 101, 200, 199], Vote.NONE, id="half of them slow"),
         pytest.param([100, 101, 99, 200], Vote.BAD, id="slow on most"),
         pytest.param([179, 178, 176, 178], Vote.BAD, id="a little slow for certain"),
@@ -66,3 +67,16 @@ def test_few_siblings_are_no_measure() -> None:
 
 def test_contended_runs_do_not_vote() -> None:
     assert vote([100, 101, 99, 100], coverage=0.5) is None
+
+
+def test_siblings_that_are_faster_do_not_make_slow_what_is_as_fast_as_ever() -> None:
+    assert vote([200, 201, 199, 200], [300, 300, 300, 300]) is Vote.GOOD
+
+
+def test_a_loss_that_all_share_and_that_changes_daily_is_a_busy_time() -> None:
+    assert vote([150, 100, 60, 170], [150, 100, 60, 170]) is Vote.GOOD
+
+
+def test_what_is_measured_weekly_needs_three_runs() -> None:
+    week = 7 * 86400.0
+    assert [wanted(9, 86400.0), wanted(9, week), wanted(2, week)] == [9, 3, 2]

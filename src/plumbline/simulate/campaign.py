@@ -1,0 +1,199 @@
+"""Random faults, and what is suspected some days later: by the plan, the judge and the locator.
+
+What is measured, judged and located is what a console has; only the rates are drawn.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from random import Random
+from typing import Iterator, Mapping, NamedTuple, Sequence
+
+from plumbline.errors import UsageError
+from plumbline.locate.company import Company
+from plumbline.locate.document import explanations
+from plumbline.locate.measurables import Site
+from plumbline.locate.observe import observe, together
+from plumbline.locate.suspects import Located, locate
+from plumbline.locate.window import wanted
+from plumbline.model.expectation import Expectation
+from plumbline.model.state import State
+from plumbline.plan.rounds import cycle
+from plumbline.siblings import DAY_S
+from plumbline.simulate.capacity import Capacity
+from plumbline.simulate.course import Judge, begin
+from plumbline.simulate.faults import Fault, Losses
+from plumbline.simulate.fleet import Fleet
+from plumbline.simulate.measuring import end_of
+from plumbline.simulate.memory import Memory
+from plumbline.simulate.noise import Noise
+from plumbline.simulate.twins import VISIBLE, twins, visible
+from plumbline.simulate.weather import Weather
+
+_ALARMS = (State.WARNING, State.CRITICAL)
+_FURTHER = 1.5
+"""Days for each run that is wanted, as some are contended."""
+_MOST_HIDDEN = 1000
+"""So many faults in a row that nothing sees: the site measures too little for a campaign."""
+
+
+class Terms(NamedTuple):
+    """What is tried: so many faults at once, found from so many runs, after so many days."""
+
+    faults: int
+    losses: Losses
+    noise: Noise
+    runs: int
+    days: int
+
+
+class Attempt(NamedTuple):
+    """What became of one trial.
+
+    ``hidden`` counts the draws before it that no measurement could see; ``named`` are all
+    suspects; ``twins`` are other parts whose
+    loss would look the same, of a single fault.  ``alarms`` is how many components that the faults
+    slow have a verdict that alarms, ``beside`` how many of these no suspect explains;
+    ``unexplained`` counts slow measurements that no part explains.
+    """
+
+    faults: tuple[Fault, ...]
+    hidden: int
+    named: frozenset[str]
+    twins: tuple[str, ...]
+    sets: tuple[tuple[tuple[str, ...], ...], ...]
+    unexplained: tuple[str, ...]
+    alarms: int
+    beside: int
+
+    @property
+    def true(self) -> frozenset[str]:
+        """Return the parts at fault."""
+        return frozenset(fault.component for fault in self.faults)
+
+    @property
+    def inside(self) -> bool:
+        """Return whether all parts at fault are suspected."""
+        return self.true <= self.named
+
+
+def days_for(fleet: Fleet, runs: int) -> int:
+    """Return the days until each nightly target, and each pair of hosts, has had so many runs."""
+    layers = {member.key[0] for member in fleet.members}
+    hosts = sum(member.key[0] == "net" for member in fleet.members)
+    periods = [fleet.periods_s[layer] for layer in layers - {"net"}]
+    if hosts:
+        periods.append(cycle(hosts) * fleet.periods_s["net"])
+    longest = max(wanted(runs, period) * period for period in periods)
+    return ceil(_FURTHER * longest / DAY_S)
+
+
+def campaign(
+    fleet: Fleet, capacity: Capacity, terms: Terms, seed: str, judge: Judge
+) -> Iterator[Attempt]:
+    """Yield attempts without end on one fleet, each from the day of its baselines on.
+
+    Equal seeds give equal attempts.
+
+    Raises:
+        UsageError: no measurement sees faults of such a size.
+    """
+    weather = Weather(terms.noise, Random(seed))
+    chance = Random(f"{seed}/faults")
+    measuring, nodes = begin(fleet, capacity, weather)
+    past, site, now = measuring.memory, Site(nodes), end_of(terms.days)
+    while True:
+        faults, hidden = _draw(capacity, terms, chance)
+        slower = capacity.under(faults)
+        measuring.memory = past.copy()
+        for day in range(1, terms.days + 1):
+            weather.next_day()
+            for _ in measuring.day(day, {**capacity.healthy_Bps, **slower}):
+                pass
+        located = _located(site, nodes, (measuring.memory, now, terms.runs))
+        slow = {(flow.layer, flow.component) for flow in slower}
+        alarming = frozenset(
+            (one.layer, one.component)
+            for node in nodes.values()
+            for one in judge(
+                [e for e in node if (e.layer, e.component) in slow], measuring.memory, now
+            )
+            if one.state in _ALARMS and not one.group
+        )
+        alike = tuple(twins(capacity, faults[0])) if len(faults) == 1 else ()
+        yield _attempt((faults, hidden), located, alike, alarming)
+
+
+def _located(
+    site: Site, nodes: Mapping[str, Sequence[Expectation]], seen: tuple[Memory, float, int]
+) -> Located:
+    """Return what explains the slow measurements of a site, as ``plumbline locate`` does."""
+    memory, now, runs = seen
+    company = Company(nodes)
+    for node in nodes if runs > 1 else ():
+        company.add(together(site.of(node), memory))
+    return locate(
+        [one for node in nodes for one in observe(site.of(node), memory, now, runs, company)]
+    )
+
+
+def _draw(capacity: Capacity, terms: Terms, chance: Random) -> tuple[tuple[Fault, ...], int]:
+    """Return faults of different parts that measurements see, and how many draws were hidden."""
+    for hidden in range(_MOST_HIDDEN):
+        names = chance.sample(capacity.components, terms.faults)
+        faults = tuple(Fault(name, terms.losses.draw(chance)) for name in names)
+        if visible(capacity, faults):
+            return faults, hidden
+    raise UsageError(
+        f"{_MOST_HIDDEN} random faults in a row slow no measurement by {100 * VISIBLE:g} %; the "
+        "parts of this site have too much slack for such losses: choose larger ones with --loss"
+    )
+
+
+def _attempt(
+    drawn: tuple[tuple[Fault, ...], int],
+    located: Located,
+    alike: tuple[str, ...],
+    alarming: frozenset[tuple[str, str]],
+) -> Attempt:
+    return Attempt(
+        *drawn,
+        frozenset(suspect.name for one in located.sets for suspect in one.suspects),
+        alike,
+        tuple(one.alternatives for one in located.sets),
+        tuple(located.observations[index].of.name for index in located.unexplained),
+        len(alarming),
+        len(alarming - explanations(located).keys()),
+    )
+
+
+class Tally(NamedTuple):
+    """The sum over attempts: each field counts attempts but for those that say what."""
+
+    attempts: int = 0
+    hidden: int = 0
+    inside: int = 0
+    suspected: int = 0
+    identifiable: int = 0
+    alone: int = 0
+    unexplained: int = 0
+    suspects: int = 0
+    alarms: int = 0
+    beside: int = 0
+
+    def add(self, one: Attempt) -> Tally:
+        """Return the sum with one more; ``suspects``, ``alarms``, ``beside`` count components."""
+        identifiable = len(one.faults) == 1 and not one.twins
+        more = (
+            1,
+            one.hidden,
+            one.inside,
+            bool(one.named),
+            identifiable,
+            identifiable and one.named == one.true,
+            bool(one.unexplained),
+            len(one.named),
+            one.alarms,
+            one.beside,
+        )
+        return Tally(*(mine + other for mine, other in zip(self, more)))

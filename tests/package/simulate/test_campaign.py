@@ -1,0 +1,64 @@
+"""Random faults of a simulated site are located, and healthy sites have no suspect."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import pytest
+
+from plumbline.errors import UsageError
+from plumbline.simulate.campaign import Attempt, Tally, Terms, campaign, days_for
+from plumbline.simulate.capacity import Capacity
+from plumbline.simulate.faults import Fault, Losses
+from plumbline.simulate.noise import NONE, QUIET, Noise
+from plumbline.simulate.twins import twins, visible
+from tests.package.simulate.fleets import fleet, judge
+
+SITE = fleet()
+CAPACITY = Capacity(SITE)
+LARGE = Losses(0.4, 0.9)
+
+
+def tried(faults: int, count: int, noise: Noise = NONE, losses: Losses = LARGE) -> list[Attempt]:
+    terms = Terms(faults, losses, noise, 3, days_for(SITE, 3))
+    return list(islice(campaign(SITE, CAPACITY, terms, "1", judge), count))
+
+
+def test_without_noise_every_part_at_fault_is_suspected() -> None:
+    found = tried(1, 12)
+    assert all(one.inside for one in found)
+    assert len({one.true for one in found}) > 3
+
+
+def test_a_healthy_site_has_no_suspect() -> None:
+    assert all(not one.named and not one.alarms for one in tried(0, 5, QUIET))
+
+
+def test_equal_seeds_give_equal_attempts() -> None:
+    assert tried(1, 4, QUIET) == tried(1, 4, QUIET)
+
+
+def test_losses_that_nothing_sees_are_refused() -> None:
+    with pytest.raises(UsageError, match="choose larger ones"):
+        tried(1, 1, losses=Losses(0.01, 0.02))
+
+
+def test_a_fault_behind_a_slower_one_is_not_visible() -> None:
+    name = tried(1, 1)[0].faults[0].component
+    assert visible(CAPACITY, [Fault(name, 0.6)])
+    assert not visible(CAPACITY, [Fault(name, 0.05)])
+
+
+def test_twins_are_parts_that_would_look_alike() -> None:
+    for one in tried(1, 8):
+        assert set(one.twins) == set(twins(CAPACITY, one.faults[0]))
+        assert one.true.isdisjoint(one.twins)
+
+
+def test_a_tally_counts_what_was_suspected_alone() -> None:
+    fault = (Fault("disk", 0.5),)
+    alone = Attempt(fault, 1, frozenset({"disk"}), (), (), (), 2, 1)
+    missed = Attempt(fault, 0, frozenset(), ("port",), (), ("read",), 1, 1)
+    tally = Tally().add(alone).add(missed)
+    assert (tally.attempts, tally.inside, tally.identifiable, tally.alone) == (2, 1, 1, 1)
+    assert (tally.suspected, tally.unexplained, tally.alarms, tally.beside) == (1, 1, 3, 2)
