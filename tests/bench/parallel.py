@@ -1,7 +1,7 @@
 """What a rank's instruments cost, and whether ranks are as fast as fio (and IOR, where it is).
 
 All figures of one line come from turns that follow one another on one file, so that each tool meets
-the same target and the same neighbours; medians of the turns are compared.
+the same target and the same neighbours; see :mod:`.pairs` for what is made of them.
 
 The instruments are timed in CPU seconds of one process: what they add to a call, with and without
 them on /dev/null, as a part of a call on a file in memory, which is as short as a call can be.
@@ -23,12 +23,12 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
-from typing import Callable, Iterator, Optional
+from typing import Callable, Iterator, Optional, Sequence
 
 from plumbline.errors import PlumblineError
 from plumbline.model.record import Operation
 from plumbline.profile.calls import Calls
-from plumbline.ranks.job import JOB, Job, State, encoded, write_whole
+from plumbline.ranks.job import JOB, Job, Result, State, encoded, write_whole
 from plumbline.ranks.layout import Place
 from plumbline.ranks.loops import Notes, Sum, bare, recorded
 from plumbline.ranks.posix import PosixFile
@@ -37,6 +37,7 @@ from plumbline.run.command import SystemRunner
 from plumbline.run.launch import Launch, Launcher, command, find_launcher
 from plumbline.run.tally import read_results
 from tests.bench.disk import MEMORY, steady_disk
+from tests.bench.pairs import compared
 
 ROOT = Path(__file__).parents[2]
 MIB = 1 << 20
@@ -132,9 +133,13 @@ class Ours:
         if not done.ok or {result.state for result in results} != {State.DONE}:
             raise SystemExit(f"ranks failed: {done.stderr} {[one.reason for one in results]}")
         return {
-            operation: size * ranks / max(r.end_s for r in results if r.operation is operation)
-            for operation in OPERATIONS
+            operation: size * ranks / _slowest_s(results, operation) for operation in OPERATIONS
         }
+
+
+def _slowest_s(results: Sequence[Result], operation: Operation) -> float:
+    """Return the seconds of the slowest rank since its own first call, as other tools count."""
+    return max(one.end_s - one.begin_s for one in results if one.operation is operation)
 
 
 class Fio:
@@ -188,27 +193,23 @@ class Ior:
 def faithful(
     what: str, transfer: int, ranks: int, pair: tuple[Turn, Turn], turns: int
 ) -> Iterator[tuple[str, bool]]:
-    """Yield a line for each operation, and whether its ratio is as it should be."""
+    """Yield a line for each operation, and whether its ratio is surely not as it should be."""
+
+    def once(turn: Turn) -> dict[str, float]:
+        return {each.value: rate for each, rate in turn(transfer, ranks).items()}
+
     ours, other = pair
-    both = []
-    for number in range(turns):
-        if number % 2:
-            mine, theirs = ours(transfer, ranks), other(transfer, ranks)
-        else:
-            theirs, mine = other(transfer, ranks), ours(transfer, ranks)
-        both.append((mine, theirs))
     low, high = FAITHFUL[transfer]
-    for operation in OPERATIONS:
-        ratio = median(mine[operation] / their[operation] for mine, their in both)
-        rates_MBps = [median(turn[side][operation] for turn in both) / 1e6 for side in (0, 1)]
-        good = low <= ratio <= high
+    for operation, found in compared((lambda: once(ours), lambda: once(other)), turns).items():
+        mine, theirs = (rate / 1e6 for rate in found.rates_Bps)
+        verdict = found.verdict(low, high)
         yield (
             (
-                f"{what:14} {transfer:8d} B, {ranks} ranks, {operation.value:5}: "
-                f"{rates_MBps[0]:8.1f} and {rates_MBps[1]:8.1f} MB/s, ratio {ratio:.3f} "
-                f"(aim: {low} to {high})"
+                f"{what:14} {transfer:8d} B, {ranks} ranks, {operation:5}: {mine:8.1f} and "
+                f"{theirs:8.1f} MB/s, ratio {found.value:.3f}, steady to {found.apart:.1%} in "
+                f"{found.turns} turns (aim: {low} to {high}): {verdict}"
             ),
-            good,
+            verdict == "missed",
         )
 
 
@@ -229,7 +230,7 @@ def instruments(turns: int) -> bool:
 
 
 def fidelity(folder: Path, turns: int, ranks: list[int]) -> bool:
-    """Print ratios to the other tools; return whether all are as they should be."""
+    """Print ratios to the other tools; return whether none is certainly as it should not be."""
     launcher = find_launcher(Launch(), SystemRunner())
     good = True
     for api in ("posix", "mpiio"):
@@ -244,9 +245,9 @@ def fidelity(folder: Path, turns: int, ranks: list[int]) -> bool:
             for transfer in FILE_BYTES:
                 for number in ranks:
                     pair = (Ours(folder, api, launcher), other)
-                    for line, fine in faithful(f"{api} / {name}", transfer, number, pair, turns):
+                    for line, bad in faithful(f"{api} / {name}", transfer, number, pair, turns):
                         print(line, flush=True)
-                        good = good and fine
+                        good = good and not bad
     return good
 
 
@@ -254,22 +255,22 @@ def main() -> int:
     """Run both benchmarks; return 1 when an aim is missed."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--directory", help="on the target; without it a disk of a fixed rate")
-    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--turns", type=int, default=12, help="at most, of each tool")
     parser.add_argument("--ranks", type=int, nargs="*", default=[1, 2])
     arguments = parser.parse_args()
-    good = instruments(6 * arguments.turns)
+    good = instruments(30)
     if shutil.which("mpirun") is None:
         print("fidelity: mpirun is not installed")
         return 0 if good else 1
     try:
-        good = compared(arguments) and good
+        good = fidelity_on_disk(arguments) and good
     except (PlumblineError, subprocess.SubprocessError) as error:
         print(f"fidelity: {error}", file=sys.stderr)
         return 1
     return 0 if good else 1
 
 
-def compared(arguments: argparse.Namespace) -> bool:
+def fidelity_on_disk(arguments: argparse.Namespace) -> bool:
     """Compare with the other tools in the folder given, or on a disk made for it."""
     with ExitStack() as places:
         place = arguments.directory or places.enter_context(steady_disk())
