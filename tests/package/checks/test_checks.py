@@ -27,6 +27,7 @@ from tests.package.judgements import (
     write,
 )
 from tests.package.parallel_runs import expected, ran
+from tests.package.strangers import let_through
 
 ROOT = Path(__file__).parents[3]
 COMPONENTS = {"ost": "scratch-OST0003", "raw": "oss2-disk1", "net": "oss3"}
@@ -314,8 +315,7 @@ def test_the_user_of_nrpe_reads_what_its_group_may_read(tmp_path: Path) -> None:
         os.chown(path, 64001, 64002)
         path.chmod(0o750 if path.is_dir() else 0o640)
     tmp_path.chmod(0o711)
-    for parent in tmp_path.parents[:2]:
-        parent.chmod(0o711)
+    let_through(tmp_path)
     package = tmp_path / "library"
     shutil.copytree(ROOT / "src" / "plumbline", package / "plumbline")
     shutil.copytree(ROOT / "checks", package / "checks")

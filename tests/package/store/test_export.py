@@ -17,6 +17,7 @@ from plumbline.model.exchange import Cursor
 from plumbline.store.export import MOST_BYTES, extract
 from plumbline.store.history import History
 from tests.package.records import record
+from tests.package.strangers import let_through
 
 SRC = str(Path(__file__).parents[3] / "src")
 NOBODY = 65534
@@ -96,8 +97,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become 
 @pytest.fixture
 def shared(tmp_path: Path) -> Path:
     """Return a history that its group may read, in a folder that it may not write."""
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o755)
+    let_through(tmp_path)
     tmp_path.chmod(0o750)
     return tmp_path / "history.sqlite"
 
