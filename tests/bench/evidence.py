@@ -22,6 +22,8 @@ from plumbline.model.expectation import Limits
 from plumbline.model.sampled import Sampled
 from plumbline.model.state import State
 from plumbline.store.sampled import read_samples
+from tests.bench.campaigns import campaigns
+from tests.bench.low_again import low_again
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT.parent / "shared" / "data"
@@ -66,7 +68,7 @@ def main() -> int:
         print(f"evidence: {DATA} is not there, so nothing is measured", file=sys.stderr)
         return 0
     begun = time.monotonic()
-    text = "\n".join([*head(), *disks(), *year()])
+    text = "\n".join([*head(), *disks(), *year(), *repeats(), *campaigns()])
     PAGE.write_text(f"{text}\n", encoding="utf-8")
     print(text)
     print(f"\nwritten to {PAGE.relative_to(ROOT)} in {time.monotonic() - begun:.0f} s")
@@ -250,6 +252,11 @@ def year() -> Iterator[str]:
     yield f"| UNKNOWN, for want of earlier runs | {100 * unknown:.1f} % | |"
     words = f"a loss of {100 * LOSS:.0f} % found within {WITHIN} runs"
     yield f"| {words} | {100 * found / tried:.1f} % of {tried} | |"
+
+
+def repeats() -> Iterator[str]:
+    """Yield the section on measuring a low target once more."""
+    yield from low_again(read_samples(DATA / "tokio-year" / "summaries.csv.gz").samples)
 
 
 def injected(every: Iterable[Sequence[Sampled]]) -> tuple[int, int]:

@@ -1,0 +1,100 @@
+"""Random faults through plan, judge and locator, as ``plumbline simulate --campaign`` tries them.
+
+Prints the section that docs/evidence.md has.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+from textwrap import fill
+from typing import Any, Iterator, Mapping, NamedTuple
+
+from plumbline.cli import main as plumbline
+
+INVENTORIES = Path(__file__).parents[2] / "inventories"
+SEED = 7
+
+
+class Row(NamedTuple):
+    """One campaign: where, under which noise, how many faults at once, how often."""
+
+    site: str
+    noise: str
+    at_once: int
+    number: int
+
+
+ROWS = (
+    Row("redstorm", "quiet", 1, 60),
+    Row("redstorm", "quiet", 2, 25),
+    Row("redstorm", "quiet", 0, 40),
+    Row("edison", "quiet", 1, 60),
+    Row("edison", "quiet", 2, 25),
+    Row("edison", "quiet", 0, 40),
+    Row("edison", "year", 1, 50),
+    Row("edison", "year", 2, 25),
+    Row("redstorm", "year", 2, 25),
+)
+
+
+def campaigns() -> Iterator[str]:
+    """Yield the section on locating random faults."""
+    yield "\n## Random faults through the whole chain\n"
+    yield fill(
+        "`plumbline simulate -i inventories/SITE --noise NOISE --at-once FAULTS --campaign "
+        f"ATTEMPTS --seed {SEED}`: losses of 20 to 90 %, located from nine runs of each "
+        "measurement in the 14 days after. *Hidden* are draws that slow nothing by a fifth; "
+        "*alone* counts single faults that no other part's loss would look like; *without a note* are alarms of "
+        "what a fault slows that no suspect explains. The numbers of attempts are small: they "
+        "bound a share of 0 of 40 below 7 %, not below one in 1,000. Under the noise of the year "
+        "(docs/simulate.md) faults are missed: of the three looked into, the target of one had no "
+        "baseline, for it had been far below its siblings on the busy days before, and is held "
+        "against siblings with a wider error. The others are not explained yet.",
+        width=125,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    yield ""
+    yield (
+        "| site | noise | faults | attempts | hidden | all suspected | alone | suspects in the "
+        "mean | false suspects | alarms without a note |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|---|"
+    for row in ROWS:
+        yield line(row, tried(row))
+
+
+def tried(row: Row) -> Mapping[str, Any]:
+    """Return the figures of a campaign, from the command."""
+    argv = ["simulate", "-i", str(INVENTORIES / row.site), "--noise", row.noise, "--json"]
+    argv += ["--at-once", str(row.at_once), "--campaign", str(row.number), "--seed", str(SEED)]
+    with redirect_stdout(StringIO()) as printed:
+        plumbline(argv)
+    found: Mapping[str, Any] = json.loads(printed.getvalue())
+    return found
+
+
+def line(row: Row, of: Mapping[str, Any]) -> str:
+    """Return a row of the table."""
+    inside = f"{of['inside']} ({100 * of['inside'] / of['attempts']:.1f} %)" if row.at_once else ""
+    alone = f"{of['alone']} of {of['identifiable']}" if row.at_once == 1 else ""
+    false = "" if row.at_once else f"{of['suspected']} of {of['attempts']}"
+    mean = f"{of['suspects'] / of['attempts']:.1f}"
+    beside = f"{of['beside']} of {of['alarms']}" if row.at_once else ""
+    cells = (row.site, row.noise, row.at_once, of["attempts"], of["hidden"])
+    return f"| {' | '.join(map(str, (*cells, inside, alone, mean, false, beside)))} |"
+
+
+def main() -> int:
+    """Print the section."""
+    for text in campaigns():
+        print(text, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

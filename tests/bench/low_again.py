@@ -1,0 +1,57 @@
+"""Would measuring a low target once more at once help?  What a year of runs can say."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from statistics import median
+from textwrap import fill
+from typing import Iterable, Iterator, Sequence
+
+from plumbline.model.sampled import Sampled
+
+LOW = 0.8
+SOON_S = 900.0
+LEAST_RUNS = 60
+
+
+def low_again(rows: Iterable[Sampled]) -> Iterator[str]:
+    """Yield the section on repeats."""
+    pairs = list(_pairs(rows))
+    after = [second for first, second in pairs if first]
+    every = sum(second for _, second in pairs) / len(pairs)
+    again = sum(after) / len(after)
+    yield "\n## Would an immediate repeat help?\n"
+    yield fill(
+        "Nearly all false alarms under the noise of that year are single low runs. No data that we "
+        "have repeat a measurement at once. The nearest are two different benchmarks of one file "
+        f"system and direction within {SOON_S / 60:.0f} minutes: of {len(pairs)} second "
+        f"ones {100 * every:.0f} % are below {100 * LOW:.0f} % of their median, of the {len(after)} "
+        f"that follow a low one {100 * again:.0f} %. A repeat would so take away about half of these "
+        "alarms, if single targets behave as whole file systems do, which nobody has "
+        "shown; low moments last. The rules are left as they are: confirmation on another day "
+        "stays what tells a busy target from a slow one.",
+        width=125,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _pairs(rows: Iterable[Sampled]) -> Iterator[tuple[bool, bool]]:
+    """Yield whether each benchmark, and the next one soon after it, were low."""
+    series: dict[str, list[Sampled]] = defaultdict(list)
+    for row in rows:
+        series[row.component].append(row)
+    runs: dict[tuple[str, str], list[tuple[float, bool, str]]] = defaultdict(list)
+    for name, found in series.items():
+        if len(found) >= LEAST_RUNS:
+            system, _, operation, *_ = name.split()
+            level = LOW * median(row.rate for row in found)
+            runs[system, operation] += [(row.at, row.rate < level, name) for row in found]
+    for of in runs.values():
+        yield from _soon(sorted(of))
+
+
+def _soon(runs: Sequence[tuple[float, bool, str]]) -> Iterator[tuple[bool, bool]]:
+    for (at, low, name), (next_at, next_low, next_name) in zip(runs, runs[1:]):
+        if name != next_name and 0 < next_at - at <= SOON_S:
+            yield low, next_low
