@@ -98,7 +98,7 @@ yamllint:
 	@$(FILES) '*.yml' '*.yaml' .yamllint .ansible-lint | xargs yamllint --strict
 
 shellcheck:
-	@$(FILES) | xargs grep -lE -m1 '^#!/(usr/)?bin/(env )?(ba|da)?sh' | xargs shellcheck
+	@$(FILES) ':!*.j2' ':!*.md' | xargs grep -lE -m1 '^#!/(usr/)?bin/(env )?(ba|da)?sh' | xargs shellcheck
 
 pytest:
 	@pytest --quiet -n 2 --dist loadfile
