@@ -103,7 +103,7 @@ class Console:
             )
             for services in hosts.values()
             for name, service in services.items()
-            if name.startswith(("OST ", "RAW ", "NET "))
+            if name.startswith(("OST ", "RAW ", "NET ", "FS "))
         }
 
     def checked_since(self, moment: float, patience_s: float = 120) -> dict[str, Service]:

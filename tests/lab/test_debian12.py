@@ -28,8 +28,7 @@ def test_check_mode_predicts_no_change_on_a_deployed_site(lab: Lab) -> None:
 
 def test_everything_is_measured_and_ok_on_debian_12(lab: Lab) -> None:
     lab.playbook("baseline", {"runs": "1", "reason": "lab test"})
-    console = Console(lab)
-    services = lab.measure(console)
+    services = Console(lab).services()
     assert not_ok(services) == {}
     assert len(services) == 2 + 1 + 2 + 1 + 2
     assert lab.on_host("oss1", "cut -d. -f1 /etc/debian_version") == "12"

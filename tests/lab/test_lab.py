@@ -22,6 +22,8 @@ from tests.package.report.test_browser import PLOTS, keep
 
 BEHIND_OSS3 = ("oss3", "oss3-disk1", "oss3-disk2", "scratch-OST0004", "scratch-OST0005")
 
+ALL_AT_ONCE = "FS scratch write read"
+
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
@@ -132,6 +134,19 @@ def test_a_failing_disk_is_unknown_with_the_tool_s_words_and_not_slow(
     assert "sgp_dd" in service.output
     lab.playbook("probe", {"layer": "raw", "target": "oss2-disk1"})
     assert console.services()["RAW oss2-disk1 read"].state == "OK"
+
+
+def test_a_slow_disk_is_named_by_one_run_of_all_targets_at_once(lab: Lab, console: Console) -> None:
+    assert console.services()[ALL_AT_ONCE].state == "OK"
+    break_only(lab, {"disk": "oss2-disk1", "rate": "8MB/s"})
+    try:
+        lab.playbook("probe", {"layer": "fs", "fail": "false"})
+        service = console.services()[ALL_AT_ONCE]
+    finally:
+        lab.playbook("lab_break", {"heal": "all"})
+    assert service.state == "CRITICAL"
+    assert service.output.startswith("FS CRITICAL - file system scratch - scratch-OST0002 write")
+    assert lab.on_host("client1", "find /mnt/scratch -name '*.fs-*'") == ""
 
 
 def test_every_verdict_shows_its_evidence(lab: Lab, console: Console) -> None:
