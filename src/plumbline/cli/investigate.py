@@ -25,7 +25,7 @@ from typing import (
 )
 
 from plumbline.errors import DocumentError, UsageError
-from plumbline.units import format_duration, format_size, parse_bytes, parse_duration
+from plumbline.units import format_bytes, format_duration, parse_bytes, parse_duration
 
 if TYPE_CHECKING:
     from plumbline.locate.investigation import Budget, Decision, Found
@@ -40,6 +40,9 @@ SCHEMA = 1
 
 _REMEDY = "docs/debugging.md says what it holds"
 _UNBOUNDED = "1000 TB"
+_CLOSING_S = 30.0
+"""Of the budget: to bring back what was measured, to judge it, and to have Nagios look at it."""
+
 _KEYS = {"targets", "budget", "budget_bytes", "elapsed_s", "done", "begun", "silent", "symptoms"}
 
 
@@ -121,7 +124,8 @@ def _request(raw: Any, name: str) -> _Request:
         if unknown := sorted(set(raw) - _KEYS):
             raise DocumentError(f"request {name} has the unknown key {unknown[0]!r}; leave it out")
         done = tuple(Step.from_json(step) for step in raw.get("done", ()))
-        seconds = _seconds(raw.get("budget", "5min")) - float(raw.get("elapsed_s", 0))
+        allowed = _seconds(raw.get("budget", "5min")) - _CLOSING_S
+        seconds = allowed - float(raw.get("elapsed_s", 0))
         moved = sum(step.bytes for step in done)
         left = Budget(seconds, _bytes(raw.get("budget_bytes", _UNBOUNDED)) - moved)
         begun = {node: float(at) for node, at in raw.get("begun", {}).items()}
@@ -238,7 +242,7 @@ def _unused(standing: _Standing) -> Iterator[str]:
 
 
 def _cost(step: Step) -> str:
-    return f"{step.words} ({format_duration(step.seconds)}, {format_size(step.bytes)})"
+    return f"{step.words} ({format_duration(step.seconds)}, {format_bytes(step.bytes)})"
 
 
 def _table(standing: _Standing) -> list[str]:

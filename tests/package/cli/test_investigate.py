@@ -53,7 +53,7 @@ def test_the_network_comes_first(tmp_path: Path, capsys: pytest.CaptureFixture[s
     answer = ask(tmp_path, capsys, [])
     assert answer["next"]["layer"] == "net"
     assert answer["next"]["slots"] == [0, 1, 2, 3, 4, 5]
-    assert answer["left_s"] == 300
+    assert answer["left_s"] == 300 - 30
 
 
 def test_what_divides_the_suspects_comes_next_and_they_are_named(
