@@ -22,8 +22,9 @@ def lab() -> Iterator[Lab]:
     yield from brought_up(Lab("tests/lab/bookworm", 8478))
 
 
-def test_check_mode_predicts_no_change_on_a_deployed_site(lab: Lab) -> None:
+def test_a_second_deployment_changes_nothing_and_check_mode_knows(lab: Lab) -> None:
     assert changes(lab.recap("site", "--check")) == {}
+    assert changes(lab.recap("site")) == {}
 
 
 def test_everything_is_measured_and_ok_on_debian_12(lab: Lab) -> None:
