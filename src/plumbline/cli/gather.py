@@ -21,9 +21,7 @@ from plumbline.model.exchange import Cursor, Request
 from plumbline.store.collection import Collection
 from plumbline.store.history import KEEP_DAYS, History
 from plumbline.store.publish import replace
-
-SYMPTOMS = "symptoms"
-"""The folder beside the history in which each node's symptoms are kept, NODE.json."""
+from plumbline.store.symptoms import COLLECTED
 
 _DAY_S = 86400.0
 
@@ -193,7 +191,7 @@ class _Progress:
 
 def _keep_symptoms(history: Path, node: str, said: Optional[Mapping[str, Any]]) -> None:
     """Keep a node's symptoms beside the history; without any, those that it had are gone."""
-    folder = history.parent / SYMPTOMS
+    folder = history.parent / COLLECTED
     path = folder / f"{node}.json"
     try:
         if said is None:

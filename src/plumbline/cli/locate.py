@@ -55,7 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
 
         print(json.dumps(document(located, plan.parts, probes), indent=1, allow_nan=False))
     else:
-        _print(located, plan, probes, arguments.verbose)
+        said = sentences(plan, Path(arguments.history), located, probes)
+        _print(located, plan, said, arguments.verbose)
     return _code(located)
 
 
@@ -64,14 +65,16 @@ def locate_site(
 ) -> tuple[Located, list[Optional[NextProbe]]]:
     """Return what explains the slow measurements of a site, and what would divide each set.
 
-    The last ``runs`` runs of a measurement vote together.
+    The last ``runs`` runs of a measurement vote together; symptoms order what is equally likely.
 
     Raises:
         DocumentError: the plan is of an older version, or damaged.
         StoreError: there is no such history, or it cannot be read.
     """
     from plumbline.cli.site import without_collector
+    from plumbline.locate.leaning import ordered
     from plumbline.locate.suspects import locate
+    from plumbline.store.symptoms import collected_symptoms
 
     if not plan.parts:
         raise DocumentError(
@@ -81,7 +84,23 @@ def locate_site(
     nodes = {name: _measured_by(plan, name) for name in plan.nodes}
     with without_collector():
         located = locate(_observations(_Site(nodes, history, runs), now))
+        located = ordered(located, list(collected_symptoms(history)))
         return located, _probes(located, nodes)
+
+
+def sentences(
+    plan: SitePlan, history: Path, located: Located, probes: Sequence[Optional[NextProbe]]
+) -> list[str]:
+    """Return a sentence for each ambiguity set, with the symptoms of its suspects."""
+    from plumbline.locate.leaning import quoted
+    from plumbline.locate.words import sentence
+    from plumbline.store.symptoms import collected_symptoms
+
+    symptoms = list(collected_symptoms(history))
+    return [
+        sentence(located, one, plan.parts, probe) + quoted(one, plan.parts, symptoms)
+        for one, probe in zip(located.sets, probes)
+    ]
 
 
 def _measured_by(plan: SitePlan, name: str) -> tuple[Expectation, ...]:
@@ -148,14 +167,12 @@ def _probes(
     return probes
 
 
-def _print(
-    located: Located, plan: SitePlan, probes: Sequence[Optional[NextProbe]], verbose: bool
-) -> None:
-    from plumbline.locate.words import HEADERS, remarks, rows, sentence, summary
+def _print(located: Located, plan: SitePlan, said: Sequence[str], verbose: bool) -> None:
+    from plumbline.locate.words import HEADERS, remarks, rows, summary
     from plumbline.output.table import render
 
-    for one, probe in zip(located.sets, probes):
-        print(sentence(located, one, plan.parts, probe))
+    for one, text in zip(located.sets, said):
+        print(text)
         if verbose:
             print(f"\n{render(HEADERS, list(rows(located, one)))}\n")
     for remark in remarks(located, plan.parts):

@@ -40,7 +40,7 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the document and return 0, whatever it says."""
-    from plumbline.cli.locate import locate_site
+    from plumbline.cli.locate import locate_site, sentences
     from plumbline.output.paths import Site, path_verdicts
     from plumbline.store.paths import document
     from plumbline.store.plan import load_plan
@@ -54,8 +54,10 @@ def run(arguments: argparse.Namespace) -> int:
             f"plan {plan.path} names no services of check_path; write it again with: "
             "plumbline plan -i INVENTORY --json"
         )
-    located, probes = locate_site(plan, Path(arguments.history), now)
-    verdicts = path_verdicts(Site(plan.paths, plan.services, plan.parts), located, probes)
+    history = Path(arguments.history)
+    located, probes = locate_site(plan, history, now)
+    said = sentences(plan, history, located, probes)
+    verdicts = path_verdicts(Site(plan.paths, plan.services, plan.parts), located, said)
     made = document(verdicts, now, stale_after_s)
     _write(Path(arguments.to), made)
     if arguments.json:

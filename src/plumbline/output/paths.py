@@ -8,13 +8,12 @@ behind a component that is itself at fault.
 
 from __future__ import annotations
 
-from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
+from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from plumbline.locate.document import explanations
-from plumbline.locate.next_probe import NextProbe
 from plumbline.locate.observation import Observation, Vote
 from plumbline.locate.suspects import AmbiguitySet, Located
-from plumbline.locate.words import listed, sentence
+from plumbline.locate.words import listed
 from plumbline.model.part import SitePart
 from plumbline.model.path_service import PathService
 from plumbline.model.service import Service
@@ -45,14 +44,12 @@ class _Alarm(NamedTuple):
     bearers: tuple[str, ...]
 
 
-def path_verdicts(
-    site: Site, located: Located, probes: Sequence[Optional[NextProbe]]
-) -> dict[str, Verdict]:
-    """Return the verdict of each path service by its name; ``probes`` as of the sets."""
+def path_verdicts(site: Site, located: Located, said: Sequence[str]) -> dict[str, Verdict]:
+    """Return the verdict of each path service by its name; ``said`` are sentences on the sets."""
     shared = {path.component: path.name for path in site.paths if path.component}
     alarms = [
-        _Alarm(one, sentence(located, one, site.parts, probe), _bearers(one, shared, site.parts))
-        for one, probe in zip(located.sets, probes)
+        _Alarm(one, text, _bearers(one, shared, site.parts))
+        for one, text in zip(located.sets, said)
     ]
     crossing = _crossing(located.observations)
     silenced = _silenced(located, alarms)

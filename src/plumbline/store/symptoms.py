@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import Iterator, NamedTuple
 
 from plumbline.errors import DocumentError, StoreError
 from plumbline.store.database import keep_owner
 from plumbline.store.snapshot import parse, read
 from plumbline.symptoms.counters import Past
-from plumbline.symptoms.symptom import Report
+from plumbline.symptoms.symptom import Report, Symptom
 
 FILE = "symptoms.json"
+COLLECTED = "symptoms"
+"""The folder beside a site's history in which each node's symptoms are kept, NODE.json."""
+
 
 _REMEDY = "look again with: plumbline symptoms --save"
 
@@ -36,6 +39,24 @@ def load_symptoms(path: str) -> Saved:
         return Saved(Report.from_json(raw), Past.from_json(raw["past"]))
     except (KeyError, TypeError, AttributeError) as error:
         raise DocumentError(f"symptoms {path} are damaged ({error!r}); {_REMEDY}") from error
+
+
+def collected_symptoms(history: Path) -> Iterator[Symptom]:
+    """Yield what the nodes of a site have said, of which copies lie beside its history.
+
+    Raises:
+        DocumentError: a copy cannot be read.
+    """
+    for path in sorted((history.parent / COLLECTED).glob("*.json")):
+        remedy = "delete it: plumbline collect brings it again"
+        raw = parse(read(str(path), "symptoms", remedy), str(path), remedy)
+        if "trouble" in raw:
+            # what the node could not send: plumbline collect has said so
+            continue
+        try:
+            yield from Report.from_json(raw).symptoms
+        except (DocumentError, KeyError, TypeError, AttributeError) as error:
+            raise DocumentError(f"symptoms {path} are damaged ({error!r}); {remedy}") from error
 
 
 def save_symptoms(path: Path, saved: Saved) -> None:

@@ -13,7 +13,9 @@ import pytest
 
 from plumbline.errors import DocumentError, StoreError, UsageError
 from plumbline.model.record import Record
+from plumbline.model.state import State
 from plumbline.store.history import History
+from plumbline.symptoms.symptom import Direction, Look, Report, Symptom
 from tests.package.cli.driver import call
 from tests.package.cli.test_locate import measured, plan
 from tests.package.locate.scenes import both
@@ -75,6 +77,34 @@ def test_a_slow_shared_part_is_one_alarm_and_the_file_system_names_it(tmp_path: 
     assert "\nost scratch-OST0004 read: " in out
     code, out = check(document, "--service", "server oss3")
     assert (code, "slow ones have another cause" in out) == (0, True)
+
+
+def keep_symptoms(folder: Path, text: str) -> None:
+    (folder / "symptoms").mkdir()
+    (folder / "symptoms" / "oss3.json").write_text(text, encoding="utf-8")
+
+
+def test_what_a_node_says_of_a_suspect_is_quoted(tmp_path: Path) -> None:
+    errors = Symptom(
+        "ethernet", "oss3-nic", "errors", State.WARNING, Direction.RAISES, "4711 CRC errors"
+    )
+    report = Report("oss3", 100.0, (Look("ethernet", 1, (errors,)),))
+    keep_symptoms(tmp_path, json.dumps(report.to_json()))
+    document = publish(tmp_path, measured(SLOW_LINK))
+    _, out = check(document, "--service", "nic oss3-nic")
+    assert "Symptoms of nic oss3-nic: " in out
+    assert "4711 CRC errors." in out
+
+
+def test_symptoms_that_a_node_could_not_send_are_none(tmp_path: Path) -> None:
+    keep_symptoms(tmp_path, '{"trouble": "too many of them"}')
+    assert states(publish(tmp_path, measured({}))) == {}
+
+
+def test_damaged_symptoms_are_named_with_the_remedy(tmp_path: Path) -> None:
+    keep_symptoms(tmp_path, '{"schema": 1}')
+    with pytest.raises(DocumentError, match=r"oss3\.json.*plumbline collect brings it again"):
+        publish(tmp_path, measured({}))
 
 
 def test_a_mild_loss_is_a_warning(tmp_path: Path) -> None:
