@@ -172,7 +172,7 @@ def _standing(plan: SitePlan, request: _Request, files: Sequence[str]) -> _Stand
         with History(path) as history:
             for one in records:
                 history.save(one)
-        slow, probes = locate_site(plan, path, time.time())
+        slow, probes, _ = locate_site(plan, path, time.time())
     failed = locate_failures(Site(_nodes(plan)).measurables(), records)
     symptoms = list(_symptoms(request.symptoms))
     found = Found(ordered(slow, symptoms), ordered(failed, symptoms))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from plumbline.locate.suspects import Located
     from plumbline.model.expectation import Expectation
     from plumbline.store.plan import SitePlan
+    from plumbline.symptoms.symptom import Symptom
 
 
 def add(subparsers: Any) -> None:
@@ -49,20 +50,26 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.runs < 1:
         raise UsageError(f"--runs {arguments.runs} is no number of runs; give 1 or more")
     plan = load_plan(arguments.plan)
-    located, probes = locate_site(plan, Path(arguments.history), time.time(), arguments.runs)
+    found = locate_site(plan, Path(arguments.history), time.time(), arguments.runs)
+    located, probes, _ = found
     if arguments.json:
         from plumbline.locate.document import document
 
         print(json.dumps(document(located, plan.parts, probes), indent=1, allow_nan=False))
     else:
-        said = sentences(plan, Path(arguments.history), located, probes)
-        _print(located, plan, said, arguments.verbose)
+        _print(located, plan, sentences(plan, found), arguments.verbose)
     return _code(located)
 
 
-def locate_site(
-    plan: SitePlan, history: Path, now: float, runs: int = 1
-) -> tuple[Located, list[Optional[NextProbe]]]:
+class SiteLocated(NamedTuple):
+    """What explains what is slow at a site, what would divide each set, what the nodes say."""
+
+    located: Located
+    probes: Sequence[Optional[NextProbe]]
+    symptoms: Sequence[Symptom]
+
+
+def locate_site(plan: SitePlan, history: Path, now: float, runs: int = 1) -> SiteLocated:
     """Return what explains the slow measurements of a site, and what would divide each set.
 
     The last ``runs`` runs of a measurement vote together; symptoms order what is equally likely.
@@ -84,22 +91,19 @@ def locate_site(
     nodes = {name: _measured_by(plan, name) for name in plan.nodes}
     with without_collector():
         located = locate(_observations(_Site(nodes, history, runs), now))
-        located = ordered(located, list(collected_symptoms(history)))
-        return located, _probes(located, nodes)
+        symptoms = list(collected_symptoms(history))
+        located = ordered(located, symptoms)
+        return SiteLocated(located, _probes(located, nodes), symptoms)
 
 
-def sentences(
-    plan: SitePlan, history: Path, located: Located, probes: Sequence[Optional[NextProbe]]
-) -> list[str]:
+def sentences(plan: SitePlan, found: SiteLocated) -> list[str]:
     """Return a sentence for each ambiguity set, with the symptoms of its suspects."""
     from plumbline.locate.leaning import quoted
     from plumbline.locate.words import sentence
-    from plumbline.store.symptoms import collected_symptoms
 
-    symptoms = list(collected_symptoms(history))
     return [
-        sentence(located, one, plan.parts, probe) + quoted(one, plan.parts, symptoms)
-        for one, probe in zip(located.sets, probes)
+        sentence(found.located, one, plan.parts, probe) + quoted(one, plan.parts, found.symptoms)
+        for one, probe in zip(found.located.sets, found.probes)
     ]
 
 

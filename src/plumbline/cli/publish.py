@@ -54,10 +54,9 @@ def run(arguments: argparse.Namespace) -> int:
             f"plan {plan.path} names no services of check_path; write it again with: "
             "plumbline plan -i INVENTORY --json"
         )
-    history = Path(arguments.history)
-    located, probes = locate_site(plan, history, now)
-    said = sentences(plan, history, located, probes)
-    verdicts = path_verdicts(Site(plan.paths, plan.services, plan.parts), located, said)
+    found = locate_site(plan, Path(arguments.history), now)
+    site = Site(plan.paths, plan.services, plan.parts)
+    verdicts = path_verdicts(site, found.located, sentences(plan, found))
     made = document(verdicts, now, stale_after_s)
     _write(Path(arguments.to), made)
     if arguments.json:

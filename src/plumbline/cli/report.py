@@ -188,7 +188,10 @@ def _found(plan: SitePlan, history: str, now: float) -> Optional[Found]:
     from plumbline.cli.locate import locate_site
     from plumbline.report.suspects import Found
 
-    return Found(*locate_site(plan, Path(history), now)) if plan.parts else None
+    if not plan.parts:
+        return None
+    found = locate_site(plan, Path(history), now)
+    return Found(found.located, found.probes)
 
 
 def _write(directory: Path, files: dict[str, str]) -> None:

@@ -98,7 +98,7 @@ def _noted(judged: list[Judged], plan: SitePlan, history: Path, now: float) -> l
     }
     if not plan.paths or not bad:
         return judged
-    located, _ = locate_site(plan, history, now)
+    located = locate_site(plan, history, now).located
     found = causes(Site(plan.paths, plan.services, plan.parts), located)
     notes = {key: f"; explained by {found[key]}" for key in bad if key in found}
     return [

@@ -100,16 +100,16 @@ def test_an_interrupted_probe_ends_its_ranks_and_removes_its_files(tmp_path: Pat
         assert list((tmp_path / folder).iterdir()) == []
 
 
-@with_mpi
-def test_expected_targets_of_a_file_system_are_measured_and_kept(tmp_path: Path) -> None:
-    directories(tmp_path)
+def expect_directories(home: Path) -> None:
+    """Write expectations of two targets of one file system, which are directories."""
+    directories(home)
     entries = tuple(
         Expectation(
             "ost",
             name,
             "oss1",
             "scratch",
-            {"kind": "directory", "directory": str(tmp_path / name)},
+            {"kind": "directory", "directory": str(home / name)},
             ("client1", name),
             ProbeSpec("fio", 1 << 20, 5.0),
             {"write/single": Reference(None, None)},
@@ -118,7 +118,12 @@ def test_expected_targets_of_a_file_system_are_measured_and_kept(tmp_path: Path)
         for name in ("a", "b")
     )
     document = Expectations("client1", "lab", entries).to_json()
-    (tmp_path / "expectations.json").write_text(json.dumps(document))
+    (home / "expectations.json").write_text(json.dumps(document))
+
+
+@with_mpi
+def test_expected_targets_of_a_file_system_are_measured_and_kept(tmp_path: Path) -> None:
+    expect_directories(tmp_path)
     words = ["--expectations", "expectations.json", "--state", ".", "--locks", "locks"]
     with History(tmp_path / "history.sqlite") as history:
         history.save(record(component="a"))

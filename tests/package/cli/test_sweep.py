@@ -13,10 +13,8 @@ from typing import Any
 import pytest
 
 from plumbline.cli import main
-from plumbline.model.expectation import Expectation, Expectations, Limits
-from plumbline.model.reference import Reference
-from plumbline.model.spec import ProbeSpec
 from plumbline.store.history import History, Selection
+from tests.package.cli.test_parallel import expect_directories
 from tests.package.run.test_fs import PYTHON, eventually, missing, processes
 
 SOURCE = Path(__file__).parents[3] / "src"
@@ -104,23 +102,7 @@ def test_a_sweep_goes_on_where_a_kill_has_ended_it(
 @pytest.mark.long
 @with_mpi
 def test_targets_of_a_node_are_swept_and_no_check_sees_it(tmp_path: Path) -> None:
-    directories(tmp_path)
-    entries = tuple(
-        Expectation(
-            "ost",
-            name,
-            "oss1",
-            "scratch",
-            {"kind": "directory", "directory": str(tmp_path / name)},
-            ("client1", name),
-            ProbeSpec("fio", 1 << 20, 5.0),
-            {"write/single": Reference(None, None)},
-            Limits(),
-        ).to_json()
-        for name in ("a", "b")
-    )
-    document = Expectations("client1", "lab", entries).to_json()
-    (tmp_path / "expectations.json").write_text(json.dumps(document))
+    expect_directories(tmp_path)
     words = ["--expectations", "expectations.json", "--state", ".", "--locks", "locks"]
     ended = sweep(
         tmp_path,
