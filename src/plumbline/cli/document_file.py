@@ -15,7 +15,10 @@ from plumbline.cli.plain_yaml import write_lines
 from plumbline.errors import DocumentError, StoreError
 
 _QUOTED = re.compile(r"((?:^|: |- |[\[{,])\s*)(?:'(?:[^']|'')*'|\"(?:[^\"\\]|\\.)*\")")
-"""A quoted text where one can begin: the quote in ``it's`` begins nothing."""
+"""A quoted text where one can begin: the quote in ``it's`` begins nothing.
+
+Another text takes its place, so that what follows it at once is no comment.
+"""
 _COMMENT = re.compile(r"(?:^|\s)#")
 
 
@@ -60,7 +63,7 @@ def _header(text: str) -> Iterator[str]:
 def _refuse_loss(path: Path, text: str) -> None:
     header = sum(1 for _ in _header(text))
     for number, line in enumerate(text.splitlines(), 1):
-        if "#" not in line or not _COMMENT.search(_QUOTED.sub(r"\1", line)):
+        if "#" not in line or not _COMMENT.search(_QUOTED.sub(r"\1x", line)):
             continue
         header -= 1
         if header < 0:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from plumbline.cli.document_file import write_document
@@ -53,6 +53,7 @@ def test_a_document_that_says_it_already_is_not_touched(path: Path) -> None:
         lambda inner: st.dictionaries(st.text("ab #:'\"\n-", min_size=1), inner),
     )
 )
+@example("0- ''#")
 def test_any_text_comes_back_as_it_was(tmp_path_factory: Any, value: Any) -> None:
     path = tmp_path_factory.mktemp("any") / "notes.yml"
     write_document(path, {"a": value}, SAYING)
