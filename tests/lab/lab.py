@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -59,20 +60,34 @@ class Lab:
         return console.checked_since(before)
 
     def _run(self, quiet: bool, command: str, *arguments: str) -> str:
-        done = subprocess.run(
+        printed = []
+        with subprocess.Popen(
             [str(Path(sys.executable).with_name(command)), "-i", self.inventory, *arguments],
             cwd=ROOT,
-            env={**os.environ, "ANSIBLE_FORCE_COLOR": "0" if quiet else "1"},
-            stdout=subprocess.PIPE if quiet else None,
-            stderr=subprocess.STDOUT if quiet else None,
+            env={**os.environ, "ANSIBLE_FORCE_COLOR": "0"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             text=True,
-            check=False,
-        )
-        output = done.stdout or ""
-        if done.returncode != 0:
+        ) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                printed.append(line)
+                if not quiet:
+                    print(line, end="", flush=True)
+        output = "".join(printed)
+        if process.returncode != 0:
             called = " ".join((command, *arguments))
-            raise LabError(f"{called} ended with {done.returncode}\n{output[-6000:]}")
+            raise LabError(f"{called} ended with {process.returncode}: {_failure(output)}")
         return output
+
+
+def _failure(output: str) -> str:
+    """Return what Ansible said of the first task that failed, or else how its output ends."""
+    failed = re.search(r"^(fatal|failed): ", output, re.MULTILINE)
+    if failed is None:
+        return output[-2000:]
+    task = output.rfind("\nTASK ", 0, failed.start()) + 1
+    return output[task : failed.start() + 2000]
 
 
 def _playbook(name: str, extra: Optional[Mapping[str, str]]) -> list[str]:
