@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from plumbline.errors import DocumentError, ToolError
+from plumbline.model.command import Completed
 from plumbline.run.launch import (
+    FIND_MPI4PY,
     Client,
     Kind,
     Launch,
@@ -35,7 +39,8 @@ HAS_NOT = answer(exit_code=1)
 )
 def test_a_launcher_is_known_by_what_it_says_of_itself(said: str, kind: Kind, version: str) -> None:
     runner = FakeRunner({"mpirun --version": said, sys.executable: HAS_MPI})
-    assert find_launcher(Launch(), runner) == (kind, version, sys.executable)
+    found = find_launcher(Launch(), runner)
+    assert found == Launcher(kind, version, sys.executable, program="", modules="")
 
 
 def test_the_systems_python_is_taken_where_this_one_has_no_mpi() -> None:
@@ -43,6 +48,65 @@ def test_the_systems_python_is_taken_where_this_one_has_no_mpi() -> None:
         {"mpirun --version": OPENMPI, sys.executable: HAS_NOT, "/usr/bin/python3": HAS_MPI}
     )
     assert find_launcher(Launch(), runner).python == "/usr/bin/python3"
+
+
+def absent(argv: tuple[str, ...]) -> Completed:
+    raise ToolError(f"{argv[0]} is not installed on this host; install the package openmpi-bin")
+
+
+@pytest.mark.parametrize(("kind", "said"), [(Kind.OPENMPI, OPENMPI), (Kind.MPICH, HYDRA)])
+def test_an_mpi_of_the_redhat_family_needs_no_module_load(
+    kind: Kind, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, modules = f"/usr/lib64/{kind.value}", f"/usr/lib64/python3.9/site-packages/{kind.value}"
+    runner = FakeRunner(
+        {
+            "mpirun --version": absent,
+            "/usr/lib64/openmpi/bin/mpirun": absent,
+            f"{home}/bin/mpirun --version": said,
+            "/usr/bin/python3": f"{modules}\n",
+        }
+    )
+    launch = Launch(python="/usr/bin/python3")
+    found = find_launcher(launch, runner)
+    assert (found.program, found.modules) == (f"{home}/bin/mpirun", modules)
+    # of its own kind alone: that of another MPI would not work
+    assert runner.called("/usr/bin/python3")[0].endswith(f" {kind.value}")
+    monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
+    monkeypatch.setenv("PYTHONPATH", "/opt/own")
+    call = command(launch, found, 2, "/w/job.json")
+    assert call[0] == f"{home}/bin/mpirun"
+    assert f"LD_LIBRARY_PATH={home}/lib" in call
+    assert any(f":{modules}:/opt/own" in word for word in call if word.startswith("PYTHONPATH="))
+
+
+def test_an_mpi_that_is_nowhere_is_said_by_its_own_name() -> None:
+    runner = FakeRunner({"mpirun": absent, "/usr/lib64": absent})
+    with pytest.raises(ToolError, match=r"^mpirun is not installed on this host"):
+        find_launcher(Launch(), runner)
+    named = FakeRunner({"/opt/mpi/bin/mpirun": absent})
+    with pytest.raises(ToolError, match=r"^/opt/mpi/bin/mpirun is not installed"):
+        find_launcher(Launch("/opt/mpi/bin/mpirun"), named)
+
+
+def test_mpi4py_is_found_in_the_folder_of_its_mpi(tmp_path: Path) -> None:
+    """The script for a Python that may be another one, run for real."""
+    package = tmp_path / "site-packages/openmpi/mpi4py"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    bare = (sys.executable, "-S", "-c", FIND_MPI4PY)
+    environment = {"PYTHONPATH": str(tmp_path / "site-packages")}
+
+    def said(*names: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [*bare, *names], env=environment, cwd=tmp_path, capture_output=True, check=False
+        )
+        return done.returncode, done.stdout.decode().strip()
+
+    assert said("mpich", "openmpi") == (0, str(package.parent))
+    assert said("mpich") == (1, "")
+    environment["PYTHONPATH"] = str(package.parent)
+    assert said("mpich") == (0, "")
 
 
 @pytest.mark.parametrize(
