@@ -28,6 +28,7 @@ from plumbline.errors import DocumentError, UsageError
 from plumbline.units import format_bytes, format_duration, parse_bytes, parse_duration
 
 if TYPE_CHECKING:
+    from plumbline.cli.silent import Silence
     from plumbline.locate.investigation import Budget, Decision, Found
     from plumbline.locate.next_probe import NextProbe
     from plumbline.locate.step import Step
@@ -65,6 +66,7 @@ class _Standing(NamedTuple):
     found: Found
     probes: Sequence[Optional[NextProbe]]
     symptoms: Sequence[Symptom]
+    silence: Silence
 
 
 def add(subparsers: Any) -> None:
@@ -155,6 +157,7 @@ def _standing(plan: SitePlan, request: _Request, files: Sequence[str]) -> _Stand
     """Locate from what was measured since the beginning, by each node's own clock."""
     from plumbline.cli.locate import locate_site
     from plumbline.cli.records import read_records
+    from plumbline.cli.silent import Silence
     from plumbline.locate.failures import locate_failures
     from plumbline.locate.investigation import Found
     from plumbline.locate.leaning import ordered
@@ -173,10 +176,12 @@ def _standing(plan: SitePlan, request: _Request, files: Sequence[str]) -> _Stand
             for one in records:
                 history.save(one)
         slow, probes, _ = locate_site(plan, path, time.time())
-    failed = locate_failures(Site(_nodes(plan)).measurables(), records)
+    nodes = _nodes(plan)
+    failed = locate_failures(Site(nodes).measurables(), records)
     symptoms = list(_symptoms(request.symptoms))
     found = Found(ordered(slow, symptoms), ordered(failed, symptoms))
-    return _Standing(plan, records, found, probes, symptoms)
+    silence = Silence(nodes, request.silent, found)
+    return _Standing(plan, records, found, probes, symptoms, silence)
 
 
 def _symptoms(said: Mapping[str, Any]) -> Iterator[Symptom]:
@@ -195,8 +200,9 @@ def _answer(standing: _Standing, decision: Decision, request: _Request) -> dict[
     return {
         "schema": SCHEMA,
         "next": decision.step.to_json() if decision.step else None,
+        "idle": standing.silence.idle(decision.step) if decision.step else {},
         "left_s": max(0.0, request.left.seconds),
-        "reason": decision.reason,
+        "reason": _reason(standing, decision),
         "summary": summary(located),
         "sentences": list(_sentences(standing, decision)),
         "beyond": [_cost(step) for step in decision.beyond],
@@ -209,7 +215,7 @@ def _answer(standing: _Standing, decision: Decision, request: _Request) -> dict[
 
 
 def _sentences(standing: _Standing, decision: Decision) -> Iterator[str]:
-    """Yield what is slow, what fails, and what neither explains."""
+    """Yield who does not answer, what is slow, what fails, and what neither explains."""
     from plumbline.locate.failures import failure_sentence, partial_sentences
     from plumbline.locate.investigation import NOTHING
     from plumbline.locate.leaning import quoted
@@ -218,7 +224,10 @@ def _sentences(standing: _Standing, decision: Decision) -> Iterator[str]:
     slow, failed = standing.found
     parts = standing.plan.parts
     probes = dict(zip(map(id, slow.sets), standing.probes))
+    yield from standing.silence.sentences(parts)
     for located, one in standing.found.sets():
+        if standing.silence.explains(located, one):
+            continue
         said = quoted(one, parts, standing.symptoms)
         if located is slow:
             yield sentence(slow, one, parts, probes[id(one)]) + said
@@ -227,9 +236,25 @@ def _sentences(standing: _Standing, decision: Decision) -> Iterator[str]:
     yield from partial_sentences(failed, parts)
     yield from remarks(slow, parts)
     if decision.step is None and decision.reason == NOTHING:
+        if _reason(standing, decision) != NOTHING:
+            yield "Nothing was measured that could be judged, so nothing is known to be healthy."
+            return
         left = len(list(_unused(standing)))
         many = f"; {left} measurements could not be, and say nothing" if left else ""
         yield f"Nothing that could be judged is slow{many}."
+
+
+def _reason(standing: _Standing, decision: Decision) -> str:
+    """Return why it ends; where nothing votes, nothing was found to be healthy either."""
+    from plumbline.locate.investigation import NOTHING
+    from plumbline.locate.observation import Vote
+
+    voted = any(
+        one.vote is not Vote.NONE for located in standing.found for one in located.observations
+    )
+    if decision.step or voted or decision.reason != NOTHING:
+        return decision.reason
+    return "nothing was measured"
 
 
 def _unused(standing: _Standing) -> Iterator[str]:

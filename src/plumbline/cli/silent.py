@@ -1,0 +1,77 @@
+"""Nodes that do not answer while a fault is looked for: what is not known because of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Iterable, Iterator, Mapping, Sequence
+
+from plumbline.locate.failures import FAILURES
+from plumbline.locate.observation import Vote
+from plumbline.locate.words import listed, titled
+from plumbline.plan.rounds import Role, turn
+
+if TYPE_CHECKING:
+    from plumbline.locate.investigation import Found
+    from plumbline.locate.measurables import Nodes
+    from plumbline.locate.observation import Observation
+    from plumbline.locate.step import Step
+    from plumbline.locate.suspects import AmbiguitySet, Located
+    from plumbline.locate.words import Parts
+
+
+class Silence:
+    """The nodes that do not answer, beside what the others have measured."""
+
+    def __init__(self, nodes: Nodes, silent: Iterable[str], found: Found) -> None:
+        """Take what each node measures, who is silent, and what was found without them.
+
+        A node that something has crossed without trouble works, though it cannot be logged in to.
+        """
+        self._nodes = nodes
+        self._silent = [name for name in nodes if name in set(silent)]
+        self._observations = [one for located in found for one in located.observations]
+        crossed = {
+            name for one in self._observations if one.vote is Vote.GOOD for name in one.of.path
+        }
+        self._dead = [name for name in self._silent if name not in crossed]
+
+    def explains(self, located: Located, one: AmbiguitySet) -> bool:
+        """Return whether all that a set explains crosses a silent node and gave no rate at all."""
+        return all(self._lost(located.observations[index]) for index in one.explains)
+
+    def sentences(self, parts: Parts) -> Iterator[str]:
+        """Yield for each silent node what nothing is concluded about, and what that explains."""
+        for name in self._silent:
+            own = [f"{one.layer} {one.component}" for one in self._nodes[name]]
+            text = f"Does not answer: {titled(name, parts)}; nothing is concluded about "
+            text += f"{listed(own, ', ')}, which it measures."
+            lost = [one for one in self._observations if _without_rate(one) and name in one.of.path]
+            if name in self._dead and lost:
+                many = "measurement that crosses" if len(lost) == 1 else "measurements that cross"
+                text += f" That explains {len(lost)} failed {many} it; nothing else is accused."
+            yield text
+
+    def idle(self, step: Step) -> dict[str, list[str]]:
+        """Return for each slot of a step the nodes that would wait for a silent partner."""
+        hosts = {
+            one.component: (name, one.target["hosts"])
+            for name, found in self._nodes.items()
+            for one in found
+            if one.layer == "net"
+        }
+        return {str(slot): list(self._waiting(hosts, slot)) for slot in step.slots}
+
+    def _waiting(self, hosts: Mapping[str, tuple[str, Sequence[str]]], slot: int) -> Iterator[str]:
+        for component, (node, every) in hosts.items():
+            met = turn(every, component, slot)
+            if met and met.role is Role.INITIATOR and hosts[met.partner][0] in self._silent:
+                yield node
+
+    def _lost(self, one: Observation) -> bool:
+        return _without_rate(one) and not set(self._dead).isdisjoint(one.of.path)
+
+
+def _without_rate(one: Observation) -> bool:
+    """Return whether a measurement failed or hung."""
+    lanes = one.of.lanes
+    failed = bool(lanes) and lanes[0][0].startswith(FAILURES)
+    return one.vote is Vote.BAD and (failed or not one.measured_Bps)
