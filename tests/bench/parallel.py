@@ -35,7 +35,9 @@ from plumbline.ranks.loops import Notes, Sum, bare, recorded
 from plumbline.ranks.posix import PosixFile
 from plumbline.ranks.tests import Method
 from plumbline.run.command import SystemRunner
-from plumbline.run.launch import Launch, Launcher, command, find_launcher
+from plumbline.run.launch import Launch
+from plumbline.run.launch_command import command
+from plumbline.run.launcher import Launcher, find_launcher
 from plumbline.run.tally import read_results
 from tests.bench.disk import MEMORY, steady_disk
 from tests.bench.pairs import compared

@@ -173,6 +173,8 @@ def memory_bytes() -> int:
 def work_of(arguments: argparse.Namespace, launch: Launch) -> str:
     """Return the folder of the results; several clients must be told one that all of them see."""
     others = {client.name for client in launch.clients} - {"localhost", gethostname()}
+    if not launch.clients and Path(launch.launcher).name == "srun":
+        others = {"the hosts that Slurm chooses"}
     if others and not arguments.work:
         raise UsageError(
             f"--work names a folder that {', '.join(sorted(others))} see as well, for example on "

@@ -13,7 +13,8 @@ from plumbline.model.record import Record
 from plumbline.ranks.job import JOB
 from plumbline.run.bench import Bench
 from plumbline.run.crew import Files, Member, Share
-from plumbline.run.launch import Kind, Launcher, command
+from plumbline.run.launch_command import command
+from plumbline.run.launcher import assumed
 from plumbline.run.parallel import Course, Run
 from plumbline.run.trial import tasks_of
 
@@ -45,10 +46,10 @@ class FsUnit:
         return self._share.bytes * len(self._members)
 
     def commands(self) -> tuple[tuple[str, ...], ...]:
-        """Return the call of the launcher, as if it were that of Open MPI."""
-        found = Launcher(Kind.OPENMPI, "", self._course.launch.python or "python3")
+        """Return the call of the launcher, as it is by its name."""
+        launch = self._course.launch
         ranks = self._share.ranks * len(self._members)
-        return (command(self._course.launch, found, ranks, f"FOLDER/{JOB}"),)
+        return (command(launch, assumed(launch), ranks, f"FOLDER/{JOB}"),)
 
     def measure(self, bench: Bench) -> Generator[Record, None, None]:
         """Yield one record for each operation of each target and of the whole."""

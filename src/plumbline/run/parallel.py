@@ -25,7 +25,9 @@ from plumbline.ranks.terms import limit_s
 from plumbline.ranks.tests import Method
 from plumbline.run.bench import Bench
 from plumbline.run.crew import Files, Member, Share
-from plumbline.run.launch import Launch, command, find_launcher
+from plumbline.run.launch import Launch
+from plumbline.run.launch_command import command
+from plumbline.run.launcher import find_launcher
 from plumbline.run.recording import Conditions, Taken
 from plumbline.run.tally import Tally, details, details_of_all, read_results
 from plumbline.run.trial import Failure, Task

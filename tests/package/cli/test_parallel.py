@@ -161,6 +161,7 @@ def test_a_dry_run_prints_the_call_and_touches_nothing(tmp_path: Path) -> None:
         (["--stripes", "3"], "--stripes 3 does not divide 2 targets into equal parts"),
         (["--stripes", "all"], "files over several targets are made on Lustre alone"),
         (["--clients", "c1,c2"], "--work names a folder that c1, c2 see as well"),
+        (["--launcher", "srun"], "--work names a folder that the hosts that Slurm chooses see"),
         (["--clients", "c1", "--hostfile", "h"], "say the same; give one of them"),
         (["--hostfile", "nowhere"], "--hostfile nowhere: No such file"),
         (["--directory", "all=a"], "that is the name of all together"),

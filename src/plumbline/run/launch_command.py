@@ -1,0 +1,78 @@
+"""How each launcher is called to start the ranks.
+
+Each is told to end all ranks when one dies, and none of them needs more of a node than ssh, or
+Slurm, gives the user of the probes.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Sequence
+
+from plumbline.errors import DocumentError
+from plumbline.ranks.layout import spread
+from plumbline.run.launch import Client, Launch
+from plumbline.run.launcher import Kind, Launcher, library_paths
+
+MODULE = "plumbline.ranks"
+
+_KILL_S = 2
+"""Between asking a rank to end and ending it: it writes down what it has measured."""
+
+
+def command(launch: Launch, found: Launcher, ranks: int, job: str) -> tuple[str, ...]:
+    """Return the call that starts all ranks; raise DocumentError as ``slots`` does."""
+    clients = launch.slots(ranks)
+    words = {Kind.OPENMPI: _openmpi, Kind.MPICH: _mpich, Kind.SLURM: _slurm}[found.kind]
+    return (
+        found.program or launch.launcher,
+        *words(ranks, clients),
+        *(_kept_in(os.path.dirname(job)) if found.kind is Kind.OPENMPI and not clients else ()),
+        *((f"--mpi={found.pmi}",) if found.pmi else ()),
+        *launch.options,
+        *("env", *library_paths(found)),
+        # a mpi4py that can do both learns which one it is for
+        *((f"MPI4PY_MPIABI={found.kind.value}",) if found.kind is not Kind.SLURM else ()),
+        *(found.python, "-m", MODULE, job),
+    )
+
+
+def _openmpi(ranks: int, clients: Sequence[Client]) -> tuple[str, ...]:
+    hosts = ",".join(f"{client.name}:{client.slots}" for client in clients)
+    return (
+        *("-np", str(ranks)),
+        *(("--host", hosts) if hosts else ()),
+        # more ranks than cores are no mistake: they wait for storage
+        *("--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"),
+        *(("--allow-run-as-root",) if os.geteuid() == 0 else ()),
+        *("--mca", "odls_base_sigkill_timeout", str(_KILL_S)),
+        # a container does not let one process read another's memory
+        *("--mca", "btl_vader_single_copy_mechanism", "none"),
+    )
+
+
+def _kept_in(folder: str) -> tuple[str, ...]:
+    """Return where ranks of one host keep what they share: in /dev/shm it would outlive a kill."""
+    names = ("btl_vader_backing_directory", "btl_sm_backing_directory")
+    return tuple(word for name in names for word in ("--mca", name, folder))
+
+
+def _mpich(ranks: int, clients: Sequence[Client]) -> tuple[str, ...]:
+    hosts = ",".join(f"{client.name}:{client.slots}" for client in clients)
+    # it would kill the others before they can write down anything; they notice by themselves
+    return ("-n", str(ranks), *(("-hosts", hosts) if hosts else ()), "-disable-auto-cleanup")
+
+
+def _slurm(ranks: int, clients: Sequence[Client]) -> tuple[str, ...]:
+    # --distribution=arbitrary would take any numbers, but crashes the controller of Slurm 22.05
+    if clients and tuple(one.slots for one in clients) != spread(ranks, len(clients)):
+        raise DocumentError(
+            "srun deals ranks out evenly; name the clients without numbers of ranks, or use mpirun"
+        )
+    names = ",".join(client.name for client in clients)
+    given = (f"--nodes={len(clients)}", f"--nodelist={names}", "--distribution=cyclic")
+    return (
+        f"--ntasks={ranks}",
+        *(given if names else ()),
+        *("--kill-on-bad-exit=1", "--overcommit"),
+    )

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import plumbline
+from plumbline.errors import DocumentError
+from plumbline.run.launch import Launch, parse_clients
+from plumbline.run.launch_command import command
+from plumbline.run.launcher import Kind, Launcher
+
+
+def test_each_launcher_is_called_in_its_own_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    launch = Launch("LAUNCHER", clients=parse_clients("c1,c2"), options=("--verbose",))
+    here = Path(plumbline.__file__).parents[1]
+    rank = "/usr/bin/python3 -m plumbline.ranks /w/job.json"
+    calls = {
+        kind: " ".join(command(launch, Launcher(kind, "1.0", "/usr/bin/python3"), 3, "/w/job.json"))
+        for kind in Kind
+    }
+    assert calls == {
+        Kind.OPENMPI: "LAUNCHER -np 3 --host c1:2,c2:1 --map-by :OVERSUBSCRIBE --bind-to none "
+        "--mca odls_base_sigkill_timeout 2 --mca btl_vader_single_copy_mechanism none --verbose "
+        f"env PYTHONPATH={here} MPI4PY_MPIABI=openmpi {rank}",
+        Kind.MPICH: "LAUNCHER -n 3 -hosts c1:2,c2:1 -disable-auto-cleanup --verbose "
+        f"env PYTHONPATH={here} MPI4PY_MPIABI=mpich {rank}",
+        Kind.SLURM: "LAUNCHER --ntasks=3 --nodes=2 --nodelist=c1,c2 --distribution=cyclic "
+        "--kill-on-bad-exit=1 --overcommit --verbose "
+        f"env PYTHONPATH={here} {rank}",
+    }
+
+
+def test_slurm_alone_is_left_to_choose_the_host() -> None:
+    call = command(Launch("srun"), Launcher(Kind.SLURM, "22.05", "python3"), 2, "/w/job.json")
+    assert call[:4] == ("srun", "--ntasks=2", "--kill-on-bad-exit=1", "--overcommit")
+
+
+def test_slurm_deals_out_ranks_evenly_or_not_at_all() -> None:
+    launch = Launch("srun", clients=parse_clients("c1:3,c2:1"))
+    with pytest.raises(DocumentError, match="srun deals ranks out evenly; name the clients"):
+        command(launch, Launcher(Kind.SLURM, "22.05", "python3"), 4, "/w/job.json")
+
+
+def test_what_lies_apart_is_named_to_the_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
+    monkeypatch.setenv("PYTHONPATH", "/opt/own")
+    home, modules = "/usr/lib64/mpich", "/usr/lib64/python3.9/site-packages/mpich"
+    found = Launcher(Kind.MPICH, "4.0", "python3", f"{home}/bin/mpirun", modules)
+    call = command(Launch(), found, 2, "/w/job.json")
+    assert call[0] == f"{home}/bin/mpirun"
+    assert f"LD_LIBRARY_PATH={home}/lib" in call
+    assert any(f":{modules}:/opt/own" in word for word in call if word.startswith("PYTHONPATH="))
