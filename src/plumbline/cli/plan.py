@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 from plumbline.errors import UsageError
 from plumbline.units import format_duration, format_rate
@@ -49,12 +49,31 @@ def _print(plan: Plan, node: Optional[str]) -> None:
     rows = [_row(name, entry) for name in names for entry in plan.expectations[name]]
     headers = ("node", "layer", "component", "probe", "repeats", "ceiling", "baseline", "too old")
     print(render(headers, rows))
-    for layer, timer in plan.schedule.items():
-        delay = timer["randomized_delay_s"]
-        spread = f", spread over {format_duration(delay)}" if delay else ""
-        print(f"{layer}: {timer['calendar']}{spread}")
+    for layer in plan.schedule:
+        print(_timer(plan, layer, names))
     chosen = [one for one in plan.services if node in (None, one.node)]
     print(f"{len(rows)} measurements, {len(chosen)} services")
+
+
+def _timer(plan: Plan, layer: str, names: Sequence[str]) -> str:
+    """Return when a layer runs, how long that takes at most, and whether it is ended before."""
+    from plumbline.locate.step import Steps
+
+    timer = plan.schedule[layer]
+    text = f"{layer}: {timer['calendar']}"
+    if timer["randomized_delay_s"]:
+        text += f", spread over {format_duration(timer['randomized_delay_s'])}"
+    if layer not in ("ost", "raw"):
+        return text
+    steps = Steps(plan.expectations)
+    takes = [(step.seconds, name) for name in names if (step := steps.all(layer, name))]
+    if not takes:
+        return text
+    longest, name = max(takes)
+    text += f", takes {format_duration(longest)} on {name} while everything is healthy"
+    if longest > timer["limit_s"]:
+        text += f" but is ended after {format_duration(timer['limit_s'])}: raise its limit"
+    return text
 
 
 def _row(node: str, entry: Expectation) -> tuple[str, ...]:

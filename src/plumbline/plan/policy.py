@@ -14,7 +14,7 @@ from plumbline.errors import DocumentError, UsageError
 from plumbline.model.expectation import Limits
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.threshold import Range
-from plumbline.plan.schedule import Slots, Timer, WeeklyTimer
+from plumbline.plan.schedule import LaterTimer, Slots, Timer, WeeklyTimer
 from plumbline.ranks.tests import Method, named_test
 from plumbline.topology.strict import Duration, Percent, Rate, Size, Strict, parse
 
@@ -85,9 +85,15 @@ class Layer(Strict):
 
 
 class TimedLayer(Layer):
-    """A layer that runs by the calendar: ost and raw."""
+    """A layer that runs by the calendar."""
 
     schedule: Timer = Timer()
+
+
+class RawLayer(TimedLayer):
+    """The layer of block devices."""
+
+    schedule: LaterTimer = LaterTimer()
 
 
 class NetLayer(Layer):
@@ -157,7 +163,7 @@ class Layers(Strict):
     """All layers; one that is left out has the defaults."""
 
     ost: TimedLayer = TimedLayer()
-    raw: TimedLayer = TimedLayer()
+    raw: RawLayer = RawLayer()
     net: NetLayer = NetLayer()
     fs: FsLayer = FsLayer()
 

@@ -1,4 +1,8 @@
-"""When a layer runs, as the policy says it: by systemd's calendar, or in slots."""
+"""When a layer runs, as the policy says it: by systemd's calendar, or in slots.
+
+By default no two layers measure at the same time: each that goes by the calendar has an hour of its
+own, begins in it when the window of the host pairs is over, and has ended before the next opens.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +18,17 @@ _DAY_S = 86400
 class Timer(Strict):
     """When a layer runs: systemd's calendar, and how often that is."""
 
-    calendar: str = "*-*-* 02:00"
+    calendar: str = "*-*-* 02:06"
     every: Duration = float(_DAY_S)
-    randomized_delay: Duration = 1800.0
-    limit: Duration = 3600.0
+    randomized_delay: Duration = 600.0
+    limit: Duration = 2400.0
     stale_after: Optional[Duration] = None
 
     @model_validator(mode="after")
     def _says_how_often(self) -> Timer:
         if ("calendar" in self.model_fields_set) != ("every" in self.model_fields_set):
             raise ValueError(
-                "calendar and every belong together, for example calendar '*-*-* 02:00', every 1 d"
+                "calendar and every belong together, for example calendar '*-*-* 02:06', every 1 d"
             )
         if self.stale_after is not None and self.stale_after < self.every:
             raise ValueError("stale_after is shorter than every, so each result would go stale")
@@ -35,10 +39,16 @@ class Timer(Strict):
         return self.stale_after or 1.5 * self.every
 
 
+class LaterTimer(Timer):
+    """The same, an hour later unless told: devices are read when nothing crosses their targets."""
+
+    calendar: str = "*-*-* 03:06"
+
+
 class WeeklyTimer(Timer):
     """The same, once a week unless told: what loads all targets at once is seldom."""
 
-    calendar: str = "Sun *-*-* 04:00"
+    calendar: str = "Sun *-*-* 04:06"
     every: Duration = 7.0 * _DAY_S
 
 

@@ -35,10 +35,23 @@ def test_people_get_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     text = capsys.readouterr().out
     assert "scratch-OST3" in text
     assert "80.0 MB/s" in text
-    assert "ost: *-*-* 02:00, spread over 30 min" in text
+    assert "ost: *-*-* 02:06, spread over 10 min, takes " in text
+    assert "raise its limit" not in text
     assert text.endswith("10 measurements, 13 services\n")
 
 
 def test_a_node_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="'oss9' is no client or server of lab; its hosts are"):
         call("plan", "-i", inventory(tmp_path), "--node", "oss9")
+
+
+def test_a_run_that_cannot_end_within_its_limit_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = inventory(tmp_path)
+    policy = {"schema": 1, "layers": {"ost": {"schedule": {"limit": "10 s"}}}}
+    path = Path(folder) / "group_vars" / "all" / "policy.yml"
+    path.write_text(json.dumps({"plumbline_policy": policy}), encoding="utf-8")
+    assert call("plan", "-i", folder) == 0
+    text = capsys.readouterr().out
+    assert "on client1 while everything is healthy but is ended after 10 s: raise its limit" in text

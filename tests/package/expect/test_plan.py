@@ -54,8 +54,8 @@ def test_the_document_has_what_the_roles_need() -> None:
     keys = ["schema", "site", "nodes", "schedule", "netserver", "services", "hosts", "parts"]
     assert list(raw) == [*keys, "paths", "parents"]
     assert raw["schedule"] == {
-        "ost": {"calendar": "*-*-* 02:00", "randomized_delay_s": 1800, "limit_s": 3600},
-        "raw": {"calendar": "*-*-* 02:00", "randomized_delay_s": 1800, "limit_s": 3600},
+        "ost": {"calendar": "*-*-* 02:06", "randomized_delay_s": 600, "limit_s": 2400},
+        "raw": {"calendar": "*-*-* 03:06", "randomized_delay_s": 600, "limit_s": 2400},
         "net": {
             "calendar": "*-*-* 0/1:00:00 UTC",
             "randomized_delay_s": 0,
@@ -131,9 +131,9 @@ def test_the_first_client_measures_all_targets_at_once_for_everybody() -> None:
         "work": "/mnt/scratch",
     }
     assert document["schedule"]["fs"] == {
-        "calendar": "Sun *-*-* 04:00",
-        "randomized_delay_s": 1800,
-        "limit_s": 3600,
+        "calendar": "Sun *-*-* 04:06",
+        "randomized_delay_s": 600,
+        "limit_s": 2400,
     }
     found = compiled.node("client1").find("fs")
     targets = [f"scratch-OST{index}" for index in range(4)]

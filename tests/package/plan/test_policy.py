@@ -169,9 +169,9 @@ def test_a_result_is_stale_half_a_period_late_unless_said() -> None:
 def test_all_targets_at_once_are_driven_by_nobody_and_once_a_week_unless_told() -> None:
     layer = load({}).layers.fs
     assert (layer.clients, layer.test, layer.launcher, layer.work) == ([], "ost", "mpirun", "")
-    assert (layer.schedule.calendar, layer.schedule.stale_after_s()) == ("Sun *-*-* 04:00", 907200)
+    assert (layer.schedule.calendar, layer.schedule.stale_after_s()) == ("Sun *-*-* 04:06", 907200)
     longer = load(layers(fs={"schedule": {"limit": "2 h"}})).layers.fs.schedule
-    assert (longer.calendar, longer.limit) == ("Sun *-*-* 04:00", 7200)
+    assert (longer.calendar, longer.limit) == ("Sun *-*-* 04:06", 7200)
 
 
 def test_ranks_have_the_terms_of_their_test_unless_told() -> None:
