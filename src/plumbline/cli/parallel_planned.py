@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import time
 from pathlib import Path
+from socket import gethostname
 from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.cli.history import DATABASE
@@ -110,14 +111,18 @@ def _course(
     try:
         test = named_test(said["test"])._replace(transfer=whole.spec.block_bytes)
         launcher, ranks, work = str(said["launcher"]), int(said["ranks_per_target"]), said["work"]
-        clients = tuple(Client(str(name)) for name in said["clients"])
+        names = tuple(str(name) for name in said["clients"])
     except (KeyError, TypeError, ValueError, UsageError) as error:
         raise DocumentError(
             f"expectations of {document.node}: fs {whole.component} does not say how it is driven "
             f"({error!r}); deploy the role agent again"
         ) from error
     # what runs here alone needs no way to itself, but Slurm has to be told the host
-    here = clients == (Client(document.node),) and Path(launcher).name != "srun"
+    by_slurm = Path(launcher).name == "srun"
+    here = names == (document.node,) and not by_slurm
+    # a launcher knows its own host by the name that the host gives itself
+    own = document.node if by_slurm else gethostname()
+    clients = tuple(Client(own if name == document.node else name) for name in names)
     return Course(
         test,
         ranks,

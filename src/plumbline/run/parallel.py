@@ -102,6 +102,8 @@ class Run:
         allowed = limit_s(job.seconds, len(job.operations))
         limit = min(allowed, self._whole.limits.hung_after_s)
         completed = self._watched(folder, argv, limit, tasks)
+        # NFS shows a folder as it was some seconds ago, until its own host changes something there
+        (folder / "over").touch()
         if self._course.calls is not None:
             _keep_calls(folder, job, self._course.calls, self._about(job))
         self._results = tuple(read_results(folder))
@@ -214,15 +216,15 @@ class Run:
             if folder.is_dir() and not folder.is_symlink() and folder.stat().st_uid == os.geteuid():
                 shutil.rmtree(folder)
             folder.mkdir(mode=0o700)
+            try:
+                yield folder
+            finally:
+                self._removed(folder)
         except OSError as error:
             raise ToolError(
                 f"the run cannot keep its results in {folder}: {error.strerror}; name a folder "
-                "that all clients see with --work"
+                "with room that all clients see with --work"
             ) from error
-        try:
-            yield folder
-        finally:
-            self._removed(folder)
 
     def _removed(self, folder: Path) -> None:
         """Remove the run's folder, also while ranks that lost their launcher still write to it."""

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from socket import gethostname
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ TARGETS = [f"scratch-OST{index}" for index in range(4)]
 
 def deployed(home: Path, **fs: Any) -> list[str]:
     """Write what the console tells client1, of targets that are folders; return the options."""
+    home.mkdir(exist_ok=True)
     document = site()
     system = document["file_systems"][0]
     system["kind"] = "directory"
@@ -58,7 +60,18 @@ def test_the_policy_says_how_many_ranks_run_where(
         work="/mnt/scratch",
         launcher="/opt/mpi/bin/mpirun",
     )
-    assert told.startswith("/opt/mpi/bin/mpirun -np 8 --host client1:4,oss1:4 ")
+    # this host by its own name, which no resolver and no ssh is asked for
+    assert told.startswith(f"/opt/mpi/bin/mpirun -np 8 --host {gethostname()}:4,oss1:4 ")
+
+
+def test_slurm_is_told_the_names_of_the_policy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clients = ["client1", "oss1"]
+    told = dry(tmp_path, capsys, clients=clients, work="/mnt/scratch", launcher="srun")
+    assert told.startswith("srun --ntasks=4 --nodes=2 --nodelist=client1,oss1 ")
+    told = dry(tmp_path / "alone", capsys, launcher="srun")
+    assert told.startswith("srun --ntasks=4 --nodes=1 --nodelist=client1 ")
 
 
 def test_one_client_alone_needs_no_way_to_itself(
