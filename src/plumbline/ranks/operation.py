@@ -181,20 +181,24 @@ def result_of(work: Work, attempt: Attempt, who: tuple[int, str, str]) -> Result
 
     The calls are moved to the common start in place.
     """
+    brief = brief_of(work, attempt, who)
     calls = attempt.calls
     for index in range(calls.count):
         calls.starts[index] = max(0.0, calls.starts[index] - attempt.start)
-    begin = calls.starts[0] if calls.count else 0.0
+    return brief._replace(curve=per_second(calls), durations=durations_of(calls))
+
+
+def brief_of(work: Work, attempt: Attempt, who: tuple[int, str, str]) -> Result:
+    """Return the same without its curve: that of a million calls takes seconds to work out."""
+    calls = attempt.calls
     return Result(
         *who,
         operation=work.operation,
         state=attempt.state,
         reason=attempt.reason,
         bytes=attempt.bytes,
-        begin_s=begin,
+        begin_s=max(0.0, calls.starts[0] - attempt.start) if calls.count else 0.0,
         end_s=attempt.ended_at - attempt.start,
-        curve=per_second(calls),
-        durations=durations_of(calls),
     )
 
 

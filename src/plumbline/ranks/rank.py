@@ -12,7 +12,15 @@ from plumbline.profile.calls import Block, pack
 from plumbline.ranks.job import Job, Result, State, encoded, result_name, write_whole
 from plumbline.ranks.layout import Place, assign, readers
 from plumbline.ranks.mpiio import Manner, MpiFile
-from plumbline.ranks.operation import Attempt, Ended, File, Work, nothing, result_of
+from plumbline.ranks.operation import (
+    Attempt,
+    Ended,
+    File,
+    Work,
+    brief_of,
+    nothing,
+    result_of,
+)
 from plumbline.ranks.posix import PosixFile
 from plumbline.ranks.world import World, least, voter
 
@@ -89,13 +97,18 @@ class Rank:
     def _leave(
         self, work: Work, attempt: Attempt, file: File, who: tuple[int, str, str]
     ) -> NoReturn:
-        """Keep what is known, then see what was written safe, which makes it a measurement."""
-        result = self._keep(result_of(work, attempt, who), attempt)
+        """Keep what is known, then see what was written safe, which makes it a measurement.
+
+        There may be no time for more than its bytes, so these are kept first.
+        """
+        known = self._keep(brief_of(work, attempt, who), None)
         if self._job.test.api == "posix":
             if work.writes:
                 file.sync()
-            safe = result._replace(state=State.SHORT, end_s=monotonic() - attempt.start)
-            self._keep(safe, None)
+            known = known._replace(state=State.SHORT, end_s=monotonic() - attempt.start)
+            self._keep(known, None)
+        whole = result_of(work, attempt, who)
+        self._keep(whole._replace(state=known.state, end_s=known.end_s), attempt)
         os._exit(_ENDED)
 
     def _keep(self, result: Result, attempt: Optional[Attempt]) -> Result:
