@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from plumbline.cli import build_parser
 from plumbline.cli.inventory import plan_of, read_inventory
 from plumbline.store.plan import load_plan
 from tests.project.repository import ROOT
@@ -68,6 +70,7 @@ PLAY = """
         mode: "0644"
       loop: [plan.json, ssh_config, known_hosts, plumbline-console.service, plumbline-console.timer]
 """
+EXPORTER = {"console_metrics_directory": "/var/lib/prometheus/node-exporter"}
 KNOWN = (
     "client1 ssh-rsa AAAAB3NzaC1yc2EOLD\noss1 ssh-rsa AAAAB3NzaC1yc2EOLD\nretired ssh-rsa AAAA\n"
 )
@@ -81,7 +84,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     plan = plan_of(read_inventory(str(ROOT / "inventories" / "lab"))).to_json()
     known = b64encode(KNOWN.encode()).decode()
     files = {
-        "given.json": json.dumps({"agent_plan": plan, "console_submit": True}),
+        "given.json": json.dumps({"agent_plan": plan, "console_submit": True, **EXPORTER}),
         "hosts.yml": HOSTS.format(python=sys.executable, console=CONSOLE_KEY),
         "play.yml": PLAY.format(root=ROOT, folder=folder, key=NODE_KEY, known=known),
     }
@@ -138,10 +141,14 @@ def test_the_plan_on_the_console_is_that_of_the_site(made: Path) -> None:
     assert plan.paths
 
 
-def test_the_unit_collects_tells_nagios_and_publishes_in_this_order(made: Path) -> None:
+def test_the_unit_collects_tells_nagios_publishes_and_tells_prometheus(made: Path) -> None:
     lines = (made / "plumbline-console.service").read_text().splitlines()
-    verbs = [line.split()[1] for line in lines if line.startswith("ExecStart=")]
-    assert verbs == ["collect", "submit", "publish"]
+    commands = [shlex.split(line)[1:] for line in lines if line.startswith("ExecStart=")]
+    assert [words[0] for words in commands] == ["collect", "submit", "publish", "metrics"]
+    told = vars(build_parser().parse_args(commands[-1]))
+    assert f"ReadWritePaths={Path(told['output']).parent}" in lines
+    assert told["plan"] == "/etc/plumbline-console/plan.json"
+    assert told["history"] == "/var/lib/plumbline-console/history.sqlite"
     assert "SupplementaryGroups=www-data" in lines
     assert "User=plumbline-console" in lines
     assert "CapabilityBoundingSet=" in lines
