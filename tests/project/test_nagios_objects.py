@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -144,7 +145,6 @@ def test_the_daemon_takes_the_objects_of_a_site(
     assert "Total Errors:   0" in verified.stdout
     assert "Total Warnings: 0" in verified.stdout
     assert ("PATH file system" in objects["services"]) is collect
-    assert ("first_notification_delay" in objects["services"]) is collect
 
 
 def test_all_that_crosses_a_server_depends_on_its_service(lab: dict[str, str]) -> None:
@@ -226,3 +226,61 @@ def test_a_slow_server_is_told_once_and_not_for_each_of_its_targets(
         assert told(found) == expected
         # what is not told is shown all the same
         assert found.checked()["oss2", "RAW oss2-disk1 read"]["current_state"] == "2"
+
+
+ANSWER = """#!/bin/sh
+# ANSWER EXIT_CODE ADDRESS: says how a host is; those in the file let it wait and get the exit code
+grep -qxF "$2" {dead} || {{ echo fine; exit 0; }}
+sleep 0.5
+echo no answer
+exit "$1"
+"""
+QUICK = {"nagios_check_interval_min": 3, "console_collect": False}
+"""With minutes that last a second, and nothing that would tell of services later."""
+
+
+def answered(objects: dict[str, str], folder: Path) -> str:
+    """Return the objects with checks that know of ``folder/dead`` which addresses do not answer."""
+    script, dead = folder / "answer", folder / "dead"
+    dead.touch()
+    script.write_text(ANSWER.format(dead=dead), encoding="utf-8")
+    script.chmod(0o755)
+    called = {
+        "plumbline_host": f"{script} 2 $HOSTADDRESS$",
+        "plumbline_nrpe": f"{script} 3 $ARG1$",
+        "plumbline_agent": f"{script} 3 $ARG1$",
+    }
+    return CONTACT + re.sub(
+        r"(command_name +(\S+)\n +command_line +).*",
+        lambda found: found[1] + called.get(found[2], "/bin/true"),
+        "".join(objects.values()),
+    )
+
+
+def test_a_dead_server_is_told_once_and_none_of_its_services(tmp_path: Path) -> None:
+    said = plan("lab")
+    objects = answered(make(tmp_path, said, QUICK), tmp_path)
+    checks = (
+        "execute_service_checks=1",
+        "execute_host_checks=1",
+        "interval_length=1",
+        "cached_host_check_horizon=0",
+    )
+    address = next(one["address"] for one in said["hosts"] if one["name"] == "oss2")
+    behind = {one["description"] for one in said["services"] if one["node"] == "oss2"}
+    with nagios.configured(objects, "enable_notifications=1", *checks) as found:
+        found.until(lambda: len(found.checked()) >= len(said["services"]), "not all was checked")
+        (tmp_path / "dead").write_text(f"{address}\n", encoding="utf-8")
+
+        def unknown() -> set[str]:
+            return {
+                name for (_, name), one in found.checked().items() if one["current_state"] == "3"
+            }
+
+        found.until(lambda: unknown() >= behind, "its services still have results")
+        found.until(lambda: "HOST NOTIFICATION: " in found.log, "nobody was told")
+        # the next check of each would tell, were it not for the host
+        time.sleep(QUICK["nagios_check_interval_min"] + 1)
+        hosts = [line for line in found.log.splitlines() if "HOST NOTIFICATION: " in line]
+        assert [line.split(";")[1:3] for line in hosts] == [["oss2", "DOWN"]]
+        assert told(found) == set()
