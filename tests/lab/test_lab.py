@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 import pytest
 
 from tests.lab.conftest import brought_up
-from tests.lab.lab import Console, Lab, Service, not_ok
+from tests.lab.lab import Console, Lab, LabError, Service, not_ok
 from tests.package.report.browser import Browser
 from tests.package.report.test_browser import PLOTS, keep
 
@@ -30,7 +30,12 @@ def lab() -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def console(lab: Lab) -> Console:
-    lab.playbook("baseline", {"runs": "2", "reason": "lab test"})
+    """Capture baselines of two runs, or of three where a neighbour on the machine disturbed one."""
+    try:
+        lab.playbook("baseline", {"runs": "2", "reason": "lab test"})
+    except LabError as refused:
+        print(f"measured again, in three runs: {refused}")
+        lab.playbook("baseline", {"runs": "3", "reason": "lab test"})
     return Console(lab)
 
 

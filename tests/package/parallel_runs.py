@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from statistics import median
-from typing import Any, Mapping, Sequence
+from typing import Any, Mapping, Optional, Sequence
 
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Operation, Scenario
@@ -18,7 +18,7 @@ CEILING = Ceiling(900e6, ("client1-nic",), ("nic",))
 OPERATIONS = (Operation.WRITE, Operation.READ)
 
 
-def expected(*, baseline: bool = True) -> list[Expectation]:
+def expected(*, baseline: bool = True, even_Bps: Optional[float] = None) -> list[Expectation]:
     """Return four targets of 202.1 MB/s and the whole, with or without baselines."""
 
     def one(name: str, group: str, factor: int, ceiling: Ceiling, **changes: Any) -> Expectation:
@@ -27,7 +27,7 @@ def expected(*, baseline: bool = True) -> list[Expectation]:
         values = {"component": name, "group": group, "references": references, **changes}
         return expectation(layer="fs", spec=SPEC, **values)
 
-    disk = Ceiling(250e6, ("disk",), ("disk",))
+    disk = Ceiling(250e6, ("disk",), ("disk",), even_Bps)
     members = [one(f"OST{index}", "scratch", 1, disk) for index in range(4)]
     whole = {"target": {"kind": "parallel"}, "host": "client1"}
     return [*members, one("scratch", "scratch as a whole", 4, CEILING, **whole)]

@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections import Counter
 from datetime import datetime, timezone
 from functools import lru_cache
+from math import inf
 from statistics import median
 from typing import Any, Iterable, Mapping, NamedTuple, Optional, Sequence
 
@@ -18,7 +19,7 @@ from plumbline.baseline.statistics import summarize
 from plumbline.model.conditions import Conditions, filled_otherwise, of_record
 from plumbline.model.expectation import Expectation, Limits
 from plumbline.model.record import Flag, Operation, Outcome, Record, Scenario
-from plumbline.model.reference import Baseline
+from plumbline.model.reference import Baseline, Ceiling
 from plumbline.model.spec import ProbeSpec, terms
 from plumbline.profile.distance import POINTS, form
 from plumbline.siblings import median_without
@@ -79,7 +80,7 @@ def capture(
     candidates = {
         key: Candidate(
             baseline,
-            _outlier(baseline.median_Bps, groups[_siblings(key, expected)]),
+            _outlier(baseline.median_Bps, groups[_siblings(key, expected)], _even_Bps(key, expected)),
             baseline.weakness(_limits(key, expected)),
         )
         for key, baseline in baselines.items()
@@ -212,10 +213,15 @@ Siblings = tuple[str, str, str, str, str]
 
 def _siblings(key: Key, expected: Expected) -> Siblings:
     """Return who is compared: a slower kind of hardware in a group is no slow sibling."""
-    expectation = expected[key.layer, key.component]
-    ceiling = expectation.reference(Operation(key.operation), Scenario(key.scenario)).ceiling
+    ceiling = _ceiling(key, expected)
     rate = rate_text(ceiling.rate_Bps) if ceiling else "unknown"
-    return (key.layer, expectation.group, key.operation, key.scenario, rate)
+    group = expected[key.layer, key.component].group
+    return (key.layer, group, key.operation, key.scenario, rate)
+
+
+def _ceiling(key: Key, expected: Expected) -> Optional[Ceiling]:
+    reference = expected[key.layer, key.component].reference
+    return reference(Operation(key.operation), Scenario(key.scenario)).ceiling
 
 
 def _groups(baselines: Mapping[Key, Baseline], expected: Expected) -> dict[Siblings, list[float]]:
@@ -228,12 +234,21 @@ def _groups(baselines: Mapping[Key, Baseline], expected: Expected) -> dict[Sibli
     return {siblings: sorted(medians) for siblings, medians in groups.items()}
 
 
-def _outlier(own_Bps: float, medians_Bps: Sequence[float]) -> str:
-    """Return what sets one of ascending medians apart from the others; empty where nothing does."""
+def _even_Bps(key: Key, expected: Expected) -> float:
+    """Return the even share of one of several that run at once; infinite for one alone."""
+    ceiling = _ceiling(key, expected)
+    return inf if ceiling is None or ceiling.even_Bps is None else ceiling.even_Bps
+
+
+def _outlier(own_Bps: float, medians_Bps: Sequence[float], even_Bps: float) -> str:
+    """Return what sets one of ascending medians apart from the others; empty where nothing does.
+
+    With an even share of what all can have at once it is not slow, although others ended earlier.
+    """
     if len(medians_Bps) < 2:
         return ""
     middle = median_without(medians_Bps, bisect_left(medians_Bps, own_Bps))
-    if own_Bps >= _SIBLING_SHARE * middle:
+    if own_Bps >= _SIBLING_SHARE * min(middle, even_Bps):
         return ""
     share = f"{100 * own_Bps / middle:.0f} %"
     return f"{format_rate(own_Bps)} is {share} of its siblings' {format_rate(middle)}"

@@ -4,7 +4,8 @@ Which client works on which target follows from how ranks are laid out, and diff
 and reading.  With the same bytes for every rank, the run takes as long as the fullest part needs:
 the whole gets the lowest of the max-min fair shares times the number of ranks.  Rates of single
 targets are no such shares, because a network seldom divides itself evenly: a target's ceiling is
-what its own way carries when nobody else is there.
+what its own way carries when nobody else is there.  Its even share of the whole stands beside it:
+who gets that is not slow, however much faster those were that ended earlier.
 """
 
 from __future__ import annotations
@@ -58,7 +59,9 @@ def limits_of_all(
         operation = step[0]
         parts = capacities.of(operation)
         paths = _paths(topology, ranks, operation)
-        found["fs", whole.component, step] = _slowest(parts, paths)
+        slowest = _slowest(parts, paths)
+        found["fs", whole.component, step] = slowest
+        even_Bps = slowest.ceiling.rate_Bps / len(members) if slowest else None
         for member in members:
             own = {
                 place: path
@@ -66,8 +69,12 @@ def limits_of_all(
                 if ranks.targets[int(place)] == member.component
             }
             total = in_sum(parts, own)
-            found["fs", member.component, step] = total.limit if total else None
+            found["fs", member.component, step] = _beside(total and total.limit, even_Bps)
     return found
+
+
+def _beside(limit: Optional[Limit], even_Bps: Optional[float]) -> Optional[Limit]:
+    return limit and limit._replace(ceiling=limit.ceiling._replace(even_Bps=even_Bps))
 
 
 def _layout(members: Sequence[Assignment], whole: Assignment) -> _Ranks:

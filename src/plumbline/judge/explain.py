@@ -96,6 +96,13 @@ def _state(of: Measured) -> str:
     return ", ".join(flag.value for flag in of.record.flags) or "no flag"
 
 
+def _even(of: Measured) -> str:
+    if of.ceiling is None or of.ceiling.even_Bps is None:
+        return "is not one of several that share what is there"
+    even_Bps = of.ceiling.even_Bps
+    return f"{100 * of.rate_Bps / even_Bps:.0f} % of the even share {format_rate(even_Bps)}"
+
+
 def _contention(of: Measured) -> str:
     coverage = of.record.coverage
     known = "coverage not known" if coverage is None else f"coverage {coverage:.2f}"
@@ -184,6 +191,7 @@ NUMBERS = dict(
         (
             _invalid,
             _state,
+            _even,
             _contention_for_days,
             _contention,
             _shared,

@@ -78,6 +78,12 @@ class Measured(NamedTuple):
         return self.rate_Bps / self.peers_Bps if self.peers_Bps else None
 
     @property
+    def even(self) -> bool:
+        """Return whether it ran at once with others and got an even share of what all can have."""
+        even_Bps = self.ceiling and self.ceiling.even_Bps
+        return even_Bps is not None and self.rate_Bps >= (1 - self.limits.peer_loss) * even_Bps
+
+    @property
     def accepted(self) -> bool:
         """Return whether a person has accepted as the baseline what is measured now."""
         ratio = self.ratio_baseline

@@ -66,6 +66,11 @@ def known_state(of: Measured) -> Optional[Finding]:
     return Finding(State.WARNING, 3, text, counts=False)
 
 
+def even_share(of: Measured) -> Optional[Finding]:
+    """Rule 4 for one of several at once: an even share is fine; who got more, ended earlier."""
+    return (other_course(of) or fine(of)) if of.even else None
+
+
 def contended_for_days(of: Measured) -> Optional[Finding]:
     """Rule 4: low and contended, and so on each of the last days; no excuse lasts for ever."""
     if not (of.low(of.percent) and of.contended and _contended_each_day(of)):
@@ -196,6 +201,7 @@ def fine(of: Measured) -> Finding:
 RULES: tuple[Rule, ...] = (
     invalid,
     known_state,
+    even_share,
     contended_for_days,
     contended,
     shared_loss,

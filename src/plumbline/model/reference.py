@@ -14,18 +14,22 @@ if TYPE_CHECKING:
 class Ceiling(NamedTuple):
     """The theoretical rate of a path, in bytes per second, and the component(s) that set it.
 
-    ``kinds`` says of each in ``limited_by`` what it is, where that is known.
+    ``kinds`` says of each in ``limited_by`` what it is, where that is known.  ``even_Bps`` is set
+    for one of several that run at once: what it gets where all of them get alike.
     """
 
     rate_Bps: float
     limited_by: tuple[str, ...]
     kinds: tuple[str, ...] = ()
+    even_Bps: Optional[float] = None
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Ceiling:
         """Build from the document form; raise KeyError or TypeError for wrong keys or values."""
-        ceiling = cls(raw["rate_Bps"], tuple(raw["limited_by"]), tuple(raw["kinds"]))
+        parts, kinds = tuple(raw["limited_by"]), tuple(raw["kinds"])
+        ceiling = cls(raw["rate_Bps"], parts, kinds, raw.get("even_Bps"))
         numbers(rate_Bps=ceiling.rate_Bps)
+        numbers_or_none(even_Bps=ceiling.even_Bps)
         texts("limited_by", ceiling.limited_by + ceiling.kinds)
         return ceiling
 

@@ -192,5 +192,17 @@ def test_a_slower_kind_of_hardware_is_no_slow_sibling() -> None:
     assert outlier(capture(records, site), "d") == ""
 
 
+def test_an_even_share_of_what_all_can_have_is_no_outlier() -> None:
+    records = [one for name in "abc" for one in runs(name, [200])] + runs("d", [150])
+
+    def among(even_Bps: float) -> str:
+        shared = Reference(Ceiling(800e6, ("link",), (), even_Bps), None)
+        entries = [expected(name)._replace(references={"read/single": shared}) for name in "abcd"]
+        return outlier(capture(records, {(one.layer, one.component): one for one in entries}), "d")
+
+    assert among(160e6) == ""
+    assert among(170e6) == "150.0 MB/s is 75 % of its siblings' 200.0 MB/s"
+
+
 def test_nothing_comes_of_nothing() -> None:
     assert capture([], SITE) == Captured({}, {})

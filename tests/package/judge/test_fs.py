@@ -61,6 +61,18 @@ def test_a_first_run_of_equal_targets_is_unknown_because_all_may_be_slow() -> No
     assert "run plumbline baseline capture" in verdict.sentence
 
 
+@pytest.mark.parametrize("baseline", [True, False])
+def test_a_target_with_an_even_share_is_not_slow_because_others_ended_earlier(
+    baseline: bool,
+) -> None:
+    unlike = [250e6, 250e6, 120e6, 250e6]
+    assert judged(unlike, expected(baseline=baseline)).state in (State.WARNING, State.CRITICAL)
+    verdict = judged(unlike, expected(baseline=baseline, even_Bps=130e6))
+    assert "OST2 write" not in verdict.sentence
+    short = judged(unlike, expected(baseline=baseline, even_Bps=135e6))
+    assert "scratch - OST2 write together 120.0 MB/s" in short.sentence
+
+
 def test_several_slow_targets_are_named_the_slowest_first() -> None:
     sentence = judged([90e6, 200e6, 80e6, 200e6]).sentence
     assert sentence.startswith("file system scratch - OST2 write together 80.0 MB/s")
