@@ -100,6 +100,7 @@ def _parallel(layer: FsLayer) -> Optional[dict[str, Any]]:
         "clients": list(layer.clients),
         "program": layer.launcher,
         "work": layer.work,
+        **({"memory_bytes": layer.memory} if layer.memory else {}),
     }
 
 

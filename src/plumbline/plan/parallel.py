@@ -12,16 +12,21 @@ from plumbline.model.expectation import PARALLEL
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.spec import ProbeSpec
 from plumbline.plan.places import Place
-from plumbline.plan.policy import Policy, spec_of, test_of
+from plumbline.plan.policy import Policy, bytes_given, spec_of, test_of
+from plumbline.ranks.layout import spread
 from plumbline.ranks.terms import Crowd, Names, contradiction, pattern
+from plumbline.ranks.tests import share_of_memory
 from plumbline.topology.graph import Target, Topology
 from plumbline.topology.paths import host_of, to_target
+from plumbline.units import format_size
 
 _STEPS = tuple(
     (operation, Scenario.TOGETHER)
     for operation in (Operation.WRITE, Operation.READ, Operation.REREAD)
 )
 
+_BUDGET = 64 << 30
+"""Of a run whose bytes follow from memory, as for ``plumbline probe fs`` by hand."""
 
 _NAMES = Names("bytes", "block", "direct: true")
 
@@ -91,10 +96,34 @@ def spec_of_all(policy: Policy, name: str, targets: int) -> ProbeSpec:
         DocumentError: the terms do not go together.
     """
     rules = policy.layers.fs
-    spec = spec_of(policy, "fs", name, name)
+    spec = _sized(spec_of(policy, "fs", name, name), policy, name, targets)
     test = test_of(policy)._replace(transfer=spec.block_bytes)
     trouble = contradiction(test, spec.bytes, direct=spec.direct, names=_NAMES)
     if trouble:
         raise DocumentError(f"plumbline_policy: layer fs: {name}: {trouble}")
+    _refuse_too_much(spec, policy, name, targets)
     crowd = Crowd(rules.ranks_per_target * targets, targets, len(rules.clients))
     return spec._replace(pattern=pattern(test, crowd, "data"))
+
+
+def _sized(spec: ProbeSpec, policy: Policy, name: str, targets: int) -> ProbeSpec:
+    """Return the terms with as many bytes as leave no cache large enough, if memory is said.
+
+    What a run moves is fixed when it is planned: with more memory it is another specification.
+    """
+    rules = policy.layers.fs
+    if rules.memory is None or bytes_given(policy, "fs", name, name):
+        return spec
+    ranks = rules.ranks_per_target * targets
+    share = share_of_memory(rules.memory, max(spread(ranks, len(rules.clients))))
+    return spec._replace(bytes=min(share, (rules.budget or _BUDGET) // ranks))
+
+
+def _refuse_too_much(spec: ProbeSpec, policy: Policy, name: str, targets: int) -> None:
+    rules = policy.layers.fs
+    written = spec.bytes * rules.ranks_per_target * targets
+    if rules.budget is not None and written > rules.budget:
+        raise DocumentError(
+            f"plumbline_policy: layer fs: a run on {name} would write {format_size(written)}, its "
+            f"budget is {format_size(rules.budget)}; lower bytes, or raise budget"
+        )

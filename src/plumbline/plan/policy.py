@@ -107,7 +107,9 @@ class FsLayer(TimedLayer):
     """The layer that drives all targets of a file system at once; off without ``clients``.
 
     The first of ``clients`` launches the ranks, with ``launcher``; ``work`` is a folder that all of
-    them see.  What makes the probe is one for all targets of a file system.
+    them see.  What makes the probe is one for all targets of a file system.  ``memory`` is that of
+    a client: where no bytes are said, each client moves 1.5 times as much.  ``budget`` is what one
+    run may write in all.
     """
 
     schedule: WeeklyTimer = WeeklyTimer()
@@ -116,6 +118,8 @@ class FsLayer(TimedLayer):
     test: str = "ost"
     launcher: Annotated[str, Field(min_length=1)] = "mpirun"
     work: str = ""
+    memory: Optional[Size] = None
+    budget: Optional[Size] = None
 
     @field_validator("test")
     @classmethod
@@ -214,6 +218,13 @@ def _default_spec(policy: Policy, layer: str) -> ProbeSpec:
         return _SPECS[layer]
     test = test_of(policy)
     return _SPECS[layer]._replace(block_bytes=test.transfer, direct=test.api == "posix")
+
+
+def bytes_given(policy: Policy, layer: str, group: str, component: str) -> bool:
+    """Return whether a person has set the bytes that a component's probe moves."""
+    rules = policy.layer(layer)
+    probes = [rules.probe, *(one.probe for one in _overrides(rules, group, component))]
+    return any("bytes" in probe.model_fields_set for probe in probes)
 
 
 def test_of(policy: Policy) -> Method:

@@ -130,6 +130,8 @@ def test_the_first_client_measures_all_targets_at_once_for_everybody() -> None:
         "program": "srun",
         "work": "/mnt/scratch",
     }
+    large = plan(clients=["client1"], memory="8 GiB").to_json()["fs"]
+    assert large["memory_bytes"] == 8 << 30
     assert document["schedule"]["fs"] == {
         "calendar": "Sun *-*-* 04:06",
         "randomized_delay_s": 600,

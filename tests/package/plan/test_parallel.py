@@ -57,6 +57,34 @@ def test_the_whole_has_the_limits_of_its_file_system_or_its_own() -> None:
     assert [one.limits.min_runs for one in own.values()] == [5, 5, 5, 5, 3]
 
 
+GIB = 1 << 30
+
+
+@pytest.mark.parametrize(
+    ("fs", "size"),
+    [
+        ({}, GIB),
+        ({"probe": {"bytes": "2 GiB"}, "memory": "8 GiB"}, 2 * GIB),
+        ({"groups": {"scratch": {"probe": {"bytes": "3 GiB"}}}, "memory": "8 GiB"}, 3 * GIB),
+        # four targets: one client has four ranks, of two each has two
+        ({"memory": "8 GiB"}, 3 * GIB),
+        ({"memory": "8 GiB", "clients": ["client1", "oss1"], "work": "/mnt/scratch"}, 6 * GIB),
+        ({"memory": "8 GiB", "ranks_per_target": 2}, 3 * GIB // 2),
+        ({"memory": "1 TiB"}, 16 * GIB),
+        ({"memory": "1 TiB", "budget": "400 GiB"}, 100 * GIB),
+    ],
+)
+def test_a_run_moves_what_is_said_or_one_and_a_half_memories_within_the_budget(
+    fs: dict[str, Any], size: int
+) -> None:
+    assert {one.spec.bytes for one in planned(site(), **fs).values()} == {size}
+
+
+def test_runs_of_other_memory_are_not_compared() -> None:
+    one, other = (planned(site(), memory=size)["scratch"].spec for size in ("8 GiB", "16 GiB"))
+    assert one.hash() != other.hash()
+
+
 def test_a_retired_target_takes_no_part() -> None:
     document = site()
     document["file_systems"][0]["retired"] = ["scratch-OST1"]
@@ -75,6 +103,7 @@ def test_a_retired_target_takes_no_part() -> None:
         ({"test": "mpiio-shared-1m2", "probe": {"direct": True}}, "has no direct: true; choose"),
         ({"probe": {"block": "8 B", "direct": False}}, "of memory; lower bytes, or raise block"),
         ({"groups": {"work": {}}}, "layer fs has no group 'work'"),
+        ({"budget": "3 GiB"}, "would write 4 GiB, its budget is 3 GiB; lower bytes"),
     ],
 )
 def test_what_cannot_be_carried_out_is_refused(fs: dict[str, Any], sentence: str) -> None:
