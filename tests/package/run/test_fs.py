@@ -73,6 +73,7 @@ class Site:
         return expectation(name, **{**values, **changes})
 
     def unit(self, test: Method = SIMPLE, ranks: int = 1, **changes: Any) -> FsUnit:
+        launch = Launch(python=changes.pop("python", PYTHON))
         course = {
             key: changes.pop(key)
             for key in ("fixed", "calls", "instrument", "files")
@@ -80,7 +81,6 @@ class Site:
         }
         entries = [self.entry(name, test, **changes) for name in self.names]
         whole = self.entry("whole", test, **{**changes, "target": {"kind": "parallel"}})
-        launch = Launch(python=PYTHON)
         return FsUnit(
             whole,
             entries,
