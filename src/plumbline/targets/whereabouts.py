@@ -21,9 +21,14 @@ Descriptions = Mapping[str, Mapping[str, Any]]
 _REFUSALS = {
     "No such file or directory": "is not there; look at how it is written and what is mounted here",
     "Not a directory": "is not there: one of its folders is a file",
+    "File name too long": "is not there: a name in it is longer than this file system takes",
+    "Too many levels of symbolic links": "is a link that leads in a circle",
     "Permission denied": "lies in a folder that this user may not enter; ask as its owner",
 }
 """What realpath says in the language C, and what that means."""
+
+_UNREADABLE = "\N{REPLACEMENT CHARACTER}"
+"""In the place of each byte that is not UTF-8."""
 
 
 class Holder(NamedTuple):
@@ -67,10 +72,13 @@ def _real(run: CommandRunner, path: str) -> str:
     completed = run(["realpath", "--canonicalize-existing", "--zero", "--", path], QUICK_S)
     for said, meaning in _REFUSALS.items():
         if completed.stderr.strip().endswith(f": {said}"):
-            raise UsageError(f"{path} {meaning}")
+            raise UsageError(f"{_shown(path)} {meaning}")
     if not completed.ok:
         raise SkipTarget(complaint(completed))
-    return completed.stdout.rstrip("\0")
+    real = completed.stdout.rstrip("\0")
+    if _UNREADABLE in real:
+        raise UsageError(f"{real!r} is not UTF-8; name another file that was written beside it")
+    return real
 
 
 def _lustre(run: CommandRunner, path: str, mount: Mount, known: Descriptions) -> tuple[Holder, ...]:
@@ -86,12 +94,13 @@ def _lustre(run: CommandRunner, path: str, mount: Mount, known: Descriptions) ->
         raise _folder(path)
     if objects.released:
         raise UsageError(
-            f"{path} is released: its data lies in the archive and on no OST; "
+            f"{_shown(path)} is released: its data lies in the archive and on no OST; "
             "bring it back with lfs hsm_restore"
         )
     if not objects.indices:
         raise UsageError(
-            f"{path} has no data on any OST: it is empty, or small enough to lie with its metadata"
+            f"{_shown(path)} has no data on any OST: it is empty, or so small that it lies with "
+            "its metadata"
         )
     names = [f"{file_system}-OST{index:04x}" for index in objects.indices]
     return tuple(Holder(name, osts.get(name, "")) for name in names)
@@ -137,12 +146,17 @@ def _mounted_with(run: CommandRunner, mount: Mount, known: Descriptions) -> Iter
 
 def _unknown(path: str, mount: Mount) -> UsageError:
     return UsageError(
-        f"{path} lies on {mount.source} at {mount.point} ({mount.kind}), which holds no target "
-        "that this host measures; ask on a client of the site, or add it to the topology"
+        f"{_shown(path)} lies on {mount.source} at {mount.point} ({mount.kind}), which holds no "
+        "target that this host measures; ask on a client of the site, or add it to the topology"
     )
 
 
 def _folder(path: str) -> UsageError:
     return UsageError(
-        f"{path} is a directory, whose files may lie on any target; name one of its files"
+        f"{_shown(path)} is a directory, whose files may lie on any target; name one of its files"
     )
+
+
+def _shown(path: str) -> str:
+    """Return a path as it may stand in a sentence: one with a line break in it is quoted."""
+    return path if path.isprintable() else repr(path)

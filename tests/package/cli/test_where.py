@@ -26,10 +26,23 @@ def known(tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a file; with $(words)",
+        "\"quotes' and `ticks`",
+        "two\nlines\n",
+        " ",
+        "-n",
+        "*",
+        "back\\slash",
+        "ünï",
+    ],
+)
 def test_the_targets_are_printed_for_people_and_programs(
-    known: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    known: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    file = tmp_path / "a file; with $(words)"
+    file = tmp_path / name
     file.write_text("", encoding="utf-8")
     link = tmp_path / "link"
     link.symlink_to(file)

@@ -99,6 +99,8 @@ def test_what_lies_on_no_target_is_said(layout: str, words: str) -> None:
         ("No such file or directory", "is not there"),
         ("Not a directory", "one of its folders is a file"),
         ("Permission denied", "ask as its owner"),
+        ("File name too long", "longer than this file system takes"),
+        ("Too many levels of symbolic links", "a link that leads in a circle"),
     ],
 )
 def test_a_path_that_leads_nowhere_is_one_sentence(said: str, words: str) -> None:
@@ -111,6 +113,17 @@ def test_a_path_that_leads_nowhere_is_one_sentence(said: str, words: str) -> Non
 def test_a_file_elsewhere_names_the_file_system(path: str) -> None:
     with pytest.raises(UsageError, match=r"lies on .* which holds no target"):
         whereabouts(runner("", path), path, LUSTRE)
+
+
+def test_a_sentence_stays_one_line_whatever_a_file_is_called() -> None:
+    path = "/mnt/lustre/u/a\nb"
+    with pytest.raises(UsageError, match=r"^'/mnt/lustre/u/a\\nb' is a directory"):
+        whereabouts(runner(lustre("lfs_getstripe_dy_dir3.txt"), path), path, LUSTRE)
+
+
+def test_a_name_that_cannot_be_read_is_refused() -> None:
+    with pytest.raises(UsageError, match="is not UTF-8"):
+        whereabouts(runner("", "/mnt/lustre/u/\N{REPLACEMENT CHARACTER}"), "/mnt/l", LUSTRE)
 
 
 def test_a_relative_path_is_refused() -> None:
