@@ -250,11 +250,12 @@ def answered(objects: dict[str, str], folder: Path) -> str:
         "plumbline_nrpe": f"{script} 3 $ARG1$",
         "plumbline_agent": f"{script} 3 $ARG1$",
     }
-    return CONTACT + re.sub(
-        r"(command_name +(\S+)\n +command_line +).*",
-        lambda found: found[1] + called.get(found[2], "/bin/true"),
-        "".join(objects.values()),
-    )
+
+    def line(found: re.Match[str]) -> str:
+        return found[1] + called.get(found[2], "/bin/true")
+
+    text = "".join(objects.values())
+    return CONTACT + re.sub(r"(command_name +(\S+)\n +command_line +).*", line, text)
 
 
 def test_a_dead_server_is_told_once_and_none_of_its_services(tmp_path: Path) -> None:
