@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from plumbline.locate.behind import behind
 from plumbline.locate.observation import SEGMENTS, Vote
 from plumbline.locate.words import remarks, sentence
 from plumbline.model.named_tuple import TYPE_CHECKING
@@ -20,13 +21,16 @@ SCHEMA = 1
 def explanations(located: Located) -> dict[tuple[str, str], AmbiguitySet]:
     """Return for each slow component, by layer and name, the ambiguity set that explains it.
 
-    Where several do, the one that explains most: its alarm becomes a note, the others remain.
+    Where several do, the one that explains most: its alarm becomes a note, the others remain.  What
+    does not vote and is as slow as a suspect makes it is explained as well.
     """
     found: dict[tuple[str, str], AmbiguitySet] = {}
-    for ambiguity in sorted(located.sets, key=lambda one: -len(one.explains)):
-        for index in ambiguity.explains:
-            of = located.observations[index].of
-            found.setdefault((of.layer, of.component), ambiguity)
+    largest_first = sorted(located.sets, key=lambda one: -len(one.explains))
+    explained = [(one, index) for one in largest_first for index in one.explains]
+    explained += [(one, index) for one in largest_first for index in behind(located, one)]
+    for ambiguity, index in explained:
+        of = located.observations[index].of
+        found.setdefault((of.layer, of.component), ambiguity)
     return found
 
 

@@ -14,18 +14,20 @@ from plumbline.errors import DocumentError
 from plumbline.judge.component import rule
 from plumbline.judge.finding import RULE_FINE
 from plumbline.judge.pair import SEGMENT_BYTES
+from plumbline.locate.company import ERROR_BESIDE_PEERS, NOBODY
+from plumbline.locate.held import LEAST_ERROR
 from plumbline.locate.observation import SEGMENTS, Observation, Vote
-from plumbline.locate.window import CERTAIN, ERROR_BESIDE_PEERS, LEAST_ERROR, window
+from plumbline.locate.window import CERTAIN, window
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.reference import Reference
 from plumbline.model.state import State
 
 if TYPE_CHECKING:
-    from typing import Iterable, Iterator, Mapping, Optional, Sequence
+    from typing import Iterable, Iterator, Optional, Sequence
 
     from plumbline.judge.finding import Ruling
     from plumbline.judge.measured import Measured
-    from plumbline.locate.company import Company
+    from plumbline.locate.company import Beside, Company
     from plumbline.locate.measurables import Placed
     from plumbline.locate.observation import Measurable
     from plumbline.model.expectation import Expectation
@@ -81,11 +83,11 @@ def observe(
     last ``runs`` together, as while one waits for one, beside ``company`` where that is known.
     """
     for placed in measured:
-        beside = company.of(placed) if company else {}
+        beside = company.of(placed) if company else NOBODY
         yield from _observe(placed, memory, now, (runs, beside))
 
 
-_Over = tuple[int, "Mapping[int, float]"]
+_Over = tuple[int, "Beside"]
 
 
 def _observe(placed: Placed, memory: Memory, now: float, over: _Over) -> Iterator[Observation]:
@@ -154,7 +156,7 @@ def _over(one_run: Observation, ruling: Ruling, over: _Over) -> Observation:
     found = window(ruling.measured, expected, *over)
     if found is None:
         return one_run._replace(vote=Vote.NONE)
-    of = one_run.of._replace(expected_Bps=expected)
+    of = one_run.of._replace(expected_Bps=found.expected_Bps)
     values = (found.vote, found.rate_Bps, found.error, one_run.at, found.begun, one_run.reason)
     return Observation(of, *values)
 

@@ -10,9 +10,9 @@ Four things soften the comparison of two rates, and nothing else does:
 - noise: a rate is known within some of its standard errors.  ``reach`` takes so many that rates of
   one and the same truth overlap in at least 999 of 1000 cases, however many there are.
 - overhead: what a file system moves is less than what its disks do, and it may fall in the same
-  proportion (Red Storm: 179.84 of 196.23 MB/s, its section III-B).  A flow whose healthy rate is
-  below the highest of those that cross the same part may be slowed below R in that proportion,
-  down to 1 / ``OVERHEAD`` of R.
+  proportion (Red Storm: 179.84 of 196.23 MB/s, its section III-B).  A flow of a layer whose highest
+  healthy rate is below that of another layer that crosses the same part may be slowed below R in
+  that proportion, down to 1 / ``OVERHEAD`` of R.
 - chance: a part that drops segments slows each connection by another amount, and some not at all.
   No rate clears it, and it explains all that are bad.
 - time: a good measurement from before the trouble says nothing about it.
@@ -166,15 +166,19 @@ def _lane(
 def _members(
     crossing: Sequence[tuple[int, int]], observations: Sequence[Observation], room: float
 ) -> Iterator[Member]:
-    most = max((observations[i].of.expected_Bps * flows for i, flows in crossing), default=1.0)
+    most: dict[str, float] = {}
+    for index, flows in crossing:
+        of = observations[index].of
+        most[of.layer] = max(most.get(of.layer, 0.0), of.expected_Bps * flows)
     for index, flows in crossing:
         each = observations[index]
         needed = each.of.expected_Bps * flows
+        overhead = log(max(most.values()) / most[each.of.layer])
         yield Member(
             index,
             log(max(each.measured_Bps * flows, _LEAST_BPS)),
             log(needed),
-            room if room == _ANY else min(log(most / needed), room),
+            room if room == _ANY else min(overhead, room),
             each.error,
             flows,
         )

@@ -90,7 +90,11 @@ def locate(observations: Sequence[Observation], equal: float = EQUAL) -> Located
     best.  The order of the observations decides nothing.
     """
     observations = tuple(observations)
-    parts = find_parts(observations)
+    parts = {
+        name: part
+        for name, part in find_parts(observations).items()
+        if odds([expected(part)], observations) > 0
+    }
     explained = {index for part in parts.values() for index in part.explains}
     bad = [index for index, one in enumerate(observations) if one.vote is Vote.BAD]
     sets: list[AmbiguitySet] = []

@@ -5,15 +5,18 @@ from __future__ import annotations
 from itertools import combinations, product
 from math import exp, inf, log
 from random import Random
+from typing import Mapping
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plumbline.errors import DocumentError
+from plumbline.locate.likelihood import expected as expected_rates
+from plumbline.locate.likelihood import odds
 from plumbline.locate.observation import Measurable, Observation, Vote
 from plumbline.locate.observe import resending
-from plumbline.locate.parts import OVERHEAD, reach
+from plumbline.locate.parts import OVERHEAD, find_parts, reach
 from plumbline.locate.suspects import Located, locate
 from tests.package.locate.scenes import (
     ERROR,
@@ -191,7 +194,8 @@ def scene(chance: Random) -> list[Observation]:
         needs = chance.choice([90, 180, 200])
         rate = min([needs, *(left[name] for name in path if name in left)])
         lane = chance.choice(["read", "write"])
-        of = Measurable(f"ost {number}", "ost", str(number), lane, tuple(path), needs * 1e6)
+        layer = chance.choice(["ost", "raw"])
+        of = Measurable(f"{layer} {number}", layer, str(number), lane, tuple(path), needs * 1e6)
         one = observation(of, rate * 1e6 * exp(chance.gauss(0, ERROR)))
         seen.append(one._replace(vote=Vote.NONE) if chance.random() < 0.1 else one)
     return seen
@@ -200,7 +204,11 @@ def scene(chance: Random) -> list[Observation]:
 def by_trying(seen: list[Observation]) -> set[frozenset[str]]:
     """Return all smallest sets of parts by trying every set with every remaining capacity."""
     voters = [one for one in seen if one.vote is not Vote.NONE]
-    families = {name: explained(name, voters) for one in voters for name in one.of.path}
+    likely = {
+        name for name, part in find_parts(seen).items() if odds([expected_rates(part)], seen) > 0
+    }
+    names = {name for one in voters for name in one.of.path if name in likely}
+    families = {name: explained(name, voters) for name in sorted(names)}
     reachable = set().union(*(found for family in families.values() for found in family), set())
     for size in range(1, len(families) + 1):
         found = {
@@ -220,7 +228,10 @@ def explained(name: str, voters: list[Observation]) -> list[set[str]]:
     for lane in ("read", "write"):
         crossing = [one for one in voters if name in one.of.path and one.of.operation == lane]
         width = reach(len(crossing)) * ERROR
-        most = max((one.of.expected_Bps for one in crossing), default=0.0)
+        most = {
+            layer: max(one.of.expected_Bps for one in crossing if one.of.layer == layer)
+            for layer in {one.of.layer for one in crossing}
+        }
         rates = {log(one.measured_Bps) - width: None for one in crossing}
         options: list[set[str]] = [set()]
         options += [
@@ -232,9 +243,12 @@ def explained(name: str, voters: list[Observation]) -> list[set[str]]:
     return [one | other for one, other in product(*by_lane)]
 
 
-def slowed(one: Observation, left: float, most: float, width: float) -> bool:
-    """Return whether a part with ``left`` (log B/s) explains a bad observation."""
-    room = log(min(most / one.of.expected_Bps, OVERHEAD))
+def slowed(one: Observation, left: float, most: Mapping[str, float], width: float) -> bool:
+    """Return whether a part with ``left`` (log B/s) explains a bad observation.
+
+    ``most`` is what each layer gives while healthy.
+    """
+    room = log(min(max(most.values()) / most[one.of.layer], OVERHEAD))
     return one.vote is Vote.BAD and log(one.measured_Bps) + room + width >= left - 1e-12
 
 

@@ -1,0 +1,142 @@
+"""What each of the last runs is held against: what the component gave before, or its siblings.
+
+A file system that is busy for a day slows all of its targets, so a run is held against its siblings
+in the same run, unless these have been slow for most of the runs themselves: then the loss is
+shared, and the expected rate is what counts.
+"""
+
+from __future__ import annotations
+
+from math import exp, hypot, log, sqrt
+from statistics import median
+
+from plumbline.locate.company import ERROR_BESIDE_PEERS, day_of
+from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Iterator, Optional, Sequence
+
+    from plumbline.judge.measured import Measured
+    from plumbline.locate.company import Beside
+    from plumbline.model.series import Sample
+
+OF_THE_MIDDLE = 1.25
+"""The standard error of a median, times sqrt(n) / standard deviation."""
+OF_A_DEVIATION = 1.4826
+"""Median absolute deviation to standard deviation of a normal distribution."""
+LEAST_ERROR = 0.015
+"""Even a steady measurement is off by this much: caches, zones of disks, timers."""
+_MOST = 0.75
+"""The share of runs on which a loss must be there to be a lasting one."""
+_SIBLINGS = 5
+"""With fewer, one slow sibling makes all others look fast."""
+_OF_A_BUSY_RUN = 4.0
+"""So many times as much do runs differ by while a file system is busy: 19 % against 5 % in a year
+of scheduled benchmarks (simulate/noise.py)."""
+_STEADY = 3.0
+"""A loss that all share must be so many times what it differs by from run to run: a part that is
+broken is as broken on each of them, busy days are not alike."""
+_SIBLINGS_DIFFER = 0.02
+"""By this for good (simulate/noise.py), which shows where a rate is held against theirs."""
+
+
+class Held(NamedTuple):
+    """Logarithms of measured / what each run is held against, newest first.
+
+    ``spreads`` are their standard deviations, ``fixed`` is that of what all of them are off by
+    together.  ``beside`` says whether siblings are what they are held against; ``expected_Bps`` is
+    what the component gives while it is healthy.
+    """
+
+    losses: tuple[float, ...]
+    spreads: tuple[float, ...]
+    fixed: float
+    beside: bool
+    expected_Bps: float
+
+
+def held(
+    of: Measured, samples: Sequence[Sample], expected: float, company: Beside, least: int
+) -> Held:
+    """Return what ``samples`` of which the first ``least`` speak of today are held against.
+
+    ``expected`` is what the rate of the latest run is held against, in B/s.
+    """
+    known = max(LEAST_ERROR, of.baseline.spread if of.baseline else ERROR_BESIDE_PEERS)
+    rates = [one.rate_Bps or 0.0 for one in samples]
+    if of.baseline is None:
+        found = _siblings(samples, company)
+        if found:
+            losses = tuple(log(rate / other) for rate, other in zip(rates, found.rates))
+            spreads = tuple(_spreads(samples, [False] * len(samples), known, company))
+            return Held(losses, spreads, found.apart, True, median(found.rates[:least]))
+    own = tuple(log(rate / expected) for rate in rates)
+    shared = _shared(samples, expected, company)
+    limit = log(1 - of.limits.peer_loss)
+    if shared is None or (lasting(shared[:least], limit) and steady(shared[:least])):
+        runs = of.baseline.runs if of.baseline else 1
+        fixed = OF_THE_MIDDLE * known / sqrt(max(1, runs))
+        return Held(own, (known,) * len(own), fixed, False, expected)
+    known = min(known, ERROR_BESIDE_PEERS)
+    spreads = tuple(_spreads(samples, [one < limit for one in shared], known, company))
+    runs = of.baseline.runs if of.baseline else 1
+    fixed = hypot(_SIBLINGS_DIFFER, OF_THE_MIDDLE * known / sqrt(max(1, runs)))
+    losses = tuple(one - common for one, common in zip(own, shared))
+    return Held(losses, spreads, fixed, True, expected)
+
+
+class _Siblings(NamedTuple):
+    """What siblings gave in each run, in B/s, and what they differ by for good."""
+
+    rates: Sequence[float]
+    apart: float
+
+
+def _siblings(samples: Sequence[Sample], company: Beside) -> Optional[_Siblings]:
+    """Return what a component without a baseline is held against, None where nobody is beside."""
+    apart = max(_SIBLINGS_DIFFER, company.apart)
+    peers = [one.peers_Bps or 0.0 for one in samples]
+    if all(peers) and all(one.peers >= _SIBLINGS for one in samples):
+        return _Siblings(peers, apart)
+    days = [day_of(one.started_at) for one in samples]
+    if all(day in company.rates for day in days):
+        return _Siblings([exp(company.rates[day].middle) for day in days], apart)
+    return _Siblings(peers, ERROR_BESIDE_PEERS) if all(peers) else None
+
+
+def _shared(samples: Sequence[Sample], expected: float, company: Beside) -> Optional[list[float]]:
+    """Return what others have lost in each run, None where there are not enough of them.
+
+    Each of a company is held against its own baseline, which says more than their rates do where
+    not all are alike.  What is as fast as ever is not slow because its siblings are faster.
+    """
+    days = [day_of(one.started_at) for one in samples]
+    if all(day in company.losses for day in days):
+        return [min(0.0, company.losses[day].middle) for day in days]
+    if all(one.peers_Bps and one.peers >= _SIBLINGS for one in samples):
+        return [min(0.0, log((one.peers_Bps or 0.0) / expected)) for one in samples]
+    return None
+
+
+def _spreads(
+    samples: Sequence[Sample], busy: Sequence[bool], known: float, company: Beside
+) -> Iterator[float]:
+    """Yield what runs beside siblings differ by: as those of the day do, or as on busy days."""
+    for one, is_busy in zip(samples, busy):
+        day = company.rates.get(day_of(one.started_at))
+        if day:
+            yield max(known, day.spread)
+        else:
+            yield known * _OF_A_BUSY_RUN if is_busy else known
+
+
+def steady(losses: Sequence[float]) -> bool:
+    """Return whether a loss is as steady from run to run as that of a part is."""
+    middle = median(losses)
+    seen = OF_A_DEVIATION * median([abs(one - middle) for one in losses])
+    return -middle >= _STEADY * seen
+
+
+def lasting(losses: Sequence[float], limit: float) -> bool:
+    """Return whether most of the losses are beyond a limit."""
+    return sum(one < limit for one in losses) >= _MOST * len(losses)

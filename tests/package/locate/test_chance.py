@@ -1,0 +1,49 @@
+"""How many runs it takes to tell a lasting loss from chance."""
+
+from __future__ import annotations
+
+from math import log
+
+import pytest
+
+from plumbline.locate.chance import odds
+
+LOG = log(1000)
+NORMAL, FIXED = 0.05, 0.03
+
+
+@pytest.mark.parametrize(
+    ("loss", "runs", "certain"),
+    [
+        pytest.param(0.8, 1, False, id="one run, however low"),
+        pytest.param(0.7, 2, True, id="two very low ones"),
+        pytest.param(0.2, 2, False, id="two that are a little low"),
+        pytest.param(0.2, 9, True, id="nine that are a little low"),
+        pytest.param(0.05, 30, False, id="less than all may be off by together"),
+    ],
+)
+def test_the_larger_a_loss_the_fewer_runs_tell_it(loss: float, runs: int, certain: bool) -> None:
+    lost = log(1 - loss)
+    found = odds([lost] * runs, [NORMAL] * runs, lost, FIXED)
+    assert (found.together > 1.5 * LOG) is certain
+    assert len(found.each) == runs
+
+
+def test_a_run_as_fast_as_ever_speaks_against_a_loss_more_than_a_low_one_for_it() -> None:
+    lost = log(0.75)
+    low, fast = odds([lost, 0.0], [NORMAL] * 2, lost, FIXED).each
+    assert low > 0 > fast
+    assert -fast > low
+
+
+def test_runs_of_a_busy_day_say_little() -> None:
+    lost = log(0.75)
+    quiet, busy = odds([lost, lost], [NORMAL, 4 * NORMAL], lost, FIXED).each
+    assert quiet > 2 * busy > 0
+
+
+def test_what_all_runs_are_off_by_together_is_no_loss() -> None:
+    lost = log(0.85)
+    runs = [lost] * 9
+    assert odds(runs, [NORMAL] * 9, lost, 0.02).together > LOG
+    assert odds(runs, [NORMAL] * 9, lost, 0.1).together < 2
