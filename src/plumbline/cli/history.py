@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from datetime import datetime, timezone
 from pathlib import Path
@@ -33,12 +34,19 @@ def add(subparsers: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the selected records, oldest first, and return 0."""
+    """Print the selected records, oldest first, and return 0.
+
+    To a program a node that has not measured yet has no records, which is no error.
+    """
     from plumbline.store.history import History, Selection
 
     path = Path(arguments.state) / DATABASE
     if not path.exists():
-        raise StoreError(f"history {path}: nothing was measured here yet; run plumbline probe")
+        sentence = f"history {path}: nothing was measured here yet; run plumbline probe"
+        if not (arguments.json and path.parent.is_dir()):
+            raise StoreError(sentence)
+        print(f"plumbline: {sentence}", file=sys.stderr)
+        return 0
     since = _since(arguments.since)
     selection = Selection(layer=arguments.layer, component=arguments.component, since=since)
     with History(path) as history:

@@ -55,6 +55,16 @@ def test_a_node_without_history_says_how_to_get_one(
     assert "nothing was measured here yet; run plumbline probe" in capsys.readouterr().err
 
 
+def test_to_a_program_a_node_without_history_has_no_records(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["history", "--json", "--state", str(tmp_path)]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "nothing was measured here yet; run plumbline probe" in printed.err
+    assert main(["history", "--json", "--state", str(tmp_path / "mistyped")]) == 74
+
+
 def test_an_age_that_is_not_understood_is_a_sentence(
     state: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
