@@ -24,12 +24,12 @@ from typing import (
     Sequence,
 )
 
-from plumbline.errors import DocumentError, UsageError
-from plumbline.units import format_bytes, format_duration, parse_bytes, parse_duration
+from plumbline.units import format_bytes, format_duration
 
 if TYPE_CHECKING:
+    from plumbline.cli.question import Request
     from plumbline.cli.silent import Silence
-    from plumbline.locate.investigation import Budget, Decision, Found
+    from plumbline.locate.investigation import Decision, Found, Investigation
     from plumbline.locate.next_probe import NextProbe
     from plumbline.locate.step import Step
     from plumbline.model.expectation import Expectation
@@ -38,24 +38,6 @@ if TYPE_CHECKING:
     from plumbline.symptoms.symptom import Symptom
 
 SCHEMA = 1
-
-_REMEDY = "docs/debugging.md says what it holds"
-_UNBOUNDED = "1000 TB"
-_CLOSING_S = 30.0
-"""Of the budget: to bring back what was measured, to judge it, and to have Nagios look at it."""
-
-_KEYS = {"targets", "budget", "budget_bytes", "elapsed_s", "done", "begun", "silent", "symptoms"}
-
-
-class _Request(NamedTuple):
-    """What is asked, and how it stands: see docs/debugging.md."""
-
-    targets: tuple[str, ...]
-    left: Budget
-    done: tuple[Step, ...]
-    begun: Mapping[str, float]
-    silent: tuple[str, ...]
-    symptoms: Mapping[str, Any]
 
 
 class _Standing(NamedTuple):
@@ -93,18 +75,43 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the answer and return 0."""
-    from plumbline.locate.investigation import Investigation
+    from plumbline.cli.question import read_request
     from plumbline.store.plan import load_plan
-    from plumbline.store.snapshot import parse, read
 
     plan = load_plan(arguments.plan)
-    name = arguments.request
-    request = _request(parse(read(name, "request", _REMEDY), name, _REMEDY), name)
-    investigation = Investigation(_nodes(plan), request.targets, request.silent)
+    request = read_request(arguments.request)
+    # a part that does not exist is refused before anything is read
+    nodes = _nodes(plan)
+    investigations = list(_investigations(nodes, request))
     standing = _standing(plan, request, arguments.records)
-    decision = investigation.decide(standing.found, request.done, request.left)
+    decision = _decide(investigations, standing, request)
     print(json.dumps(_answer(standing, decision, request), allow_nan=False))
     return 0
+
+
+def _investigations(
+    nodes: Mapping[str, tuple[Expectation, ...]], request: Request
+) -> Iterator[Investigation]:
+    """Yield what was asked; then, for a site that the budget does not allow, what is known."""
+    from plumbline.locate.investigation import Investigation
+
+    yield Investigation(nodes, request.targets, request.silent)
+    measured = {one.component for found in nodes.values() for one in found}
+    known = [name for name in request.known if name in measured]
+    if known and not request.targets:
+        yield Investigation(nodes, known, request.silent)
+
+
+def _decide(
+    investigations: Sequence[Investigation], standing: _Standing, request: Request
+) -> Decision:
+    """Return the next step of the first question that has one, and all that the budget forbids."""
+    decisions = [each.decide(standing.found, request.done, request.left) for each in investigations]
+    first = decisions[0]
+    if first.step or not first.beyond:
+        return first
+    following = next((each for each in decisions if each.step), first)
+    return following._replace(beyond=first.beyond)
 
 
 def _nodes(plan: SitePlan) -> dict[str, tuple[Expectation, ...]]:
@@ -118,42 +125,7 @@ def _nodes(plan: SitePlan) -> dict[str, tuple[Expectation, ...]]:
     }
 
 
-def _request(raw: Any, name: str) -> _Request:
-    from plumbline.locate.investigation import Budget
-    from plumbline.locate.step import Step
-
-    try:
-        if unknown := sorted(set(raw) - _KEYS):
-            raise DocumentError(f"request {name} has the unknown key {unknown[0]!r}; leave it out")
-        done = tuple(Step.from_json(step) for step in raw.get("done", ()))
-        allowed = _seconds(raw.get("budget", "5min")) - _CLOSING_S
-        seconds = allowed - float(raw.get("elapsed_s", 0))
-        moved = sum(step.bytes for step in done)
-        left = Budget(seconds, _bytes(raw.get("budget_bytes", _UNBOUNDED)) - moved)
-        begun = {node: float(at) for node, at in raw.get("begun", {}).items()}
-        silent = tuple(raw.get("silent", ()))
-        return _Request(
-            tuple(raw.get("targets", ())), left, done, begun, silent, raw.get("symptoms", {})
-        )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DocumentError(f"request {name} is damaged ({error!r}); {_REMEDY}") from error
-
-
-def _seconds(text: str) -> float:
-    seconds = parse_duration(text)
-    if seconds <= 0:
-        raise UsageError(f"a budget of {text} is no time to measure anything; write 5min")
-    return seconds
-
-
-def _bytes(text: str) -> int:
-    size = parse_bytes(text)
-    if size <= 0:
-        raise UsageError(f"a budget of {text} moves nothing; write for example 50 GB")
-    return size
-
-
-def _standing(plan: SitePlan, request: _Request, files: Sequence[str]) -> _Standing:
+def _standing(plan: SitePlan, request: Request, files: Sequence[str]) -> _Standing:
     """Locate from what was measured since the beginning, by each node's own clock."""
     from plumbline.cli.locate import locate_site
     from plumbline.cli.records import read_records
@@ -175,7 +147,7 @@ def _standing(plan: SitePlan, request: _Request, files: Sequence[str]) -> _Stand
         with History(path) as history:
             for one in records:
                 history.save(one)
-        slow, probes, _ = locate_site(plan, path, time.time())
+        slow, probes, _ = locate_site(plan, path, time.time(), 1)
     nodes = _nodes(plan)
     failed = locate_failures(Site(nodes).measurables(), records)
     symptoms = list(_symptoms(request.symptoms))
@@ -191,7 +163,7 @@ def _symptoms(said: Mapping[str, Any]) -> Iterator[Symptom]:
         yield from Report.from_json(raw).symptoms
 
 
-def _answer(standing: _Standing, decision: Decision, request: _Request) -> dict[str, Any]:
+def _answer(standing: _Standing, decision: Decision, request: Request) -> dict[str, Any]:
     from plumbline.locate.document import document
     from plumbline.locate.words import summary
 

@@ -142,16 +142,16 @@ def _hosts(one: Expectation) -> Sequence[str]:
 
 
 def _cost(found: Iterable[Expectation]) -> tuple[float, int]:
-    """Return the seconds and bytes of measurements one after the other."""
+    """Return the seconds, and the bytes at most, of measurements one after the other."""
     seconds, moved = START_S, 0.0
     for one in found:
         for reference in one.references.values():
             ceiling = reference.ceiling or (one.partners[0].ceiling if one.partners else None)
-            rate = reference.baseline.median_Bps if reference.baseline else 0.0
-            rate = rate or (ceiling.rate_Bps if ceiling else 0.0)
+            most = ceiling.rate_Bps if ceiling else 0.0
+            rate = reference.baseline.median_Bps if reference.baseline else most
             lasts = one.spec.seconds
             if one.spec.bytes and rate:
                 lasts = min(lasts, one.spec.bytes / rate)
             seconds += one.spec.repeats * lasts
-            moved += one.spec.repeats * (one.spec.bytes or rate * lasts)
+            moved += one.spec.repeats * (one.spec.bytes or max(rate, most) * lasts)
     return seconds, int(moved)

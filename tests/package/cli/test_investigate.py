@@ -15,6 +15,7 @@ from plumbline.model.state import State
 from plumbline.store.symptoms import Saved, save_symptoms
 from plumbline.symptoms.counters import Past
 from plumbline.symptoms.symptom import Direction, Look, Report, Symptom
+from plumbline.units import parse_bytes
 from tests.package.cli.driver import call
 from tests.package.cli.test_locate import measured, plan
 from tests.package.locate.scenes import both
@@ -139,6 +140,49 @@ def test_what_the_budget_forbids_is_said(
     assert answer["beyond"][0].startswith("the network between pairs of hosts (")
 
 
+def follow(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], **request: Any
+) -> tuple[list[Any], dict[str, Any]]:
+    """Return the steps that are given out one after the other, and the last answer."""
+    steps: list[Any] = []
+    while True:
+        elapsed = sum(one["seconds"] for one in steps)
+        answer = ask(tmp_path, capsys, [], done=steps, elapsed_s=elapsed, **request)
+        if answer["next"] is None:
+            return steps, answer
+        steps.append(answer["next"])
+
+
+@pytest.mark.parametrize("seconds", [31, 60, 90, 120, 200, 300, 600])
+def test_steps_and_what_comes_after_them_fit_into_the_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], seconds: int
+) -> None:
+    steps, end = follow(tmp_path, capsys, budget=f"{seconds}s")
+    assert sum(one["seconds"] for one in steps) + 30 <= seconds
+    assert (end["reason"] == "budget") is bool(end["beyond"])
+    assert bool(end["beyond"]) is (len(steps) < len(WHOLE))
+
+
+@pytest.mark.parametrize("size", ["1 kB", "10 GB", "50 GB", "1 TB"])
+def test_steps_fit_into_the_bytes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], size: str
+) -> None:
+    steps, end = follow(tmp_path, capsys, budget="1h", budget_bytes=size)
+    assert sum(one["bytes"] for one in steps) <= parse_bytes(size)
+    assert len(steps) + len(end["beyond"]) == len(WHOLE)
+
+
+def test_what_was_not_fine_before_is_measured_where_the_whole_site_does_not_fit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = ["scratch as a whole", "scratch-OST0002", "oss1-disk1"]
+    steps, end = follow(tmp_path, capsys, budget="1h", budget_bytes="45 GB", known=known)
+    assert [one["component"] for one in steps if one["layer"] != "net"] == known[1:]
+    assert any(one.startswith("write and read of all targets (") for one in end["beyond"])
+    enough, _ = follow(tmp_path, capsys, budget="1h", known=known)
+    assert [one["component"] for one in enough] == ["", "", ""]
+
+
 def test_a_target_without_a_reference_is_held_against_its_siblings(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -162,6 +206,8 @@ def test_a_target_without_a_reference_is_held_against_its_siblings(
     [
         ({"targets": ["nonsense"]}, UsageError, "is no part of this site"),
         ({"budget": "0s"}, UsageError, "is no time to measure anything"),
+        ({"budget": "30s"}, UsageError, "30 s of it are kept for bringing the results back"),
+        ({"budget_bytes": "0 GB"}, UsageError, "moves nothing"),
         ({"budget": "soon"}, DocumentError, "soon"),
         ({"nonsense": 1}, DocumentError, "has the unknown key 'nonsense'"),
         ({"done": [{}]}, DocumentError, "is damaged"),
