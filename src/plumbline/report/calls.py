@@ -26,6 +26,7 @@ _POINTS = 60
 """Of one rank in a picture: more cannot be seen, and a thousand ranks are drawn."""
 
 _SHOWN_STRAGGLERS = 7
+_LISTED = 5
 _LATE = 1.1
 _MADS = 3 * 1.4826
 _CLASSES = 50.0
@@ -91,8 +92,9 @@ def _finding(every: Sequence[Rank]) -> str:
     text = f"{counted(len(every), 'rank')}"
     if not late:
         return f"{text}, none straggles."
-    names = ", ".join(f"rank {one.block.rank} on {one.block.client}" for one in late[:5])
-    return f"{text}, {len(late)} of them straggle: {names}."
+    names = ", ".join(f"rank {one.block.rank} on {one.block.client}" for one in late[:_LISTED])
+    verb = "straggles" if len(late) == 1 else "straggle"
+    return f"{text}, {len(late)} of them {verb}: {names}{', …' * (len(late) > _LISTED)}."
 
 
 def _bundle(operation: str, found: Sequence[Rank]) -> Plot:
@@ -165,8 +167,13 @@ def _durations(operation: str, found: Sequence[Rank]) -> Plot:
         "hovertemplate": "%{y} calls of about %{x:.3g} s<extra></extra>",
     }
     layout = {
-        "xaxis": {"type": "log", "title": {"text": "seconds of one call"}},
-        "yaxis": {"type": "log", "title": {"text": "calls"}, "range": [-0.3, _above(bars)]},
+        "xaxis": {"type": "log", "title": {"text": "seconds of one call"}, **_ticks(bars)},
+        "yaxis": {
+            "type": "log",
+            "title": {"text": "calls"},
+            "range": [-0.3, _above(bars)],
+            "dtick": 1,
+        },
         "showlegend": False,
     }
     said = latency(whole)
@@ -174,6 +181,14 @@ def _durations(operation: str, found: Sequence[Rank]) -> Plot:
     if said:
         title += f", half of them up to {said.p50_s:.3g} s, the longest {said.max_s:.3g} s"
     return Plot(title, [data], layout, 320)
+
+
+def _ticks(bars: dict[int, int]) -> dict[str, Any]:
+    """Return ticks at 1, 2 and 5 of each decade that has bars, each with its whole number."""
+    first, last = (place // _BARS_PER_DECADE for place in (min(bars), max(bars)))
+    ticks = [f"{digit}e{decade}" for decade in range(first, last + 2) for digit in (1, 2, 5)]
+    values = [float(one) for one in ticks]
+    return {"tickvals": values, "ticktext": [f"{one:g}" for one in values]}
 
 
 def _above(bars: dict[int, int]) -> float:

@@ -19,6 +19,8 @@ WINDOW_DAYS = 14
 
 MONTH_DAYS = 30
 
+_AGAINST = {"xanchor": "left", "text": "held against this day", "showarrow": False}
+
 _BY_FILE_SYSTEM = ("ost", "fs")
 _MOST_GROUPS = 6
 _LEVELS = 4
@@ -133,7 +135,10 @@ def _plot(changes: Sequence[Change], notes: Iterable[Note], day: int) -> Plot:
         "xaxis": {"type": "date"},
         "yaxis": {"title": {"text": "change, %"}, "ticksuffix": " %", "zeroline": True},
         "shapes": [_mark(_iso(day), GREY), *(_mark(_time(note), RED) for note in seen)],
-        "annotations": [_label(note, place) for place, note in enumerate(seen)],
+        "annotations": [
+            {"x": _iso(day), "yref": "paper", "y": 0, "yanchor": "bottom", **_AGAINST},
+            *(_label(note, place) for place, note in enumerate(seen)),
+        ],
         "hovermode": "closest",
         "margin": {"t": 40 + 16 * min(len(seen), _LEVELS)},
         "legend": {"orientation": "h", "yanchor": "top", "y": -0.15},

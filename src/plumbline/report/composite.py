@@ -13,7 +13,7 @@ from typing import Any, Iterable, NamedTuple, Optional, Sequence
 from plumbline.model.course import Run
 from plumbline.model.record import Record
 from plumbline.report.figure import Cell, Figure, Plot, Row, Table, counted, megabytes, shown
-from plumbline.report.palette import GREY, RED, line
+from plumbline.report.palette import CYAN, GREY, MAGENTA, ORANGE, RED, line
 from plumbline.report.servers import Served, served, server_sentence, server_traces
 from plumbline.report.site import Site
 from plumbline.units import format_rate
@@ -25,7 +25,10 @@ ABOUT = (
 )
 HEADERS = ("component", "operation", "seen by", "rate", "highest second", "lowest second")
 NUMBERS = ("operation", "component", "seen_by", "second", "rate_Bps")
-_LABELLED, _SLOWEST = 14, 5
+_COLOURS = (ORANGE, MAGENTA, CYAN)
+"""Of components: the sums of clients and of servers have theirs."""
+
+_LABELLED, _SLOWEST = 12, 5
 """So many traces have a colour of their own, of more the slowest; hover names the others."""
 
 
@@ -165,7 +168,7 @@ def _trace(one: Curve, named: Sequence[str]) -> dict[str, Any]:
         "x": [round(one.begin_s + second, 2) for second in range(len(one.rates_Bps))],
         "y": [megabytes(rate) for rate in one.rates_Bps],
         "text": [shown(one.record.component)] * len(one.rates_Bps),
-        "line": line(named.index(one.record.component), 1.5)
+        "line": line(named.index(one.record.component), 1.5, _COLOURS)
         if own
         else {"color": GREY, "width": 1},
         "showlegend": own,

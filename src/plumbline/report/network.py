@@ -22,6 +22,7 @@ from plumbline.report.figure import (
     shown,
     unique,
 )
+from plumbline.report.labels import Named, labels
 from plumbline.report.palette import BLUE, CEILING, ORANGE, RED, SEQUENTIAL
 from plumbline.report.site import Site, middle
 from plumbline.units import format_rate
@@ -44,7 +45,7 @@ NUMBERS = (
     "started_at",
 )
 _NAMED = 40
-_LABELLED = 20
+_LISTED = 10
 _LEAST_PX, _MOST_PX = 420, 1100
 _NOWHERE: dict[str, float] = {}
 
@@ -124,15 +125,17 @@ def _finding(nodes: Sequence[Node], pairs: Sequence[PairTest]) -> str:
     sick = [one.name for one in nodes if one.state is not State.OK]
     tested = len({frozenset((one.component, one.partner)) for one in pairs})
     text = f"{counted(len(nodes), 'host')}, {counted(tested, 'pair')} tested"
-    return f"{text}; not OK: {', '.join(sick[:_LABELLED])}." if sick else f"{text}, all OK."
+    if not sick:
+        return f"{text}, all OK."
+    more = len(sick) - _LISTED
+    return f"{text}; not OK: {', '.join(sick[:_LISTED])}{f' and {more} more' * (more > 0)}."
 
 
 def _axis(nodes: Sequence[Node]) -> dict[str, Any]:
     axis: dict[str, Any] = {"range": [-0.7, len(nodes) - 0.3], "automargin": True}
-    if len(nodes) > _NAMED:
-        return {**axis, "showticklabels": False}
-    names = [shown(one.name) for one in nodes]
-    return {**axis, "tickvals": list(range(len(nodes))), "ticktext": names}
+    step = 1 + (len(nodes) - 1) // _NAMED
+    names = [shown(one.name) for one in nodes[::step]]
+    return {**axis, "tickvals": list(range(0, len(nodes), step)), "ticktext": names}
 
 
 def _rates(nodes: Sequence[Node]) -> Plot:
@@ -176,12 +179,18 @@ def _rates(nodes: Sequence[Node]) -> Plot:
 
 
 def _labels(nodes: Sequence[Node]) -> Iterable[dict[str, Any]]:
+    """Return the names of those that are not OK, the slowest first."""
     sick = [(place, one) for place, one in enumerate(nodes) if one.state is not State.OK]
-    for place, one in sick[:_LABELLED]:
-        rates = [rate for rate in (one.send_Bps, one.receive_Bps) if rate is not None]
-        text, way = shown(one.name), -40 if place % 2 else -24
-        y = megabytes(min(rates, default=0.0))
-        yield {"x": place, "y": y, "text": text, "ax": 0, "ay": way, "arrowsize": 0.6}
+    named = [Named(place, min(_both(one), default=0.0), one.name) for place, one in sick]
+    rates = [rate for one in nodes for rate in (*_both(one), megabytes(one.ceiling_Bps))]
+    top = max((rate for rate in rates if rate is not None), default=0.0)
+    return labels(sorted(named, key=lambda one: one.height), len(nodes), top)
+
+
+def _both(one: Node) -> list[float]:
+    """Return the rates of a host that are known, in MB/s."""
+    rates = (megabytes(one.send_Bps), megabytes(one.receive_Bps))
+    return [rate for rate in rates if rate is not None]
 
 
 def _retransmits(nodes: Sequence[Node]) -> Iterable[Plot]:

@@ -6,7 +6,7 @@ https://personal.sron.nl/~pault/ describes the scheme.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Sequence
 
 from plumbline.model.state import State
 
@@ -33,7 +33,7 @@ def mark(state: State) -> dict[str, Any]:
     return {"color": colour, "symbol": symbol, "size": size}
 
 
-def line(number: int, width: float = 2.0) -> dict[str, Any]:
+def line(number: int, width: float = 2.0, colours: Sequence[str] = LINES) -> dict[str, Any]:
     """Return the line of one of many traces; colour and dashes together repeat late."""
-    dash = DASHES[number // len(LINES) % len(DASHES)]
-    return {"color": LINES[number % len(LINES)], "dash": dash, "width": width}
+    dash = DASHES[number // len(colours) % len(DASHES)]
+    return {"color": colours[number % len(colours)], "dash": dash, "width": width}

@@ -8,6 +8,7 @@ from typing import Any, Iterable, Optional, Sequence, TypeVar
 from plumbline.model.anchor import anchor, group_anchor
 from plumbline.model.state import State
 from plumbline.report.figure import Cell, Figure, Plot, Row, Table, counted, megabytes, shown
+from plumbline.report.labels import Named, labels
 from plumbline.report.palette import BASELINE, BASELINE_BAND, CEILING, GREY, mark
 from plumbline.report.site import Cohort, Cohorts, Member, Site, by_group
 from plumbline.units import format_rate
@@ -17,7 +18,7 @@ _T = TypeVar("_T")
 ABOUT = (
     "The latest rate of every component beside its siblings. The line above is the ceiling, the "
     "band is what the baseline allows before a warning, its middle the baseline itself. What is "
-    "not OK has its own mark and its name; what has no rate stands at zero."
+    "not OK has its own mark, and its name where there is place; what has no rate stands at zero."
 )
 NUMBERS = (
     "layer",
@@ -32,9 +33,6 @@ NUMBERS = (
     "measured_at",
 )
 _NAMED = 40
-_LABELLED = 20
-"""In one picture: with more labels none could be read."""
-
 _RANK = (State.CRITICAL, State.WARNING, State.UNKNOWN)
 
 
@@ -164,18 +162,13 @@ def _dots(members: Sequence[Member], names: Sequence[str]) -> Iterable[dict[str,
 
 
 def _labels(members: Sequence[Member]) -> Iterable[dict[str, Any]]:
-    """Yield the names of the worst, the most severe and slowest first."""
+    """Return the names of those that are not OK, the most severe and slowest first."""
     sick = [(number, one) for number, one in enumerate(members) if one.state is not State.OK]
     sick.sort(key=lambda each: (_RANK.index(each[1].state), each[1].now_Bps or 0.0))
-    for number, one in sick[:_LABELLED]:
-        yield {
-            "x": number,
-            "y": megabytes(one.now_Bps) or 0.0,
-            "text": shown(one.name),
-            "ax": 0,
-            "ay": -40 if number % 2 else -24,
-            "arrowsize": 0.6,
-        }
+    rates = [rate for one in members for rate in (one.now_Bps, one.ceiling_Bps)]
+    top = max((rate for rate in map(megabytes, rates) if rate is not None), default=0.0)
+    named = (Named(number, megabytes(one.now_Bps) or 0.0, one.name) for number, one in sick)
+    return labels(named, len(members), top)
 
 
 def _rate(one: Member) -> str:

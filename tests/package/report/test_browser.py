@@ -125,6 +125,13 @@ def test_the_keyboard_goes_from_point_to_point(opened: Browser) -> None:
     assert opened.ask("document.getElementById('live').textContent").startswith("oss2 ")
 
 
+def test_the_keyboard_goes_from_pair_to_pair(opened: Browser) -> None:
+    opened.ask("document.getElementById('network-2').focus()")
+    opened.press("ArrowRight")
+    opened.wait(f"{HOVERED}.join().includes('oss1 send oss2')")
+    assert opened.ask("document.getElementById('live').textContent").startswith("oss1 oss2 ")
+
+
 def test_a_link_from_nagios_lands_on_the_component(opened: Browser) -> None:
     opened.ask("location.hash = 'ost-scratch-OST0002'")
     assert opened.ask("document.querySelector(':target').textContent").startswith("WARNING")

@@ -26,7 +26,7 @@ def test_who_ends_far_later_straggles() -> None:
     found = ranks(profile(10, 10.1, 9.9, 10.2, 25), "write")
     assert [one.straggles for one in found] == [False] * 4 + [True]
     assert calls_figure(profile(10, 10.1, 9.9, 10.2, 25)).finding == (
-        "5 ranks, 1 of them straggle: rank 4 on nid4."
+        "5 ranks, 1 of them straggles: rank 4 on nid4."
     )
 
 

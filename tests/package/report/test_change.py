@@ -46,7 +46,10 @@ def test_notes_are_marked_with_their_words(tmp_path: Path) -> None:
     figure = change_figure(site, find_cohorts(site))
     (plot,) = figure.plots
     assert figure.title == "Change against 2026-09-01"
-    assert [one["text"] for one in plot.layout["annotations"]] == ["Lustre &lt;2.15.8&gt;"]
+    assert [one["text"] for one in plot.layout["annotations"]] == [
+        "held against this day",
+        "Lustre &lt;2.15.8&gt;",
+    ]
     assert len(plot.layout["shapes"]) == 2
     assert len(plot.data) == 6
 

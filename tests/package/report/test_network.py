@@ -60,3 +60,14 @@ def test_hosts_that_were_not_tested_are_still_found(tmp_path: Path) -> None:
     assert figure.absent == "no pair of hosts was tested in this time"
     assert len(figure.table.rows) == 4
     assert network_figure(sick(tmp_path)._replace(expectations=())).absent
+
+
+def test_many_hosts_have_some_names_on_the_axis_and_the_rest_is_counted(tmp_path: Path) -> None:
+    site = sick(tmp_path)
+    expected = next(one for one in site.expectations if one.layer == "net")
+    many = [expected._replace(component=f"nid{number:05}") for number in range(1024)]
+    figure = network_figure(site._replace(expectations=many))
+    assert figure.finding.endswith("nid00008, nid00009 and 1014 more.")
+    axis = figure.plots[0].layout["xaxis"]
+    assert axis["ticktext"][:2] == ["nid00000", "nid00026"]
+    assert axis["tickvals"][:2] == [0, 26]

@@ -5,14 +5,19 @@
   const plots = JSON.parse(document.getElementById("plots").textContent);
   const places = [...document.querySelectorAll(".plot")];
   const live = document.getElementById("live");
+  // What a page of A4 holds of one picture with its title.
   const PRINTED_PX = 680;
+  const PRINTED_HIGH_PX = 880;
 
   const colour = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 
   // What depends on the theme; everything else is in the figures.
   const themed = (layout) => {
     const [paper, ink, grid] = ["--paper", "--ink", "--grid"].map(colour);
-    const axis = { gridcolor: grid, zerolinecolor: grid, linecolor: ink, tickcolor: grid };
+    const axis = {
+      gridcolor: grid, zerolinecolor: grid, linecolor: ink, tickcolor: grid,
+      exponentformat: "none", separatethousands: true,
+    };
     const made = {
       ...layout,
       paper_bgcolor: paper,
@@ -29,10 +34,16 @@
     return made;
   };
 
+  // A thin edge in the colour of the text: a dot is seen on a band of its own colour too.
+  const edged = (trace) =>
+    trace.mode === "markers" && !trace.marker.symbol.endsWith("-open")
+      ? { ...trace, marker: { ...trace.marker, line: { color: colour("--ink"), width: 0.6 } } }
+      : trace;
+
   const draw = (place) => {
     const { data, layout } = plots[place.id];
     const options = { responsive: true, displaylogo: false };
-    return Plotly.react(place, data, themed(layout), options);
+    return Plotly.react(place, data.map(edged), themed(layout), options);
   };
 
   const drawn = new Set();
@@ -67,27 +78,42 @@
     before = root.dataset.theme;
     root.dataset.theme = "light";
     places.forEach(first);
-    places.forEach((place) => Plotly.relayout(place, { ...themed(plots[place.id].layout), width: PRINTED_PX }));
+    for (const place of places) {
+      const height = Math.min(place.clientHeight, PRINTED_HIGH_PX);
+      place.style.maxHeight = `${PRINTED_HIGH_PX}px`;
+      Plotly.relayout(place, { ...themed(plots[place.id].layout), width: PRINTED_PX, height });
+    }
   });
   window.addEventListener("afterprint", () => {
     if (before) root.dataset.theme = before;
     else delete root.dataset.theme;
-    places.forEach((place) => Plotly.relayout(place, { width: null }));
+    for (const place of places) {
+      place.style.maxHeight = "";
+      Plotly.relayout(place, { width: null, height: null });
+    }
     redraw();
   });
 
-  // --- the keyboard: from point to point
+  // --- the keyboard: from point to point, in an image without points from cell to cell
 
-  const points = (place) =>
-    plots[place.id].data.flatMap((trace, curveNumber) =>
+  const cells = (trace, curveNumber) =>
+    trace.z.flatMap((row, down) =>
+      row.flatMap((value, right) => (value === null ? [] : [{ curveNumber, xval: right, yval: down }]))
+    );
+  const points = (place) => {
+    const { data } = plots[place.id];
+    const found = data.flatMap((trace, curveNumber) =>
       trace.type === "heatmap" || trace.hoverinfo === "skip"
         ? []
         : trace.y.flatMap((value, pointNumber) =>
             value === null || trace.x[pointNumber] === null ? [] : [{ curveNumber, pointNumber }]
           )
     );
-  const words = (place, { curveNumber, pointNumber }) => {
+    return found.length ? found : data.flatMap((trace, number) => (trace.z ? cells(trace, number) : []));
+  };
+  const words = (place, { curveNumber, pointNumber, xval, yval }) => {
     const trace = plots[place.id].data[curveNumber];
+    if (trace.z) return `${trace.y[yval]} ${trace.x[xval]} ${trace.z[yval][xval]} %`;
     const text = trace.customdata || trace.text;
     const name = Array.isArray(text) ? text[pointNumber] : trace.name || "";
     return `${name} ${trace.x[pointNumber]} ${trace.y[pointNumber]}`;
