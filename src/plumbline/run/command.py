@@ -109,6 +109,8 @@ class SystemRunner:
                 stdout=output,
                 stderr=errors,
                 env=environment,
+                # who has become another user may stand in a folder of root's, where mpirun crashes
+                cwd=None if os.access(".", os.X_OK) else "/",
                 start_new_session=True,
                 pass_fds=self._keep_open,
             )

@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import Iterator
 
 import pytest
 
@@ -36,6 +37,29 @@ def test_a_command_leaves_output_errors_and_exit_code() -> None:
 def test_a_command_runs_in_plain_english_with_nothing_to_read_behind_everybody_else() -> None:
     text = "import os, sys; print(os.environ['LC_ALL'], repr(sys.stdin.read()), os.nice(0))"
     assert RUN(python(text), 20).stdout == "C '' 19\n"
+
+
+@pytest.fixture
+def as_nobody() -> Iterator[None]:
+    """Be nobody where the tests are root, who may enter every folder."""
+    if os.getuid() != 0:
+        yield
+        return
+    os.setresuid(65534, 65534, 0)
+    try:
+        yield
+    finally:
+        os.setresuid(0, 0, 0)
+
+
+def test_a_command_starts_where_it_may_look_around(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert RUN(["pwd"], 20).stdout == f"{tmp_path}\n"
+    tmp_path.chmod(0o600)
+    request.getfixturevalue("as_nobody")
+    assert RUN(["pwd"], 20).stdout == "/\n"
 
 
 def test_the_recorded_argv_is_the_one_that_was_asked_for() -> None:
