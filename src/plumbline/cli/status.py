@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
+import sys
 import time
 from math import isnan, nan
 from pathlib import Path
@@ -20,8 +22,8 @@ if TYPE_CHECKING:
     from plumbline.model.verdict import Verdict
     from plumbline.output.status import Line, Screen
 
-_OTHER_LINES = 5
-"""Of the screen: the counts, the head of the table, what is left, and the prompt."""
+_OTHER_LINES = 4
+"""Of the screen: the counts, the head of the table, how many are left, and the prompt."""
 
 _NO_TERMINAL = (200, 40)
 """Columns and lines where nobody says how large the screen is."""
@@ -69,7 +71,8 @@ def _screen(rows: Optional[int]) -> Screen:
     from plumbline.output.status import Screen
 
     columns, height = shutil.get_terminal_size(_NO_TERMINAL)
-    return Screen(height - _OTHER_LINES if rows is None else rows, columns)
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    return Screen(height - _OTHER_LINES if rows is None else rows, columns, colour)
 
 
 def _node(arguments: argparse.Namespace, now: float) -> tuple[str, list[Line]]:

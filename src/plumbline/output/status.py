@@ -1,4 +1,7 @@
-"""One screen of text: how many are in which state, who is not OK, and how it went lately."""
+"""One screen of text: how many are in which state, who is not OK, and how it went lately.
+
+A component has one line, however narrow the screen: what does not fit is cut.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,18 @@ from typing import Mapping, NamedTuple, Sequence
 
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
-from plumbline.output.table import render
 
 _BARS = "▁▂▃▄▅▆▇█"
 _GAP = "·"
 _RANK = (State.CRITICAL, State.UNKNOWN, State.WARNING, State.OK)
+_COLOURS = {State.CRITICAL: "1;31", State.UNKNOWN: "35", State.WARNING: "33", State.OK: "32"}
 _HEADERS = ("state", "layer", "component", "lately", "verdict")
 _BARS_WIDE, _BARS_NARROW = 20, 10
 _NARROW = 140
-"""Columns of a screen on which the bars leave place for words."""
+"""Columns of a screen on which all operations of a component have place beside words."""
 
 _LEAST_WORDS = 20
+_BETWEEN = "  "
 
 
 class Line(NamedTuple):
@@ -28,24 +32,25 @@ class Line(NamedTuple):
 
 
 def sparkline(rates: Sequence[float], width: int = 20) -> str:
-    """Return the latest rates as bars from 0 to the highest; NaN, where there was none, is a dot.
+    """Return the latest rates as bars from 0 to the highest of all; NaN, no rate, is a dot.
 
-    They begin at zero, so that noise looks like noise and a lost half like one.
+    They begin at zero, so that noise looks like noise and a lost half like one, also when it was
+    lost before the first bar.
     """
-    latest = rates[-width:]
-    highest = max((rate for rate in latest if not isnan(rate)), default=0.0)
+    highest = max((rate for rate in rates if not isnan(rate)), default=0.0)
     last = len(_BARS) - 1
     return "".join(
         _GAP if isnan(rate) or highest <= 0 else _BARS[min(last, int(rate / highest * len(_BARS)))]
-        for rate in latest
+        for rate in rates[-width:]
     )
 
 
 class Screen(NamedTuple):
-    """How many components have place, and how many columns a line may have."""
+    """How many components have place, how many columns a line may have, and whether in colour."""
 
     rows: int
     columns: int
+    colour: bool = False
 
 
 def status(site: str, lines: Sequence[Line], screen: Screen) -> str:
@@ -54,31 +59,77 @@ def status(site: str, lines: Sequence[Line], screen: Screen) -> str:
     states = [one.verdict.state for one in lines]
     counts = ", ".join(f"{states.count(state)} {state.name}" for state in _RANK)
     shown = ordered[: max(1, screen.rows)]
-    text = f"{site}: {counts}\n"
+    text = [f"{_plain(site)}: {counts}"]
     if not lines:
-        return f"{text}nothing is expected to be measured here"
-    text += render(_HEADERS, _rows(shown, screen.columns))
+        return f"{text[0]}\nnothing is expected to be measured here"
+    text += _table(shown, screen)
     left = len(ordered) - len(shown)
-    return f"{text}\nand {left} more" if left else text
+    return "\n".join(text + [f"and {left} more"] * (left > 0))
 
 
-def _rows(lines: Sequence[Line], columns: int) -> list[tuple[str, ...]]:
-    """Return rows of which the last cell, the sentence, is cut where the screen ends."""
-    width = _BARS_NARROW if columns < _NARROW else _BARS_WIDE
-    heads = [_head(one, width) for one in lines]
-    used = sum(max(map(len, column)) + 2 for column in zip(_HEADERS[:-1], *heads))
-    left = max(_LEAST_WORDS, columns - used)
-    return [(*head, _words(one.verdict, left)) for head, one in zip(heads, lines)]
+def _table(lines: Sequence[Line], screen: Screen) -> list[str]:
+    """Return the head and a line for each component, none longer than the screen."""
+    rows = [_HEADERS, *(_row(one, screen.columns) for one in lines)]
+    widths = [max(map(len, column)) for column in list(zip(*rows))[:-1]]
+    used = sum(width + len(_BETWEEN) for width in widths)
+    left = max(_LEAST_WORDS, screen.columns - used)
+    text = [
+        _BETWEEN.join(
+            [*(cell.ljust(width) for cell, width in zip(row, widths)), _cut(row[-1], left)]
+        )
+        for row in rows
+    ]
+    head, *others = (one.rstrip() for one in text)
+    return [head, *(_coloured(one, line, screen) for one, line in zip(others, lines))]
 
 
-def _head(one: Line, width: int) -> tuple[str, str, str, str]:
-    lately = "  ".join(f"{step} {sparkline(rates, width)}" for step, rates in one.rates.items())
-    return one.verdict.state.name, one.verdict.layer, one.verdict.component, lately
+def _row(one: Line, columns: int) -> tuple[str, str, str, str, str]:
+    verdict = one.verdict
+    name = _short(verdict.component, max(len(_HEADERS[2]), columns // 4))
+    return verdict.state.name, verdict.layer, name, _lately(one, columns), _words(verdict)
 
 
-def _words(verdict: Verdict, left: int) -> str:
+def _lately(one: Line, columns: int) -> str:
+    """Return bars for each operation; on a narrow screen those of the one that has lost most."""
+    if columns >= _NARROW:
+        bars = (f"{step} {sparkline(rates, _BARS_WIDE)}" for step, rates in one.rates.items())
+        return _BETWEEN.join(bars)
+    return sparkline(min(one.rates.values(), key=_left, default=()), _BARS_NARROW)
+
+
+def _left(rates: Sequence[float]) -> float:
+    """Return the latest rate as a fraction of the highest, 0 where there is none."""
+    known = [rate for rate in rates if not isnan(rate)]
+    return known[-1] / max(known) if known and max(known) > 0 else 0.0
+
+
+def _words(verdict: Verdict) -> str:
     """Return the sentence without the name, which stands beside it."""
-    sentence = verdict.sentence
-    if sentence.startswith(f"{verdict.component} "):
-        sentence = sentence[len(verdict.component) + 1 :]
-    return sentence if len(sentence) <= left else f"{sentence[: left - 3]}..."
+    sentence, name = verdict.sentence, f"{verdict.component} "
+    return _plain(sentence[len(name) :] if sentence.startswith(name) else sentence)
+
+
+def _plain(text: str) -> str:
+    """Return text that moves no cursor."""
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 3]}..."
+
+
+def _short(name: str, width: int) -> str:
+    """Return a name with both its ends, which tell siblings apart."""
+    plain = _plain(name)
+    if len(plain) <= width:
+        return plain
+    half = (width - 3) // 2
+    return f"{plain[: width - 3 - half]}...{plain[-half:]}"
+
+
+def _coloured(text: str, one: Line, screen: Screen) -> str:
+    """Return a line with its first word in the colour of its state."""
+    state = one.verdict.state
+    if not screen.colour:
+        return text
+    return f"\x1b[{_COLOURS[state]}m{state.name}\x1b[0m{text[len(state.name) :]}"

@@ -33,7 +33,7 @@ def test_a_small_screen_is_not_filled_over(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("LINES", "6")
+    monkeypatch.setenv("LINES", "5")
     call("status", *documents(tmp_path, 80e6))
     lines = capsys.readouterr().out.splitlines()
     assert [len(line) <= 80 for line in lines] == [True] * len(lines)

@@ -35,6 +35,10 @@ def test_only_the_latest_are_shown() -> None:
     assert sparkline([1.0] * 50 + [2.0], 3) == "▅▅█"
 
 
+def test_what_was_lost_before_the_first_bar_is_seen() -> None:
+    assert sparkline([200.0] * 9 + [100.0] * 3, 3) == "▅▅▅"
+
+
 def test_the_worst_stand_first_and_the_rest_is_counted() -> None:
     lines = [line("a"), line("b", State.WARNING), line("c", State.CRITICAL), line("d")]
     text = status("lab", lines, Screen(2, 200)).splitlines()
@@ -48,10 +52,28 @@ def test_a_sentence_does_not_repeat_the_name() -> None:
     assert row.split() == ["OK", "ost", "a", "read", "██▅", "read", "200.0", "MB/s"]
 
 
-def test_a_line_ends_where_the_screen_ends() -> None:
-    text = status("lab", [line("a", words="slow " * 100)], Screen(10, 80))
-    assert [len(row) for row in text.splitlines()][2] <= 80
-    assert text.endswith("...")
+@pytest.mark.parametrize("name", ["a", "very-long-" * 30, "<script>", "two\nlines\x1b[2J"])
+@pytest.mark.parametrize("number", [6, 48, 336])
+def test_a_terminal_holds_it_whatever_the_names(name: str, number: int) -> None:
+    lines = [line(f"{name}{place}", words="slow " * 100) for place in range(number)]
+    text = status("lab", lines, Screen(20, 80)).splitlines()
+    # the counts, the head, what has place, and how many are left
+    assert len(text) == (8 if number == 6 else 23)
+    assert all(len(row) <= 80 and row.isprintable() for row in text)
+    assert text[2].endswith("...")
+
+
+def test_a_narrow_screen_has_the_bars_of_what_has_lost_most() -> None:
+    rates = {"read": [2.0, 2.0], "write": [2.0, 1.0]}
+    one = line("a")._replace(rates=rates)
+    assert "  █▅  " in status("lab", [one], Screen(10, 80))
+    assert "read ██  write █▅" in status("lab", [one], WIDE)
+
+
+def test_a_state_has_its_colour_on_a_terminal_alone() -> None:
+    sick = line("a", State.CRITICAL)
+    assert "\x1b[1;31mCRITICAL\x1b[0m  ost" in status("lab", [sick], Screen(10, 80, colour=True))
+    assert "\x1b" not in status("lab", [sick], Screen(10, 80))
 
 
 def test_nothing_expected_is_said() -> None:
