@@ -18,6 +18,9 @@ from plumbline.errors import PlumblineError, ToolError
 from plumbline.ranks.job import Job
 from plumbline.ranks.operation import Ended
 
+_ENDING = (signal.SIGTERM, signal.SIGUSR1)
+"""From Open MPI and Slurm the one, from MPICH the other when a rank has died, on any client."""
+
 _LOWEST = 19
 _LOOK_S = 0.5
 _LAST_S = 2.0
@@ -25,7 +28,8 @@ _LAST_S = 2.0
 
 def main(argv: list[str]) -> int:
     """Take part in a run; return 0 when this rank has said all it has to say."""
-    signal.signal(signal.SIGTERM, _end)
+    for number in _ENDING:
+        signal.signal(number, _end)
     sys.excepthook = _abort
     # a launcher hands its own priority on, but not to other hosts
     os.nice(_LOWEST)
@@ -46,7 +50,8 @@ def main(argv: list[str]) -> int:
 
 
 def _end(_number: int, _frame: Optional[FrameType]) -> NoReturn:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for number in _ENDING:
+        signal.signal(number, signal.SIG_IGN)
     raise Ended
 
 

@@ -20,6 +20,11 @@ _KILL_S = 2
 """Between asking a rank to end and ending it: it writes down what it has measured."""
 
 
+_OUT_OF_REACH = ("setsid", "--wait")
+"""Hydra kills the process groups of all ranks of a host as soon as one has died, whatever it is
+told; a rank in a session of its own sees its parent go, writes down what it knows and ends."""
+
+
 def command(launch: Launch, found: Launcher, ranks: int, job: str) -> tuple[str, ...]:
     """Return the call that starts all ranks; raise DocumentError as ``slots`` does."""
     clients = launch.slots(ranks)
@@ -30,6 +35,7 @@ def command(launch: Launch, found: Launcher, ranks: int, job: str) -> tuple[str,
         *(_kept_in(os.path.dirname(job)) if found.kind is Kind.OPENMPI and not clients else ()),
         *((f"--mpi={found.pmi}",) if found.pmi else ()),
         *launch.options,
+        *(_OUT_OF_REACH if found.kind is Kind.MPICH else ()),
         *("env", *library_paths(found)),
         # a mpi4py that can do both learns which one it is for
         *((f"MPI4PY_MPIABI={found.kind.value}",) if found.kind is not Kind.SLURM else ()),
@@ -59,7 +65,7 @@ def _kept_in(folder: str) -> tuple[str, ...]:
 
 def _mpich(ranks: int, clients: Sequence[Client]) -> tuple[str, ...]:
     hosts = ",".join(f"{client.name}:{client.slots}" for client in clients)
-    # it would kill the others before they can write down anything; they notice by themselves
+    # the ranks of other hosts are told of a death then, and not killed
     return ("-n", str(ranks), *(("-hosts", hosts) if hosts else ()), "-disable-auto-cleanup")
 
 

@@ -149,7 +149,7 @@ class Run:
         for task in waiting:
             self._bench.step(task.title)
         completed = running.result()
-        if completed.exit_code is None or completed.exit_code < 0:
+        if not completed.ok:
             # ranks that have lost their launcher still write down what they know
             self._bench.clock.sleep(_LAST_S)
         return completed

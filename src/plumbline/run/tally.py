@@ -24,6 +24,9 @@ from plumbline.run.trial import Failure
 from plumbline.units import format_duration
 
 _PERCENT = 100
+_ON_EXIT = ("exited on signal", "KILLED", "APPLICATION TERMINATED")
+"""How Open MPI and MPICH begin to say that a rank has died."""
+
 _ENDED = (State.DONE, State.SHORT)
 
 
@@ -76,7 +79,7 @@ def _said(completed: Completed) -> str:
     """Return the line of a launcher that tells most: plumbline's own, else one on an exit."""
     lines = [line.strip(" -") for line in completed.stderr.splitlines() if line.strip(" -")]
     own = [line for line in lines if line.startswith("plumbline: ")]
-    on_exit = [line for line in lines if "exited on signal" in line or "KILLED" in line]
+    on_exit = [line for line in lines if any(mark in line for mark in _ON_EXIT)]
     told = own or on_exit or lines[-1:] or ["it said nothing"]
     return f"{completed.argv[0]} ended with {completed.exit_code}: {told[0]}"
 

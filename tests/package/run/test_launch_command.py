@@ -27,7 +27,7 @@ def test_each_launcher_is_called_in_its_own_way(monkeypatch: pytest.MonkeyPatch)
         "--mca odls_base_sigkill_timeout 2 --mca btl_vader_single_copy_mechanism none --verbose "
         f"env PYTHONPATH={here} MPI4PY_MPIABI=openmpi {rank}",
         Kind.MPICH: "LAUNCHER -n 3 -hosts c1:2,c2:1 -disable-auto-cleanup --verbose "
-        f"env PYTHONPATH={here} MPI4PY_MPIABI=mpich {rank}",
+        f"setsid --wait env PYTHONPATH={here} MPI4PY_MPIABI=mpich {rank}",
         Kind.SLURM: "LAUNCHER --ntasks=3 --nodes=2 --nodelist=c1,c2 --distribution=cyclic "
         "--kill-on-bad-exit=1 --overcommit --verbose "
         f"env PYTHONPATH={here} {rank}",
