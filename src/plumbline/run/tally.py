@@ -77,7 +77,8 @@ class Tally(NamedTuple):
 
 def _said(completed: Completed) -> str:
     """Return the line of a launcher that tells most: plumbline's own, else one on an exit."""
-    lines = [line.strip(" -") for line in completed.stderr.splitlines() if line.strip(" -")]
+    said = [*completed.stderr.splitlines(), *completed.stdout.splitlines()]
+    lines = [line for line in (line.strip(" -") for line in said) if line]
     own = [line for line in lines if line.startswith("plumbline: ")]
     on_exit = [line for line in lines if any(mark in line for mark in _ON_EXIT)]
     told = own or on_exit or lines[-1:] or ["it said nothing"]

@@ -90,6 +90,14 @@ def test_what_a_rank_says_itself_goes_before_what_its_launcher_says() -> None:
     assert found.reason == f"2 of 2 ranks left no result: mpirun ended with 137: {told}"
 
 
+def test_what_a_launcher_says_of_a_dead_rank_counts_wherever_it_says_it() -> None:
+    told = "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)"
+    end = ENDED._replace(stdout=f"{told}\nsee the FAQ\n", stderr="setsid: child 7: Success\n")
+    found = tally(completed=end).of_all()
+    assert isinstance(found, Failure)
+    assert found.reason.endswith(f"ended with 137: {told}")
+
+
 def test_a_rank_that_failed_says_where_and_why() -> None:
     bad = result(1, "b", state=State.FAILED, reason="No space left on device")
     found = tally(result(0, "a"), bad).of_all()
