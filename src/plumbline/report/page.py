@@ -94,7 +94,8 @@ def _alarms(site: Site) -> list[Alarm]:
 
 def _csv(rows: Sequence[Sequence[Cell]]) -> str:
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    # with both characters as the end of a line (RFC 4180) a cell that holds one of them is quoted
+    writer = csv.writer(text, lineterminator="\r\n")
     writer.writerows([_harmless(cell) for cell in row] for row in rows)
     return text.getvalue()
 

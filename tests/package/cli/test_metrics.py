@@ -170,6 +170,21 @@ def test_promtool_finds_nothing_wrong(tmp_path: Path) -> None:
     assert refused.returncode == 3
 
 
+@pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed")
+def test_promtool_reads_names_of_any_kind(tmp_path: Path) -> None:
+    assert PROMTOOL is not None
+    names = ("<script>", 'a"b\\', "two\nlines", "=1+1", "x" * 300)
+    every = [expectation(component=name, references=READ) for name in names]
+    rates = [series(200e6, **fresh(component=name)) for name in names]
+    documents = write(tmp_path, every, snapshot(*rates, now=time.time()))
+    assert call("metrics", *documents, "-o", str(tmp_path / "x.prom")) == 0
+    text = (tmp_path / "x.prom").read_text()
+    checked = subprocess.run([PROMTOOL, "check", "metrics"], input=text, text=True, check=False)
+    assert checked.returncode == 0
+    found = values(text)["plumbline_verdict_state"]
+    assert [labels["component"] for labels, _ in found] == list(names)
+
+
 def test_everybody_may_read_the_file_whatever_the_mask_and_nobody_else_may_write(
     tmp_path: Path,
 ) -> None:

@@ -9,7 +9,10 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pytest
+
 from plumbline.report.drawing import Extras, draw
+from plumbline.report.figure import Cell, Figure
 from plumbline.report.page import pages
 from tests.package.locate.scenes import lab
 from tests.package.report.sites import HOSTILE, hostile, read, sick
@@ -94,6 +97,15 @@ def test_no_cell_of_a_csv_is_a_formula(tmp_path: Path) -> None:
     ]
     assert [cell for cell in cells if cell.startswith(("=", "@"))] == []
     assert any(cell.startswith("'=cmd()") for cell in cells)
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
+def test_what_a_spreadsheet_would_calculate_is_text(name: str) -> None:
+    numbers: list[tuple[Cell, Cell]] = [("component", "rate_Bps"), (name, -1.0)]
+    figure = Figure("targets", "All targets", "", numbers=numbers)
+    text = pages(EMPTY, [figure])["data/targets.csv"]
+    # a number stays a number
+    assert list(csv.reader(io.StringIO(text, newline="")))[1] == [f"'{name}", "-1.0"]
 
 
 def test_a_site_with_nothing_is_a_page() -> None:
