@@ -188,6 +188,7 @@ def _answer(standing: _Standing, decision: Decision, request: Request) -> dict[s
 
 def _sentences(standing: _Standing, decision: Decision) -> Iterator[str]:
     """Yield who does not answer, what is slow, what fails, and what neither explains."""
+    from plumbline.locate.advice import advice
     from plumbline.locate.failures import failure_sentence, partial_sentences
     from plumbline.locate.investigation import NOTHING
     from plumbline.locate.leaning import quoted
@@ -201,10 +202,13 @@ def _sentences(standing: _Standing, decision: Decision) -> Iterator[str]:
         if standing.silence.explains(located, one):
             continue
         said = quoted(one, parts, standing.symptoms)
+        if decision.step is None and probes.get(id(one)) is None:
+            said += advice(one, parts, fails=located is failed)
         if located is slow:
             yield sentence(slow, one, parts, probes[id(one)]) + said
         else:
-            yield failure_sentence(failed, one, parts) + said
+            text = failure_sentence(failed, one, parts)
+            yield f"{text}.{said}" if said else text
     yield from partial_sentences(failed, parts)
     yield from remarks(slow, parts)
     if decision.step is None and decision.reason == NOTHING:
@@ -243,13 +247,17 @@ def _cost(step: Step) -> str:
 
 
 def _table(standing: _Standing) -> list[str]:
+    """Return the evidence on each ambiguity set as lines, those of the slow ones first."""
+    from plumbline.locate.failures import failure_rows
     from plumbline.locate.words import HEADERS, rows
     from plumbline.output.table import render
 
-    slow = standing.found.slow
     lines: list[str] = []
-    for one in slow.sets:
-        lines += render(HEADERS, list(rows(slow, one))).splitlines()
+    for located, one in standing.found.sets():
+        if standing.silence.explains(located, one):
+            continue
+        told = rows if located is standing.found.slow else failure_rows
+        lines += render(HEADERS, list(told(located, one))).splitlines()
     return lines
 
 

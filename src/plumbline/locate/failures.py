@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from plumbline.locate.observation import Observation, Vote
 from plumbline.locate.suspects import locate
-from plumbline.locate.words import listed, titled
+from plumbline.locate.words import listed, rows, titled
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.record import Outcome
 
@@ -55,6 +55,12 @@ def failure_sentence(located: Located, ambiguity: AmbiguitySet, parts: Parts) ->
         f"Failing: {which} ({len(ambiguity.explains)} of {len(failed)} {noun} {cross} {them}): "
         f"{listed(list(reasons), '; ')}"
     )
+
+
+def failure_rows(located: Located, ambiguity: AmbiguitySet) -> Iterator[tuple[str, ...]]:
+    """Yield what failed, and what crosses a suspect without failing, as ``words.rows`` does."""
+    for vote, name, _, _, _, crossed, reason in rows(located, ambiguity):
+        yield "failed" if vote == Vote.BAD.value else "worked", name, "", "", "", crossed, reason
 
 
 def partial_sentences(located: Located, parts: Parts) -> Iterator[str]:

@@ -150,8 +150,12 @@ def _tally(located: Located, ambiguity: AmbiguitySet) -> str:
     noun = _NOUNS.get(layer, "measurement")
     them = "it" if len(suspects) == 1 else "them"
     crossing = sum(slow.values())
-    text = f"{crossing} of {len(slow)} slow {noun}{'s' * (len(slow) != 1)}"
-    text += f" {'crosses' if len(slow) == 1 else 'cross'} {them}"
+    what = f"{noun}{'s' * (len(slow) != 1)}"
+    if any(located.observations[index].of.is_rate for index in ambiguity.explains):
+        what = f"slow {what}"
+    else:
+        what += f" that lose{'s' * (len(slow) == 1)} segments"
+    text = f"{crossing} of {len(slow)} {what} {'crosses' if len(slow) == 1 else 'cross'} {them}"
     if len(fine) - sum(fine):
         text += f", {_counted(len(fine) - sum(fine))} not"
     if sum(fine):
@@ -206,7 +210,9 @@ def _by_layer(located: Located, ambiguity: AmbiguitySet) -> str:
         if one.vote is not Vote.NONE and one.of.is_rate and not suspects.isdisjoint(one.of.path):
             found.setdefault(one.of.layer, []).append(one)
     texts = []
-    for layer, words in _LAYERS:
+    drops = any(one.drops for one in ambiguity.suspects)
+    for layer, named in _LAYERS:
+        words = f"{named} rates" if drops and layer == "net" else named
         slow = [one.ratio for one in found.get(layer, ()) if one.vote is Vote.BAD]
         if slow:
             texts.append(f"{words} {_share(slow)} of what is expected")

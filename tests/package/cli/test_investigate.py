@@ -67,6 +67,7 @@ def test_what_divides_the_suspects_comes_next_and_they_are_named(
     answer = ask(tmp_path, capsys, measured(SLOW_DISK), done=done(*WHOLE))
     assert (answer["next"], answer["reason"]) == (None, "certain")
     assert answer["sentences"][0].startswith("Suspect: disk oss2-disk1 (1 of 1 slow target")
+    assert " Next: read its SMART values" in answer["sentences"][0]
     assert any("raw oss2-disk1 read" in line for line in answer["table"])
     assert answer["commands"] == ["client1: fio --rw=read"]
 
@@ -111,15 +112,30 @@ def test_a_failure_is_named_with_the_tool_s_words_and_is_not_slow(
     records.append(failed(**same, started_at=like.started_at))
     answer = ask(tmp_path, capsys, records, done=done(*WHOLE))
     assert answer["sentences"] == [
-        "Failing: disk oss2-disk1 (1 of 1 failed measurement crosses it): fio said no"
+        "Failing: disk oss2-disk1 (1 of 1 failed measurement crosses it): fio said no. Next: read "
+        "its server's kernel messages and SMART values, and save its data before it is touched."
     ]
     assert answer["slow"]["sets"] == []
+    heading, row = answer["table"]
+    assert heading.split()[:2] == ["vote", "measurement"]
+    assert row.split() == ["failed", "raw", "oss2-disk1", "read", "oss2-disk1", "fio", "said", "no"]
     records += [one for one in measured({}) if one.component == "scratch-OST0002"]
     answer = ask(tmp_path, capsys, records, done=done(*WHOLE))
     assert answer["reason"] == "not explained by one part"
     assert answer["sentences"] == [
         "Failing in part: disk oss2-disk1 (raw oss2-disk1 read failed, other measurements that "
         "cross it did not): fio said no"
+    ]
+
+
+def test_a_bad_cable_is_said_as_what_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = ask(tmp_path, capsys, measured({}, ["oss1-nic"]), done=done(*WHOLE))
+    assert answer["sentences"] == [
+        "Suspect: nic oss1-nic (4 of 4 hosts that lose segments cross it). Segments are lost, "
+        "which slows each connection by another amount. Network rates fine, targets fine. Next: "
+        "change its cable and transceiver, one at a time; ethtool -S counts what is lost."
     ]
 
 
