@@ -1,69 +1,94 @@
-"""Two tools in turn until their ratio is steady, on a machine that others use as well.
+"""Two tools in turn until it is certain how their rates compare, whatever else the machine does.
 
-Others can only take away: on a target of a fixed rate a tool that was disturbed is slower, never
-faster.  So of each tool its best third of turns counts (Chen and Revels, "Robust benchmarking in
-noisy environments", HPEC 2016, take the very best), and it is steady when these agree.  Turns
-follow one another in the order A B, B A, so that what changes slowly meets both.  Where they do not
-become steady nothing is claimed.
+Turns follow one another in the order A B, B A, so that what changes slowly meets both.  Each pair
+of turns gives a ratio, and their median counts: a turn that was disturbed is one outlier and no
+more.  How certain it is, their order says, whatever their distribution: with n ratios the median of
+all that there could be lies between the k-th least and the k-th largest with the probability
+1 - 2 P(B < k), B binomial with n and 1/2 (Conover, Practical Nonparametric Statistics, 3.2).
+A verdict needs all of that range on one side of an aim; where it is not reached nothing is claimed.
 """
 
 from __future__ import annotations
 
+from math import comb
+from statistics import median
 from typing import Callable, NamedTuple, Sequence
 
 LEAST = 6
-_FEWEST = 3
-STEADY = 0.02
+CERTAIN = 0.95
 
 Rates = dict[str, float]
-"""Bytes per second of each operation in one turn."""
+"""Of each operation in one turn: bytes per second, or what else two tools are compared by."""
 
 Tool = Callable[[], Rates]
 
+Aim = tuple[float, float]
+"""The least and the largest ratio that is as it should be."""
+
 
 class Ratio(NamedTuple):
-    """``value`` is A / B; ``apart`` the larger scatter of the two tools' best turns, a fraction."""
+    """``rates`` are the medians of both tools; ``value`` is the median of A / B.
 
-    rates_Bps: tuple[float, float]
+    ``least`` and ``most`` are where it lies with the probability CERTAIN.
+    """
+
+    rates: tuple[float, float]
     value: float
-    apart: float
+    least: float
+    most: float
     turns: int
 
-    def verdict(self, low: float, high: float) -> str:
+    def verdict(self, aim: Aim) -> str:
         """Return whether an aim is met; what scatters too much to say so is undecided."""
-        if self.apart > STEADY:
-            return "undecided, others use the machine too much"
-        return "met" if low <= self.value <= high else "missed"
+        low, high = aim
+        if low <= self.least and self.most <= high:
+            return "met"
+        if self.most < low or self.least > high:
+            return "missed"
+        return "undecided"
 
 
-def compared(tools: tuple[Tool, Tool], most: int) -> dict[str, Ratio]:
-    """Return the ratio of each operation after LEAST turns, or up to ``most`` while it scatters.
+def compared(tools: tuple[Tool, Tool], aim: Aim, most: int) -> dict[str, Ratio]:
+    """Return the ratio of each operation after LEAST turns, or up to ``most`` while undecided.
 
     A turn of each goes before, which does not count: it finds everything for the first time.
     """
     for tool in tools:
         tool()
     turns: list[tuple[Rates, Rates]] = []
-    while len(turns) < max(_FEWEST, most):
+    while len(turns) < max(LEAST, most):
         first, second = tools
         if len(turns) % 2:
             theirs, mine = second(), first()
         else:
             mine, theirs = first(), second()
         turns.append((mine, theirs))
-        found = {operation: _ratio(turns, operation) for operation in mine}
-        if len(turns) >= LEAST and all(one.apart <= STEADY for one in found.values()):
-            break
+        if len(turns) >= LEAST:
+            found = {operation: ratio(turns, operation) for operation in mine}
+            if all(one.verdict(aim) != "undecided" for one in found.values()):
+                break
     return found
 
 
-def _ratio(turns: Sequence[tuple[Rates, Rates]], operation: str) -> Ratio:
-    mine, theirs = (_best([turn[side][operation] for turn in turns]) for side in (0, 1))
-    rates = (sum(mine) / len(mine), sum(theirs) / len(theirs))
-    apart = max(1 - best[-1] / best[0] for best in (mine, theirs))
-    return Ratio(rates, rates[0] / rates[1], apart, len(turns))
+def ratio(turns: Sequence[tuple[Rates, Rates]], operation: str) -> Ratio:
+    """Return how two tools compare in an operation; of at least LEAST turns."""
+    pairs = [(mine[operation], theirs[operation]) for mine, theirs in turns]
+    ratios = sorted(mine / theirs for mine, theirs in pairs)
+    outer = _outer(len(ratios))
+    return Ratio(
+        (median(mine for mine, _ in pairs), median(theirs for _, theirs in pairs)),
+        median(ratios),
+        ratios[outer],
+        ratios[-1 - outer],
+        len(ratios),
+    )
 
 
-def _best(rates: Sequence[float]) -> list[float]:
-    """Return the best third, the best first."""
-    return sorted(rates, reverse=True)[: max(_FEWEST, len(rates) // 3)]
+def _outer(number: int) -> int:
+    """Return how many values at each end may be left out of so many."""
+    below = 0.0
+    for outer in range(number):
+        below += comb(number, outer) / 2**number
+        if 2 * below > 1 - CERTAIN:
+            return max(0, outer - 1)
+    return 0

@@ -1,12 +1,14 @@
-"""What a rank's instruments cost, and whether ranks are as fast as fio (and IOR, where it is).
+"""Whether ranks are as fast as fio (and IOR, where it is), and what their instruments cost.
 
 All figures of one line come from turns that follow one another on one file, so that each tool meets
 the same target and the same neighbours; see :mod:`.pairs` for what is made of them.
 
-The instruments are timed in CPU seconds of one process: what they add to a call, with and without
-them on /dev/null, as a part of a call on a file in memory, which is as short as a call can be.
+How a rank's rate holds as ranks are added is measured in memory, where no disk hides it: of each
+tool the part of one rank's rate that each of several has, in one turn, and how these compare.
 
 usage: parallel.py [--directory DIR] [--turns N] [--ranks N ...]
+
+    nice -n -5 .cache/venv/bin/python -m tests.bench.parallel --ranks 1 2 4 8 --turns 24
 """
 
 from __future__ import annotations
@@ -20,18 +22,15 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from contextlib import ExitStack
+from itertools import product
 from pathlib import Path
-from statistics import median
-from typing import Callable, Iterator, Optional, Sequence
+from typing import Callable, Iterator, NamedTuple, Sequence
 
-from plumbline.errors import PlumblineError
+from plumbline.errors import PlumblineError, ToolError
 from plumbline.model.record import Operation
-from plumbline.profile.calls import Calls
 from plumbline.ranks.job import JOB, Job, Result, State, encoded, write_whole
 from plumbline.ranks.layout import Place
-from plumbline.ranks.loops import Notes, Sum, bare, recorded
 from plumbline.ranks.posix import PosixFile
 from plumbline.ranks.tests import Method
 from plumbline.run.command import SystemRunner
@@ -39,91 +38,61 @@ from plumbline.run.launch import Launch
 from plumbline.run.launch_command import command
 from plumbline.run.launcher import Launcher, find_launcher
 from plumbline.run.tally import read_results
-from tests.bench.disk import MEMORY, steady_disk
-from tests.bench.pairs import compared
+from tests.bench.disk import steady_disk
+from tests.bench.instruments import instruments, memory_folder, sized
+from tests.bench.pairs import Aim, Ratio, compared
 
 ROOT = Path(__file__).parents[2]
 MIB = 1 << 20
 SMALL = 10_000
-OVERHEAD = {MIB: 0.01, SMALL: 0.05}
 FAITHFUL = {MIB: (0.97, 1.03), SMALL: (0.95, float("inf"))}
+SCALES = {MIB: (0.97, float("inf")), SMALL: (0.95, float("inf"))}
 FILE_BYTES = {MIB: 128 * MIB, SMALL: 60_000_000}
+IN_MEMORY = 4
+"""Times the bytes of a disk: fio counts milliseconds."""
+
 OPERATIONS = (Operation.WRITE, Operation.READ)
-FOREVER = float("inf")
 LIMIT_S = 300.0
 
 Turn = Callable[[int, int], dict[Operation, float]]
 """Takes bytes of a transfer and number of ranks, gives bytes per second of all ranks together."""
 
 
-def spent(path: Path, transfer: int, count: int, noted: bool) -> float:
-    """Return the CPU seconds of one call, of ``count`` that are noted or not."""
-    file = PosixFile(str(path), 0, write=True, direct=False)
-    move, buffers = file.writing(transfer)
-    notes = Notes(Calls(count))
-    start = time.process_time()
-    if noted:
-        recorded(move, buffers, count, notes, FOREVER)
-    else:
-        bare(move, buffers, count, FOREVER, Sum())
-    seconds = time.process_time() - start
-    file.close()
-    return seconds / count
+class Bed(NamedTuple):
+    """Where tools are compared; a rank's file has ``scale`` times FILE_BYTES."""
+
+    folder: Path
+    scale: int
 
 
-def added(turns: int) -> float:
-    """Return the CPU seconds that noting adds to a call, whatever the call is: here almost none."""
-    nothing = Path(os.devnull)
-    return median(
-        spent(nothing, SMALL, 50_000, noted=True) - spent(nothing, SMALL, 50_000, noted=False)
-        for _ in range(turns)
-    )
-
-
-def unnoted(folder: Path, transfer: int, turns: int) -> float:
-    """Return the CPU seconds of a call on a file in memory that nobody notes."""
-    count = 100_000_000 // transfer
-    path = sized(folder / "instruments", count * transfer)
-    spent(path, transfer, count, noted=False)
-    found = median(spent(path, transfer, count, noted=False) for _ in range(turns))
-    path.unlink()
-    return found
-
-
-def fresh(folder: Path, transfer: int, ranks: int) -> int:
+def fresh(bed: Bed, transfer: int, ranks: int, name: str = "file.{}") -> int:
     """Make each rank's file anew and return its bytes: full size, nothing in it, nothing cached.
 
     So it is in a run; a tool that found the other's pages in the cache would be faster by them.
     """
-    size = FILE_BYTES[transfer] // transfer * transfer
+    size = bed.scale * FILE_BYTES[transfer] // transfer * transfer
     for rank in range(ranks):
-        path = folder / f"file.{rank}"
+        path = bed.folder / name.format(rank)
         path.unlink(missing_ok=True)
         sized(path, size)
     os.sync()
     return size
 
 
-def sized(path: Path, size: int) -> Path:
-    """Make a file of full size, as a target's file is."""
-    path.touch()
-    os.truncate(path, size)
-    return path
-
-
 class Ours:
     """The ranks of plumbline."""
 
-    def __init__(self, folder: Path, api: str, launcher: Launcher) -> None:
-        self._folder = folder
+    def __init__(self, bed: Bed, api: str, launcher: Launcher) -> None:
+        self._bed = bed
         self._api = api
         self._launcher = launcher
 
     def __call__(self, transfer: int, ranks: int) -> dict[Operation, float]:
         """Write and read once."""
-        size = fresh(self._folder, transfer, ranks)
+        size = fresh(self._bed, transfer, ranks)
         places = tuple(
-            Place(str(rank), str(rank), str(self._folder / f"file.{rank}")) for rank in range(ranks)
+            Place(str(rank), str(rank), str(self._bed.folder / f"file.{rank}"))
+            for rank in range(ranks)
         )
         method = Method("bench", transfer, self._api)
         with tempfile.TemporaryDirectory() as work:
@@ -148,18 +117,18 @@ def _slowest_s(results: Sequence[Result], operation: Operation) -> float:
 class Fio:
     """fio on the same files, as many jobs as ranks."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, bed: Bed) -> None:
+        self._bed = bed
 
     def __call__(self, transfer: int, ranks: int) -> dict[Operation, float]:
         """Write and read once; the time is that of the slowest job."""
-        size = fresh(self._folder, transfer, ranks)
+        size = fresh(self._bed, transfer, ranks)
         found = {}
         for operation in OPERATIONS:
             files = [
                 word
                 for rank in range(ranks)
-                for word in (f"--name=j{rank}", f"--filename={self._folder}/file.{rank}")
+                for word in (f"--name=j{rank}", f"--filename={self._bed.folder}/file.{rank}")
             ]
             argv = ["fio", f"--rw={operation.value}", f"--bs={transfer}", f"--size={size}"]
             argv += ["--ioengine=psync", "--end_fsync=1", "--fallocate=none"]
@@ -171,30 +140,38 @@ class Fio:
 
 
 class Ior:
-    """IOR on the same files: the same transfer, block and pattern."""
+    """IOR on files of its own: the same transfer, block and pattern."""
 
-    def __init__(self, folder: Path, api: str) -> None:
-        self._folder = folder
+    def __init__(self, bed: Bed, api: str) -> None:
+        self._bed = bed
         self._api = {"posix": "POSIX", "mpiio": "MPIIO"}[api]
 
     def __call__(self, transfer: int, ranks: int) -> dict[Operation, float]:
-        """Write and read once, each file by its own rank."""
-        size = fresh(self._folder, transfer, ranks)
-        words = ["-a", self._api, "-F", "-e", "-w", "-r", "-E", "-k", "-C", "-g"]
-        words += ["-t", str(transfer), "-b", str(size), "-o", str(self._folder / "ior")]
+        """Write and read once, each file by its own rank, which does not find it in memory."""
+        size = fresh(self._bed, transfer, ranks, "ior.{:08d}")
+        words = ["-a", self._api, "-F", "-e", "-E", "-k", "-g"]
+        words += ["-t", str(transfer), "-b", str(size), "-o", str(self._bed.folder / "ior")]
         root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-        launch = ["mpirun", *root, "--map-by", ":OVERSUBSCRIBE", "-np", str(ranks)]
-        out = SystemRunner()([*launch, "ior", *words], LIMIT_S).stdout
-        return {
-            operation: float(match[1]) * MIB
-            for operation in OPERATIONS
-            for match in [re.search(rf"Max {operation.value.title()}:\s+([\d.]+) MiB/sec", out)]
-            if match
-        }
+        launch = ["mpirun", *root, "--map-by", ":OVERSUBSCRIBE", "-np", str(ranks), "ior"]
+        found = {}
+        for operation, word in zip(OPERATIONS, ("-w", "-r")):
+            for path in self._bed.folder.glob("ior.*"):
+                PosixFile(str(path), 0, write=False, direct=False).close()
+            out = SystemRunner()([*launch, word, *words], LIMIT_S).stdout
+            match = re.search(rf"Max {operation.value.title()}:\s+([\d.]+) MiB/sec", out)
+            if match is None:
+                raise ToolError(f"IOR says no rate of a {operation.value}: {out[-300:]!r}")
+            found[operation] = float(match[1]) * MIB
+        return found
+
+
+Pair = tuple[Turn, Turn]
+
+Compare = Callable[[str, int, int, Pair, int], Iterator[tuple[str, bool]]]
 
 
 def faithful(
-    what: str, transfer: int, ranks: int, pair: tuple[Turn, Turn], turns: int
+    what: str, transfer: int, ranks: int, pair: Pair, turns: int
 ) -> Iterator[tuple[str, bool]]:
     """Yield a line for each operation, and whether its ratio is surely not as it should be."""
 
@@ -202,55 +179,65 @@ def faithful(
         return {each.value: rate for each, rate in turn(transfer, ranks).items()}
 
     ours, other = pair
-    low, high = FAITHFUL[transfer]
-    for operation, found in compared((lambda: once(ours), lambda: once(other)), turns).items():
-        mine, theirs = (rate / 1e6 for rate in found.rates_Bps)
-        verdict = found.verdict(low, high)
+    aim = FAITHFUL[transfer]
+    for operation, found in compared((lambda: once(ours), lambda: once(other)), aim, turns).items():
+        mine, theirs = (rate / 1e6 for rate in found.rates)
+        verdict = found.verdict(aim)
         yield (
-            (
-                f"{what:14} {transfer:8d} B, {ranks} ranks, {operation:5}: {mine:8.1f} and "
-                f"{theirs:8.1f} MB/s, ratio {found.value:.3f}, steady to {found.apart:.1%} in "
-                f"{found.turns} turns (aim: {low} to {high}): {verdict}"
-            ),
+            f"{what:14} {transfer:8d} B, {ranks} ranks, {operation:5}: {mine:8.1f} and "
+            f"{theirs:8.1f} MB/s, {_ratio(found, aim)}",
             verdict == "missed",
         )
 
 
-def instruments(turns: int) -> bool:
-    """Print what the instruments cost; return whether that is little enough."""
-    folder = MEMORY if os.access(MEMORY, os.W_OK) else None
-    good = True
-    with tempfile.TemporaryDirectory(prefix="plumbline-bench-", dir=folder) as name:
-        more = added(turns)
-        for transfer, aim in OVERHEAD.items():
-            call = unnoted(Path(name), transfer, turns)
-            good = good and more < aim * call
-            print(
-                f"instruments    {transfer:8d} B: {more * 1e6:.2f} us more on a call of "
-                f"{call * 1e6:.2f} us CPU time: {more / call:.2%} (aim: below {aim:.0%})"
-            )
-    return good
+def scaling(
+    what: str, transfer: int, ranks: int, pair: Pair, turns: int
+) -> Iterator[tuple[str, bool]]:
+    """Yield the same of what each of several ranks has left of one rank's rate."""
+
+    def once(turn: Turn) -> dict[str, float]:
+        one, several = turn(transfer, 1), turn(transfer, ranks)
+        return {each.value: several[each] / ranks / one[each] for each in one}
+
+    ours, other = pair
+    aim = SCALES[transfer]
+    for operation, found in compared((lambda: once(ours), lambda: once(other)), aim, turns).items():
+        mine, theirs = found.rates
+        verdict = found.verdict(aim)
+        yield (
+            f"{what:14} {transfer:8d} B, each of {ranks} ranks, {operation:5}: {mine:7.1%} and "
+            f"{theirs:7.1%} of one alone, {_ratio(found, aim)}",
+            verdict == "missed",
+        )
 
 
-def fidelity(folder: Path, turns: int, ranks: list[int]) -> bool:
-    """Print ratios to the other tools; return whether none is certainly as it should not be."""
+def _ratio(found: Ratio, aim: Aim) -> str:
+    return (
+        f"ratio {found.value:.3f}, surely {found.least:.3f} to {found.most:.3f} by {found.turns} "
+        f"turns (aim: {aim[0]} to {aim[1]}): {found.verdict(aim)}"
+    )
+
+
+def others(bed: Bed, api: str) -> Iterator[tuple[str, Turn]]:
+    """Yield the tools that are there to compare with."""
+    for name, tool in (("fio", Fio(bed)), ("IOR", Ior(bed, api))):
+        if shutil.which(name.lower()):
+            yield f"{api} / {name}", tool
+        else:
+            print(f"{api} / {name}: {name} is not installed")
+
+
+def all_pairs(compare: Compare, bed: Bed, turns: int, ranks: Sequence[int]) -> bool:
+    """Print how ranks compare with other tools; return whether no aim is certainly missed."""
     launcher = find_launcher(Launch(), SystemRunner())
     good = True
     for api in ("posix", "mpiio"):
-        others: list[tuple[str, Optional[Turn]]] = [
-            ("fio", Fio(folder) if shutil.which("fio") else None),
-            ("IOR", Ior(folder, api) if shutil.which("ior") else None),
-        ]
-        for name, other in others:
-            if other is None:
-                print(f"{api} and {name}: {name} is not installed")
-                continue
-            for transfer in FILE_BYTES:
-                for number in ranks:
-                    pair = (Ours(folder, api, launcher), other)
-                    for line, bad in faithful(f"{api} / {name}", transfer, number, pair, turns):
-                        print(line, flush=True)
-                        good = good and not bad
+        ours = Ours(bed, api, launcher)
+        for what, other in others(bed, api):
+            for transfer, number in product(FILE_BYTES, ranks):
+                for line, bad in compare(what, transfer, number, (ours, other), turns):
+                    print(line, flush=True)
+                    good = good and not bad
     return good
 
 
@@ -259,7 +246,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--directory", help="on the target; without it a disk of a fixed rate")
     parser.add_argument("--turns", type=int, default=12, help="at most, of each tool")
-    parser.add_argument("--ranks", type=int, nargs="*", default=[1, 2])
+    parser.add_argument("--ranks", type=int, nargs="*", default=[1, 2, 4])
     arguments = parser.parse_args()
     # whoever ends it leaves no disk behind
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
@@ -269,6 +256,7 @@ def main() -> int:
         return 0 if good else 1
     try:
         good = fidelity_on_disk(arguments) and good
+        good = scaling_in_memory(arguments) and good
     except (PlumblineError, subprocess.SubprocessError) as error:
         print(f"fidelity: {error}", file=sys.stderr)
         return 1
@@ -283,7 +271,14 @@ def fidelity_on_disk(arguments: argparse.Namespace) -> bool:
             # a disk that others use as well shows whether the tools agree, but not within 3 %
             place = ROOT / ".cache"
         name = places.enter_context(tempfile.TemporaryDirectory(prefix="bench-", dir=place))
-        return fidelity(Path(name), arguments.turns, arguments.ranks)
+        return all_pairs(faithful, Bed(Path(name), 1), arguments.turns, arguments.ranks)
+
+
+def scaling_in_memory(arguments: argparse.Namespace) -> bool:
+    """Compare what more ranks than one make of a rank's rate."""
+    several = [number for number in arguments.ranks if number > 1]
+    with tempfile.TemporaryDirectory(prefix="plumbline-bench-", dir=memory_folder()) as name:
+        return all_pairs(scaling, Bed(Path(name), IN_MEMORY), arguments.turns, several)
 
 
 if __name__ == "__main__":
