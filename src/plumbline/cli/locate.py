@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError, StoreError, UsageError
+from plumbline.locate import RUNS
 from plumbline.model.state import State
 
 if TYPE_CHECKING:
@@ -31,26 +32,39 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--history", metavar="FILE", required=True, help="the history of all its nodes"
     )
+    add_runs(parser)
+    parser.add_argument("--json", action="store_true", help="print the document for programs")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show the evidence")
+    parser.set_defaults(run=run)
+
+
+def add_runs(parser: argparse.ArgumentParser) -> None:
+    """Declare how many runs vote together, the same for all that name suspects."""
     parser.add_argument(
         "--runs",
         metavar="N",
         type=int,
-        default=1,
-        help="judge the last N runs together, against their siblings: 9 while watching over weeks",
+        default=RUNS,
+        help="judge the last N runs together, against their siblings, default %(default)s; "
+        "1 while looking for a fault that is there now",
     )
-    parser.add_argument("--json", action="store_true", help="print the document for programs")
-    parser.add_argument("-v", "--verbose", action="store_true", help="show the evidence")
-    parser.set_defaults(run=run)
+
+
+def asked_runs(arguments: argparse.Namespace) -> int:
+    """Return how many runs vote together; raise UsageError for what is no number of runs."""
+    runs: int = arguments.runs
+    if runs < 1:
+        raise UsageError(f"--runs {runs} is no number of runs; give 1 or more")
+    return runs
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the suspects and return 1 where something is slow, 3 where nothing could vote."""
     from plumbline.store.plan import load_plan
 
-    if arguments.runs < 1:
-        raise UsageError(f"--runs {arguments.runs} is no number of runs; give 1 or more")
+    runs = asked_runs(arguments)
     plan = load_plan(arguments.plan)
-    found = locate_site(plan, Path(arguments.history), time.time(), arguments.runs)
+    found = locate_site(plan, Path(arguments.history), time.time(), runs)
     located, probes, _ = found
     if arguments.json:
         from plumbline.locate.document import document
@@ -69,7 +83,7 @@ class SiteLocated(NamedTuple):
     symptoms: Sequence[Symptom]
 
 
-def locate_site(plan: SitePlan, history: Path, now: float, runs: int = 1) -> SiteLocated:
+def locate_site(plan: SitePlan, history: Path, now: float, runs: int) -> SiteLocated:
     """Return what explains the slow measurements of a site, and what would divide each set.
 
     The last ``runs`` runs of a measurement vote together; symptoms order what is equally likely.

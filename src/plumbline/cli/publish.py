@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from plumbline.cli.collect import HISTORY, PLAN
+from plumbline.cli.locate import add_runs
 from plumbline.errors import DocumentError, StoreError, UsageError
 from plumbline.store.paths import PATHS
 from plumbline.units import parse_duration
@@ -34,18 +35,19 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--stale", metavar="TIME", default=STALE, help="how long it holds, default %(default)s"
     )
+    add_runs(parser)
     parser.add_argument("--json", action="store_true", help="print the document as well")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the document and return 0, whatever it says."""
-    from plumbline.cli.locate import locate_site, sentences
+    from plumbline.cli.locate import asked_runs, locate_site, sentences
     from plumbline.output.paths import Site, path_verdicts
     from plumbline.store.paths import document
     from plumbline.store.plan import load_plan
 
-    stale_after_s = parse_duration(arguments.stale)
+    runs, stale_after_s = asked_runs(arguments), parse_duration(arguments.stale)
     if stale_after_s <= 0:
         raise UsageError(f"--stale {arguments.stale} is no time; write for example {STALE}")
     plan, now = load_plan(arguments.plan), time.time()
@@ -54,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"plan {plan.path} names no services of check_path; write it again with: "
             "plumbline plan -i INVENTORY --json"
         )
-    found = locate_site(plan, Path(arguments.history), now)
+    found = locate_site(plan, Path(arguments.history), now, runs)
     site = Site(plan.paths, plan.services, plan.parts)
     verdicts = path_verdicts(site, found.located, sentences(plan, found))
     made = document(verdicts, now, stale_after_s)

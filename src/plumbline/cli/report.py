@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterable, Optional
 
 from plumbline.cli.collect import HISTORY, PLAN
+from plumbline.cli.locate import add_runs
 from plumbline.errors import DocumentError, StoreError, ToolError, UsageError
 from plumbline.model.state import worst
 
@@ -60,6 +61,7 @@ def add(subparsers: Any) -> None:
         metavar="FILE",
         help="Plotly's plotly.min.js; default: that of the Python package",
     )
+    add_runs(parser)
     parser.add_argument("--json", action="store_true", help="print what was drawn for programs")
     parser.set_defaults(run=run)
 
@@ -162,7 +164,7 @@ def _extras(arguments: argparse.Namespace, plan: SitePlan, now: float) -> Extras
     from plumbline.report.drawing import Extras
 
     return Extras(
-        _day(arguments.against), _profile(arguments.profile), _found(plan, arguments.history, now)
+        _day(arguments.against), _profile(arguments.profile), _found(plan, arguments, now)
     )
 
 
@@ -183,14 +185,14 @@ def _profile(file: Optional[str]) -> Optional[Profile]:
         raise DocumentError(f"call profile {file} cannot be read: {error.strerror}") from error
 
 
-def _found(plan: SitePlan, history: str, now: float) -> Optional[Found]:
+def _found(plan: SitePlan, arguments: argparse.Namespace, now: float) -> Optional[Found]:
     """Return what explains what is slow; None for a plan that does not say what the parts are."""
-    from plumbline.cli.locate import locate_site
+    from plumbline.cli.locate import asked_runs, locate_site
     from plumbline.report.suspects import Found
 
     if not plan.parts:
         return None
-    found = locate_site(plan, Path(history), now)
+    found = locate_site(plan, Path(arguments.history), now, asked_runs(arguments))
     return Found(found.located, found.probes)
 
 

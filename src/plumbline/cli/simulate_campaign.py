@@ -6,6 +6,8 @@ import json
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Iterator
 
+from plumbline.locate import RUNS
+
 if TYPE_CHECKING:
     import argparse
 
@@ -36,9 +38,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--runs",
         type=int,
-        default=9,
+        default=RUNS,
         metavar="N",
-        help="runs that vote together in a campaign, as of plumbline locate; default 9",
+        help="runs that vote together in a campaign, as of plumbline locate; default %(default)s",
     )
 
 

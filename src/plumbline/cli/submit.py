@@ -7,9 +7,10 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Iterator
+from typing import TYPE_CHECKING, Any, Iterator, NamedTuple
 
 from plumbline.cli.command_pipe import PIPE, hand_over
+from plumbline.cli.locate import add_runs
 from plumbline.errors import DocumentError, StoreError, UsageError
 from plumbline.store.excerpt import refuse_constant
 
@@ -52,6 +53,7 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--wait", metavar="SECONDS", type=float, default=_WAIT_S, help="default %(default)g"
     )
+    add_runs(parser)
     parser.add_argument("--json", action="store_true", help="print the counts for programs")
     parser.set_defaults(run=run)
 
@@ -77,15 +79,26 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _judged(plan: SitePlan, arguments: argparse.Namespace) -> list[Judged]:
+    from plumbline.cli.locate import asked_runs
     from plumbline.cli.site import judge_site
 
     if arguments.history:
         history, now = Path(arguments.history), time.time()
-        return _noted(judge_site(plan, history, now), plan, history, now)
+        return _noted(
+            judge_site(plan, history, now), plan, _Located(history, now, asked_runs(arguments))
+        )
     return [one for name in arguments.documents for one in _read(name)]
 
 
-def _noted(judged: list[Judged], plan: SitePlan, history: Path, now: float) -> list[Judged]:
+class _Located(NamedTuple):
+    """From which history suspects are found, when, and from how many runs."""
+
+    history: Path
+    now: float
+    runs: int
+
+
+def _noted(judged: list[Judged], plan: SitePlan, by: _Located) -> list[Judged]:
     """Return the verdicts with a note where a shared component bears the alarm."""
     from plumbline.cli.locate import locate_site
     from plumbline.model.state import State
@@ -98,7 +111,7 @@ def _noted(judged: list[Judged], plan: SitePlan, history: Path, now: float) -> l
     }
     if not plan.paths or not bad:
         return judged
-    located = locate_site(plan, history, now).located
+    located = locate_site(plan, by.history, by.now, by.runs).located
     found = causes(Site(plan.paths, plan.services, plan.parts), located)
     notes = {key: f"; explained by {found[key]}" for key in bad if key in found}
     return [

@@ -8,3 +8,6 @@ slowed it, ``cover`` finds the smallest sets of them, ``likelihood`` compares se
 is there now, in ``step`` after ``step``, and ``failures`` explains what failed instead of being
 slow.
 """
+
+RUNS = 9
+"""Runs of each measurement that vote together while nobody looks for a fault that is there now."""

@@ -6,7 +6,7 @@ all records are together, the disks behind a file system are siblings wherever t
 
 from __future__ import annotations
 
-from math import log
+from math import log, sqrt
 from statistics import median
 
 from plumbline.judge.measured import contended
@@ -25,6 +25,7 @@ DAY_S = 86400.0
 LEAST = 6
 """Members, of which five are beside each: one slow sibling among fewer makes all look fast."""
 _OF_A_DEVIATION = 1.4826
+_OF_THE_MIDDLE = 1.25
 
 _ALONE = ("ost", "raw")
 """Layers whose measurements meet the traffic of a file system; a network has its own."""
@@ -120,8 +121,14 @@ def _middles(days: _Days) -> dict[int, Day]:
 
 
 def _day(values: Sequence[float]) -> Day:
-    middle = median(values)
-    return Day(middle, _OF_A_DEVIATION * median([abs(one - middle) for one in values]))
+    """Return the middle, and what one more value beside it would differ by.
+
+    A deviation of few values is too small in the mean (Croux and Rousseeuw, 1992: n / (n - 0.8)),
+    and their middle is uncertain itself.
+    """
+    middle, count = median(values), len(values)
+    spread = _OF_A_DEVIATION * median([abs(one - middle) for one in values])
+    return Day(middle, spread * count / (count - 0.8) * sqrt(1 + _OF_THE_MIDDLE**2 / count))
 
 
 def _apart(days: _Days, middles: Mapping[int, Day]) -> float:

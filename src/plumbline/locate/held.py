@@ -44,8 +44,8 @@ class Held(NamedTuple):
     """Logarithms of measured / what each run is held against, newest first.
 
     ``spreads`` are their standard deviations, ``fixed`` is that of what all of them are off by
-    together.  ``beside`` says whether siblings are what they are held against; ``expected_Bps`` is
-    what the component gives while it is healthy.
+    together.  ``beside`` says whether siblings are what they are held against, ``shared`` whether
+    these have lost as well; ``expected_Bps`` is what the component gives while it is healthy.
     """
 
     losses: tuple[float, ...]
@@ -53,6 +53,7 @@ class Held(NamedTuple):
     fixed: float
     beside: bool
     expected_Bps: float
+    shared: bool = False
 
 
 def held(
@@ -76,7 +77,7 @@ def held(
     if shared is None or (lasting(shared[:least], limit) and steady(shared[:least])):
         runs = of.baseline.runs if of.baseline else 1
         fixed = OF_THE_MIDDLE * known / sqrt(max(1, runs))
-        return Held(own, (known,) * len(own), fixed, False, expected)
+        return Held(own, (known,) * len(own), fixed, False, expected, shared is not None)
     known = min(known, ERROR_BESIDE_PEERS)
     spreads = tuple(_spreads(samples, [one < limit for one in shared], known, company))
     runs = of.baseline.runs if of.baseline else 1

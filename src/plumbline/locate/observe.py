@@ -155,10 +155,14 @@ def _over(one_run: Observation, ruling: Ruling, over: _Over) -> Observation:
         return one_run
     found = window(ruling.measured, expected, *over)
     if found is None:
-        return one_run._replace(vote=Vote.NONE)
+        # before there is a second run, the first is all that there is
+        young = sum(one.rate_Bps is not None for one in ruling.measured.samples) == 1
+        return one_run if young else one_run._replace(vote=Vote.NONE)
     of = one_run.of._replace(expected_Bps=found.expected_Bps)
+    one = ruling.measured.record
+    shared = f"{one.layer} {of.operation}" if found.shared else ""
     values = (found.vote, found.rate_Bps, found.error, one_run.at, found.begun, one_run.reason)
-    return Observation(of, *values)
+    return Observation(of, *values, shared)
 
 
 def _vote(ruling: Ruling) -> Vote:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import product
 from math import exp
 
@@ -89,7 +90,7 @@ def locate(observations: Sequence[Observation], equal: float = EQUAL) -> Located
     Of sets of one size those remain whose odds are within ``equal`` (a natural logarithm) of the
     best.  The order of the observations decides nothing.
     """
-    observations = tuple(observations)
+    observations = tuple(_borne_out(observations))
     parts = {
         name: part
         for name, part in find_parts(observations).items()
@@ -106,6 +107,21 @@ def locate(observations: Sequence[Observation], equal: float = EQUAL) -> Located
     unexplained = tuple(index for index in bad if index not in explained)
     sets.sort(key=lambda one: (-len(one.explains), one.alternatives))
     return Located(observations, tuple(sets), unexplained, complete)
+
+
+def _borne_out(observations: Sequence[Observation]) -> Iterator[Observation]:
+    """Yield observations; a loss that siblings share votes only if it is bad for enough of them.
+
+    A fault that all share is as bad for all of them; of many on busy days chance makes some bad.
+    """
+    sharing = Counter(one.shared for one in observations)
+    bad = Counter(one.shared for one in observations if one.vote is Vote.BAD)
+    for one in observations:
+        alone = one.shared and bad[one.shared] < _SHARING * sharing[one.shared]
+        yield one._replace(vote=Vote.NONE) if alone and one.vote is Vote.BAD else one
+
+
+_SHARING = 0.25
 
 
 def _pieces(parts: Mapping[str, Part]) -> Iterator[_Piece]:

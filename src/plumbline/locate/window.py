@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from plumbline.locate.held import Held
     from plumbline.model.series import Sample
 
-RUNS = 9
-"""Runs of each measurement that vote together while nobody looks for a fault."""
 CERTAIN = 4.5
 """Standard errors: of a thousand healthy measurements a night one passes in a year."""
 _FEWEST = 3
@@ -47,7 +45,8 @@ _OVER = -log(1000)
 class Window(NamedTuple):
     """The vote of the last runs, what they should give and their middle rate, both in B/s.
 
-    ``error`` is that of the rate, a fraction; ``begun`` is when they began.
+    ``error`` is that of the rate, a fraction; ``begun`` is when they began; ``shared`` says whether
+    siblings have lost as well.
     """
 
     vote: Vote
@@ -55,6 +54,7 @@ class Window(NamedTuple):
     rate_Bps: float
     error: float
     begun: float
+    shared: bool = False
 
 
 def wanted(runs: int, period_s: float) -> int:
@@ -68,12 +68,13 @@ def wanted(runs: int, period_s: float) -> int:
 def window(of: Measured, expected: float, runs: int, company: Beside = NOBODY) -> Optional[Window]:
     """Return what the last ``runs`` runs that may vote say, None where there are too few.
 
-    ``expected`` is what the latest is held against, in B/s; ``company`` is what others of its kind
-    gave, where all records are together.
+    Of a young history all runs that there are are enough, if there are two.  ``expected`` is what
+    the latest is held against, in B/s; ``company`` is what others of its kind gave, where all
+    records are together.
     """
-    samples = [one for one in of.samples if one.rate_Bps and not contended(one.coverage, of.limits)]
-    samples = samples[:runs]
-    least = wanted(runs, _period_s(samples))
+    rated = [one for one in of.samples if one.rate_Bps]
+    samples = [one for one in rated if not contended(one.coverage, of.limits)][:runs]
+    least = max(_TWO, min(len(rated), wanted(runs, _period_s(samples))))
     if len(samples) < least:
         return None
     against = held(of, samples, expected, company, least)
@@ -86,7 +87,8 @@ def window(of: Measured, expected: float, runs: int, company: Beside = NOBODY) -
     middle, error = _middle(against, count)
     vote = Vote.BAD if found else _harmless(against.losses[:least], middle, limit)
     rate_Bps = against.expected_Bps * exp(middle)
-    return Window(vote, against.expected_Bps, rate_Bps, error, samples[count - 1].started_at)
+    begun = samples[count - 1].started_at
+    return Window(vote, against.expected_Bps, rate_Bps, error, begun, against.shared)
 
 
 def _period_s(samples: Sequence[Sample]) -> float:
@@ -127,7 +129,8 @@ def _shared(of: Held, limit: float, least: int) -> int:
     middle, error = _middle(of, least)
     losses = of.losses[:least]
     certain = middle < min(limit, -CERTAIN * error)
-    return least if certain and lasting(losses, limit) and steady(losses) else 0
+    alike = least >= _FEWEST and lasting(losses, limit) and steady(losses)
+    return least if certain and alike else 0
 
 
 def _middle(of: Held, count: int) -> tuple[float, float]:

@@ -46,7 +46,8 @@ def vote(
         pytest.param([165, 164, 166, 165], Vote.BAD, id="a little slow for certain"),
         pytest.param([179, 178, 177, 178], Vote.NONE, id="a little slow, as siblings may be"),
         pytest.param([130, 178, 176, 90], Vote.NONE, id="slow, but by chance perhaps"),
-        pytest.param([100, 101, 99], None, id="too few"),
+        pytest.param([100, 101, 99], Vote.BAD, id="fewer, but all that there are"),
+        pytest.param([100], None, id="too few"),
     ],
 )
 def test_the_vote_of_several_runs(own: list[float], expected: Optional[Vote]) -> None:
