@@ -94,7 +94,7 @@ def measure(
                 locks=manner.locks,
                 clock=clock,
                 recorder=Recorder(run_id, expectations.node, clock),
-                runner=lambda descriptor, stop: SystemRunner((descriptor,), stop),
+                runner=SystemRunner,
                 publish=publisher,
                 progress=show,
                 limit_s=manner.limit_s,

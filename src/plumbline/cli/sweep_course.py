@@ -150,7 +150,7 @@ class _Points:
                 locks=self._locks,
                 clock=clock,
                 recorder=Recorder(run_id, self._plan.members.node, clock),
-                runner=lambda descriptor, stop: SystemRunner((descriptor,), stop),
+                runner=SystemRunner,
                 publish=_nothing,
                 progress=self._teller,
                 keep_files=False,

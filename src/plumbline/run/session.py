@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import ExitStack, closing, contextmanager, suppress
-from typing import Callable, Iterator, NamedTuple, Optional, Sequence
+from typing import Callable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.errors import BusyError
 from plumbline.model.command import CommandRunner
@@ -26,7 +26,7 @@ from plumbline.units import format_duration
 class Means(NamedTuple):
     """What a session needs of the world.
 
-    ``runner`` gives a command runner whose commands inherit a lock's descriptor and end when the
+    ``runner`` gives a command runner whose commands inherit descriptors of locks and end when the
     event is set; ``publish`` writes the snapshot of a moment of the wall clock; ``progress`` is
     told each step; ``limit_s`` bounds the whole run, None where something else does.
     """
@@ -35,7 +35,7 @@ class Means(NamedTuple):
     locks: Locks
     clock: Clock
     recorder: Recorder
-    runner: Callable[[int, threading.Event], CommandRunner]
+    runner: Callable[[Sequence[int], threading.Event], CommandRunner]
     publish: Callable[[float], None]
     progress: Callable[[Step], None]
     limit_s: Optional[float] = None
@@ -103,7 +103,9 @@ class Session:
         stop = threading.Event()
         try:
             with self._locked(unit) as descriptors:
-                runners = {name: means.runner(fd, stop) for name, fd in descriptors.items()}
+                runners = {
+                    name: means.runner(kept, stop) for name, kept in _kept(unit, descriptors)
+                }
                 bench = Bench(
                     means.recorder, means.clock, runners, self._step, stop.set, means.keep_files
                 )
@@ -149,3 +151,10 @@ class Session:
     def _step(self, title: str) -> None:
         self._done += 1
         self._means.progress(Step(title, self._done, self._total))
+
+
+def _kept(unit: Unit, descriptors: Mapping[str, int]) -> Iterator[tuple[str, Sequence[int]]]:
+    """Yield which locks the tools of each component keep taken: ranks those of all targets."""
+    wholes = {task.entry.component for task in unit.tasks if task.entry.parallel}
+    for name, descriptor in descriptors.items():
+        yield name, tuple(descriptors.values()) if name in wholes else (descriptor,)

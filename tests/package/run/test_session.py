@@ -51,6 +51,16 @@ class StripedUnit(FakeUnit):
         self.tasks = tasks_of(expectation("a+1", target=target))
 
 
+class TogetherUnit(FakeUnit):
+    """Two targets that are driven at once, and the whole."""
+
+    def __init__(self) -> None:
+        super().__init__("a", lambda bench: None)
+        whole = expectation("whole", target={"kind": "parallel"})
+        entries = (expectation("a"), expectation("b"), whole)
+        self.tasks = tuple(task for entry in entries for task in tasks_of(entry))
+
+
 class World(NamedTuple):
     """A session's surroundings, and what it tells them."""
 
@@ -59,9 +69,11 @@ class World(NamedTuple):
     clock: FakeClock
     published: list[tuple[Running, ...]]
     steps: list[Step]
+    kept: list[int]
 
     def session(self, limit_s: Optional[float] = None) -> Session:
-        def runner(descriptor: int, stop: threading.Event) -> CommandRunner:
+        def runner(descriptors: Sequence[int], stop: threading.Event) -> CommandRunner:
+            self.kept.append(len(set(descriptors)))
             return no_command
 
         return Session(
@@ -86,7 +98,7 @@ class World(NamedTuple):
 def world(tmp_path: Path) -> Iterator[World]:
     clock = FakeClock()
     with History(tmp_path / "history.sqlite") as history:
-        yield World(history, Locks(tmp_path / "locks", clock), clock, [], [])
+        yield World(history, Locks(tmp_path / "locks", clock), clock, [], [], [])
 
 
 def test_every_task_of_every_unit_gets_a_record(world: World) -> None:
@@ -104,6 +116,15 @@ def test_every_task_of_every_unit_gets_a_record(world: World) -> None:
 def test_checks_see_what_runs_and_that_it_has_ended(world: World) -> None:
     world.session().run([FakeUnit("a")])
     assert world.published == [(Running("ost", "a", 1000.0),), ()]
+
+
+def test_ranks_that_outlive_their_run_keep_all_its_targets_locked(world: World) -> None:
+    world.session().run([FakeUnit("a")])
+    assert world.kept == [1]
+    world.kept.clear()
+    world.session().run([TogetherUnit()])
+    # what looks at one target keeps that one alone
+    assert sorted(world.kept) == [1, 1, 3]
 
 
 def test_a_file_over_several_targets_keeps_all_of_them_locked(world: World) -> None:
