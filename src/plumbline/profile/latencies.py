@@ -17,6 +17,9 @@ _CLASSES = 50.0
 
 _SHORTEST_S = 1e-9
 
+TENTHS = 10
+"""Parts of a decade, in which durations are kept and drawn."""
+
 
 class Durations(NamedTuple):
     """The calls that moved bytes: how many of each class, all seconds, the longest."""
@@ -57,6 +60,15 @@ def latency(durations: Durations) -> Optional[Latency]:
         return None
     median, late = (_quantile(durations, share * count) for share in (0.5, 0.99))
     return Latency(durations.total_s / count, median, late, durations.longest_s)
+
+
+def by_tenths(durations: Durations) -> dict[int, int]:
+    """Return the number of calls by tenths of a decade: 0 is a second, -10 a tenth of one."""
+    found: dict[int, int] = {}
+    for place, count in sorted(durations.classes.items()):
+        tenth = round(place / _CLASSES / log(10) * TENTHS)
+        found[tenth] = found.get(tenth, 0) + count
+    return found
 
 
 def _quantile(durations: Durations, rank: float) -> float:

@@ -35,6 +35,6 @@ def draw(site: Site, extras: Extras) -> list[Figure]:
         change_figure(site, cohorts, extras.against),
         network_figure(site),
         composite_figure(site),
-        calls_figure(extras.profile),
+        calls_figure(extras.profile, site.run),
         suspects_figure(extras.found, site.parts),
     ]

@@ -16,7 +16,7 @@ from plumbline.model.measurement import Measurement
 from plumbline.model.record import Flag, Operation, Outcome
 from plumbline.profile.bins import added, whole_seconds
 from plumbline.profile.distance import form
-from plumbline.profile.latencies import latency, together
+from plumbline.profile.latencies import by_tenths, latency, together
 from plumbline.profile.shape import shape
 from plumbline.profile.stragglers import Track, stragglers
 from plumbline.ranks.job import Job, Result, State
@@ -103,7 +103,17 @@ def details(results: Sequence[Result], came: Union[Measurement, Failure]) -> dic
 
     Rates of a second are rounded to bytes.
     """
-    return {"ranks": [_rank(one) for one in sorted(results)], **_course(came)}
+    ranks = [_rank(one) for one in sorted(results)]
+    return {"ranks": ranks, **_durations(results), **_course(came)}
+
+
+def _durations(results: Sequence[Result]) -> dict[str, Any]:
+    """Return how many calls took how long; nothing where no rank has counted them."""
+    counted = [one.durations for one in results if one.durations]
+    if not counted:
+        return {}
+    tenths = by_tenths(together(counted))
+    return {"durations": {str(tenth): number for tenth, number in tenths.items()}}
 
 
 def details_of_all(tally: Tally, came: Union[Measurement, Failure]) -> dict[str, Any]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Sequence
+
 import pytest
 
 from plumbline.profile.calls import Block, Calls, Profile
-from plumbline.profile.latencies import durations_of
-from plumbline.report.calls import calls_figure, histogram, ranks, steps
+from plumbline.profile.latencies import by_tenths, durations_of
+from plumbline.report.calls import calls_figure
+from plumbline.report.ranks import Rank, of_profile
 
 MIB = 1 << 20
 
@@ -22,8 +25,13 @@ def profile(*seconds: float) -> Profile:
     return Profile({}, tuple(block(rank, taken) for rank, taken in enumerate(seconds)))
 
 
+def ranks(of: Profile) -> Sequence[Rank]:
+    (only,) = of_profile(of)
+    return only.found
+
+
 def test_who_ends_far_later_straggles() -> None:
-    found = ranks(profile(10, 10.1, 9.9, 10.2, 25), "write")
+    found = ranks(profile(10, 10.1, 9.9, 10.2, 25))
     assert [one.straggles for one in found] == [False] * 4 + [True]
     assert calls_figure(profile(10, 10.1, 9.9, 10.2, 25)).finding == (
         "5 ranks, 1 of them straggles: rank 4 on nid4."
@@ -35,8 +43,8 @@ def test_ranks_that_are_alike_do_not_straggle() -> None:
 
 
 def test_a_rank_is_drawn_by_few_points_that_end_where_it_ended() -> None:
-    (rank,) = ranks(profile(10), "write")
-    drawn = list(steps(rank))
+    (rank,) = ranks(profile(10))
+    drawn = rank.points
     assert len(drawn) < 80
     assert drawn[0] == (0, 0.0)
     assert drawn[-1][0] == 200 * MIB
@@ -54,7 +62,7 @@ def test_durations_are_counted_by_tenths_of_a_decade() -> None:
     calls = Calls(4)
     for duration in (0.1, 0.1, 1.0, 10.0):
         calls.add(0.0, duration, MIB)
-    assert histogram(durations_of(calls)) == {-10: 2, 0: 1, 10: 1}
+    assert by_tenths(durations_of(calls)) == {-10: 2, 0: 1, 10: 1}
 
 
 def test_the_numbers_have_every_rank_once() -> None:

@@ -115,7 +115,7 @@ def test_a_record_keeps_each_rank_with_its_curve() -> None:
     first, second = found["ranks"]
     assert (first["rank"], second["rank"]) == (0, 1)
     assert first["curve"] == [100, 150, 50]
-    assert set(found) == {"ranks"}, "a curve of 2 s has no shape"
+    assert set(found) == {"ranks", "durations"}, "a curve of 2 s has no shape"
     json.dumps(found)
 
 

@@ -1,0 +1,81 @@
+"""The ranks of a recorded run, by what its records keep of each second."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plumbline.model.course import Run
+from plumbline.model.record import Latency, Operation, Record
+from plumbline.ranks.job import Result
+from plumbline.report.calls import calls_figure
+from plumbline.report.ranks import of_run
+from plumbline.run.tally import details, details_of_all
+from tests.package.records import record
+from tests.package.run.test_tally import result, tally
+
+QUICK = result(0, "a", bytes=600, begin_s=0.5, end_s=6.0, curve=(100.0,) * 6)
+SLOW = result(1, "b", bytes=600, begin_s=0.0, end_s=12.0, curve=(50.0,) * 12)
+
+
+def run(*results: Result, **changes: Any) -> Run:
+    """Return a run of reads with its targets and the whole, as the probe records them."""
+    whole = tally(*results)
+    kept = [
+        of(one.target, details([one], whole.of_target(one.target, 1)), **changes) for one in results
+    ]
+    return Run("fs", "run-1", (*kept, of("scratch", details_of_all(whole, whole.of_all()))))
+
+
+def of(component: str, kept: dict[str, Any], **changes: Any) -> Record:
+    values = {"latency": Latency(0.05, 0.04, 0.1, 0.2), "details": kept, **changes}
+    return record(layer="fs", component=component, operation=Operation.READ, **values)
+
+
+def test_each_rank_goes_from_its_begin_to_its_end() -> None:
+    (found,) = of_run(run(QUICK, SLOW))
+    quick, slow = found.found
+    assert (quick.points[0], quick.points[-1]) == ((0.0, 0.5), (600, 6.0))
+    assert slow.points[6] == (300.0, 6.0)
+    assert [one.straggles for one in found.found] == [False, True]
+    assert (found.half_s, found.longest_s) == (0.04, 0.2)
+
+
+def test_the_figure_is_drawn_from_the_store() -> None:
+    figure = calls_figure(None, run(QUICK, SLOW))
+    assert figure.finding == (
+        "2 ranks, 1 of them straggles: rank 1 on c1. Drawn by seconds, as the latest run has kept "
+        "them."
+    )
+    assert [plot.title for plot in figure.plots] == [
+        "read: ranks by bytes and time",
+        "read: how long calls took, half of them up to 0.04 s, the longest 0.2 s",
+    ]
+    # three calls of each rank
+    assert sum(figure.plots[1].data[0]["y"]) == 6
+    assert [row[:4] for row in figure.numbers[1:]] == [
+        ("read", 0, "c1", "a"),
+        ("read", 1, "c1", "b"),
+    ]
+
+
+def test_a_rank_of_an_hour_has_few_points() -> None:
+    curve = (100.0,) * 3600
+    hour = result(0, "a", bytes=360_000, begin_s=0.0, end_s=3600.0, curve=curve)
+    (found,) = of_run(run(hour))
+    assert len(found.found[0].points) < 70
+
+
+def test_a_record_of_before_has_no_durations_and_is_drawn() -> None:
+    old = run(QUICK, SLOW)
+    records = [
+        one._replace(details={k: v for k, v in (one.details or {}).items() if k != "durations"})
+        for one in old.records
+    ]
+    figure = calls_figure(None, old._replace(records=tuple(records)))
+    assert [plot.title for plot in figure.plots] == ["read: ranks by bytes and time"]
+
+
+def test_a_run_of_targets_alone_has_no_ranks() -> None:
+    assert "layer fs" in calls_figure(None, Run("ost", "run-1", ())).absent
+    empty = Run("fs", "run-1", (of("scratch", {}),))
+    assert calls_figure(None, empty).absent == "the latest run has kept no ranks"
