@@ -49,7 +49,8 @@ class FsUnit:
         """Return the call of the launcher, as it is by its name."""
         launch = self._course.launch
         ranks = self._share.ranks * len(self._members)
-        return (command(launch, assumed(launch), ranks, f"FOLDER/{JOB}"),)
+        romio = bool(self._course.test.hints)
+        return (command(launch, assumed(launch), ranks, f"FOLDER/{JOB}", romio=romio),)
 
     def measure(self, bench: Bench) -> Generator[Record, None, None]:
         """Yield one record for each operation of each target and of the whole."""

@@ -20,13 +20,22 @@ _KILL_S = 2
 """Between asking a rank to end and ending it: it writes down what it has measured."""
 
 
+_ROMIO = ("OMPI_MCA_io_ompio_priority=1",)
+"""Open MPI would prefer its own OMPIO on all but Lustre, which takes no notice of such hints; this
+is what it gives OMPIO there.  The whole of MPICH's MPI-IO is ROMIO."""
+
 _OUT_OF_REACH = ("setsid", "--wait")
 """Hydra kills the process groups of all ranks of a host as soon as one has died, whatever it is
 told; a rank in a session of its own sees its parent go, writes down what it knows and ends."""
 
 
-def command(launch: Launch, found: Launcher, ranks: int, job: str) -> tuple[str, ...]:
-    """Return the call that starts all ranks; raise DocumentError as ``slots`` does."""
+def command(
+    launch: Launch, found: Launcher, ranks: int, job: str, *, romio: bool = False
+) -> tuple[str, ...]:
+    """Return the call that starts all ranks; raise DocumentError as ``slots`` does.
+
+    ``romio``: files are opened with hints that this implementation of MPI-IO alone understands.
+    """
     clients = launch.slots(ranks)
     words = {Kind.OPENMPI: _openmpi, Kind.MPICH: _mpich, Kind.SLURM: _slurm}[found.kind]
     return (
@@ -39,6 +48,7 @@ def command(launch: Launch, found: Launcher, ranks: int, job: str) -> tuple[str,
         *("env", *library_paths(found)),
         # a mpi4py that can do both learns which one it is for
         *((f"MPI4PY_MPIABI={found.kind.value}",) if found.kind is not Kind.SLURM else ()),
+        *(_ROMIO if romio and found.kind is not Kind.MPICH else ()),
         *(found.python, "-m", MODULE, job),
     )
 

@@ -96,7 +96,8 @@ class Run:
         """Run the ranks and return what they left; what they left is there in any case."""
         launcher = find_launcher(self._course.launch, self._runner)
         job = self._job(folder, [place for member in ready for place in member.places], tasks)
-        argv = command(self._course.launch, launcher, len(job.places), str(folder / JOB))
+        romio, ranks = bool(job.test.hints), len(job.places)
+        argv = command(self._course.launch, launcher, ranks, str(folder / JOB), romio=romio)
         self._tool = Tool(self._whole.spec.tool, f"{launcher.kind.value} {launcher.version}", argv)
         write_whole(folder / JOB, encoded(job.to_json()))
         allowed = limit_s(job.seconds, len(job.operations))

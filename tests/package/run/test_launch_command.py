@@ -34,6 +34,16 @@ def test_each_launcher_is_called_in_its_own_way(monkeypatch: pytest.MonkeyPatch)
     }
 
 
+@pytest.mark.parametrize("kind", list(Kind))
+def test_hints_of_romio_are_heard(kind: Kind) -> None:
+    found = Launcher(kind, "1.0", "python3")
+    hinted = command(Launch(), found, 2, "/w/job.json", romio=True)
+    plain = command(Launch(), found, 2, "/w/job.json")
+    assert set(hinted) - set(plain) <= {"OMPI_MCA_io_ompio_priority=1"}
+    # MPICH has nothing else
+    assert (hinted == plain) == (kind is Kind.MPICH)
+
+
 def test_slurm_alone_is_left_to_choose_the_host() -> None:
     call = command(Launch("srun"), Launcher(Kind.SLURM, "22.05", "python3"), 2, "/w/job.json")
     assert call[:4] == ("srun", "--ntasks=2", "--kill-on-bad-exit=1", "--overcommit")
