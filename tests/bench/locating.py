@@ -9,6 +9,7 @@ import sys
 import time
 from random import Random
 
+from plumbline.cli.site import without_collector
 from plumbline.locate.observation import Measurable, Observation, Vote
 from plumbline.locate.suspects import locate
 
@@ -49,11 +50,15 @@ def measure(measurables: list[Measurable], faulty: set[str], chance: Random) -> 
 
 
 def best_of_three(seen: list[Observation], faulty: set[str]) -> float:
-    """Return the seconds of the fastest of three runs; end where a fault is not found."""
+    """Return the seconds of the fastest of three runs, without the collector as in the commands.
+
+    Ends where a fault is not found.
+    """
     seconds = []
     for _ in range(3):
         begun = time.perf_counter()
-        located = locate(seen)
+        with without_collector():
+            located = locate(seen)
         seconds.append(time.perf_counter() - begun)
         named = {suspect.name for one in located.sets for suspect in one.suspects}
         if not faulty <= named or located.unexplained:

@@ -170,15 +170,17 @@ def _members(
     for index, flows in crossing:
         of = observations[index].of
         most[of.layer] = max(most.get(of.layer, 0.0), of.expected_Bps * flows)
+    rooms = dict.fromkeys(most, room)
+    if room != _ANY:
+        highest = max(most.values(), default=1.0)
+        rooms = {layer: min(log(highest / rate), room) for layer, rate in most.items()}
     for index, flows in crossing:
         each = observations[index]
-        needed = each.of.expected_Bps * flows
-        overhead = log(max(most.values()) / most[each.of.layer])
         yield Member(
             index,
             log(max(each.measured_Bps * flows, _LEAST_BPS)),
-            log(needed),
-            room if room == _ANY else min(overhead, room),
+            log(each.of.expected_Bps * flows),
+            rooms[each.of.layer],
             each.error,
             flows,
         )
@@ -206,7 +208,9 @@ def remaining(lane: Lane) -> float:
             for one in lane.members
             if one.observation not in blamed and one.needed > left and one.carried > left
         ]
-        left = _mean(pulls)
+        before, left = left, _mean(pulls)
+        if left == before:
+            break
     return exp(left)
 
 

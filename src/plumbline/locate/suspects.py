@@ -92,9 +92,7 @@ def locate(observations: Sequence[Observation], equal: float = EQUAL) -> Located
     """
     observations = tuple(_borne_out(observations))
     parts = {
-        name: part
-        for name, part in find_parts(observations).items()
-        if odds([expected(part)], observations) > 0
+        name: part for name, part in find_parts(observations).items() if _likely(part, observations)
     }
     explained = {index for part in parts.values() for index in part.explains}
     bad = [index for index, one in enumerate(observations) if one.vote is Vote.BAD]
@@ -107,6 +105,13 @@ def locate(observations: Sequence[Observation], equal: float = EQUAL) -> Located
     unexplained = tuple(index for index in bad if index not in explained)
     sets.sort(key=lambda one: (-len(one.explains), one.alternatives))
     return Located(observations, tuple(sets), unexplained, complete)
+
+
+def _likely(part: Part, observations: Sequence[Observation]) -> bool:
+    """Return whether what crosses a part is more likely with its loss than while all is healthy."""
+    if all(len(lane.blamed) == len(lane.members) for lane in part.lanes):
+        return True
+    return odds([expected(part)], observations) > 0
 
 
 def _borne_out(observations: Sequence[Observation]) -> Iterator[Observation]:
