@@ -123,7 +123,8 @@
     if (!all.length) return;
     const at = ((Number(place.dataset.point ?? (by > 0 ? -1 : 0)) + by) % all.length + all.length) % all.length;
     place.dataset.point = at;
-    Plotly.Fx.hover(place, [all[at]]);
+    const { xaxis = "x", yaxis = "y" } = plots[place.id].data[all[at].curveNumber];
+    Plotly.Fx.hover(place, [all[at]], xaxis + yaxis);
     live.textContent = words(place, all[at]);
   };
   for (const place of places) {
