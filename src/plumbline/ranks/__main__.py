@@ -23,7 +23,7 @@ _ENDING = (signal.SIGTERM, signal.SIGUSR1)
 
 _LOWEST = 19
 _LOOK_S = 0.5
-_LAST_S = 2.0
+_LAST_S = 4.0
 
 
 def main(argv: list[str]) -> int:

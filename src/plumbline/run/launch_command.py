@@ -7,6 +7,7 @@ Slurm, gives the user of the probes.
 from __future__ import annotations
 
 import os
+import tempfile
 from typing import Sequence
 
 from plumbline.errors import DocumentError
@@ -68,8 +69,14 @@ def _openmpi(ranks: int, clients: Sequence[Client]) -> tuple[str, ...]:
 
 
 def _kept_in(folder: str) -> tuple[str, ...]:
-    """Return where ranks of one host keep what they share: in /dev/shm it would outlive a kill."""
-    names = ("btl_vader_backing_directory", "btl_sm_backing_directory")
+    """Return where Open MPI keeps its files on a single host: elsewhere they would outlive a kill.
+
+    Memory that ranks share would be in /dev/shm, and notes in a folder of its own.  These stay off
+    a folder that a person has named, whose file system may not take their locks.
+    """
+    names = ["btl_vader_backing_directory", "btl_sm_backing_directory"]
+    if os.path.dirname(folder) == tempfile.gettempdir():
+        names.append("orte_tmpdir_base")
     return tuple(word for name in names for word in ("--mca", name, folder))
 
 

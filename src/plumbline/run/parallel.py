@@ -33,7 +33,7 @@ from plumbline.run.tally import Tally, details, details_of_all, read_results
 from plumbline.run.trial import Failure, Task
 
 _LOOK_S = 0.2
-_LAST_S = 3.0
+_LAST_S = 5.0
 
 
 class Course(NamedTuple):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,19 @@ def test_each_launcher_is_called_in_its_own_way(monkeypatch: pytest.MonkeyPatch)
         "--kill-on-bad-exit=1 --overcommit --verbose "
         f"env PYTHONPATH={here} {rank}",
     }
+
+
+def test_what_open_mpi_keeps_goes_with_the_folder_of_the_run() -> None:
+    found = Launcher(Kind.OPENMPI, "4.1.4", "python3")
+    own = os.path.join(tempfile.gettempdir(), "plumbline-fs-0-all")
+    words = " ".join(command(Launch(), found, 2, f"{own}/job.json"))
+    assert f"--mca btl_vader_backing_directory {own} " in words
+    assert f"--mca orte_tmpdir_base {own} " in words
+    named = " ".join(command(Launch(), found, 2, "/scratch/work/run/job.json"))
+    assert "--mca btl_vader_backing_directory /scratch/work/run " in named
+    assert "tmpdir" not in named
+    several = Launch(clients=parse_clients("c1,c2"))
+    assert "director" not in " ".join(command(several, found, 2, f"{own}/job.json"))
 
 
 @pytest.mark.parametrize("kind", list(Kind))
