@@ -1,0 +1,34 @@
+"""A node that goes down while it measures does not hold a playbook up."""
+
+from __future__ import annotations
+
+from typing import Any, Iterator
+
+from tests.project.repository import ROOT, document, tracked
+
+
+def tasks(found: Any) -> Iterator[dict[str, Any]]:
+    """Yield every task of a list of plays or tasks, those in blocks too."""
+    for one in found:
+        yield one
+        for key in ("tasks", "pre_tasks", "post_tasks", "block", "rescue", "always"):
+            yield from tasks(one.get(key) or ())
+
+
+def test_what_starts_a_measurement_has_a_limit_and_is_not_polled() -> None:
+    started = []
+    for path in tracked("playbooks/*.yml"):
+        for task in tasks(document(path)):
+            # polling goes on for as many rounds as the limit has seconds, each with a new connection
+            assert "async" not in task, f"{path.name}: {task['name']}"
+            argv = (task.get("ansible.builtin.command") or {}).get("argv", [])
+            if "systemctl" in argv and "start" in argv:
+                assert "timeout" in task, f"{path.name}: {task['name']}"
+                started.append(path.stem)
+    assert sorted(started) == ["investigate_unit", "measure_slot", "measure_storage"]
+
+
+def test_a_connection_to_a_dead_host_is_given_up_in_time() -> None:
+    said = (ROOT / "ansible.cfg").read_text(encoding="utf-8")
+    assert "ServerAliveInterval=10" in said
+    assert "ServerAliveCountMax=3" in said
