@@ -19,7 +19,7 @@ def test_what_starts_a_measurement_has_a_limit_and_is_not_polled() -> None:
     started = []
     for path in tracked("playbooks/*.yml"):
         for task in tasks(document(path)):
-            # polling goes on for as many rounds as the limit has seconds, each with a new connection
+            # polling goes on for as many rounds as the limit has seconds, each a new connection
             assert "async" not in task, f"{path.name}: {task['name']}"
             argv = (task.get("ansible.builtin.command") or {}).get("argv", [])
             if "systemctl" in argv and "start" in argv:
