@@ -227,16 +227,20 @@ def resending(of: Measurable) -> Measurable:
 def _segments(placed: Placed, ruling: Ruling) -> Iterator[Observation]:
     """Yield what a pair says of segments sent again: as if half of the rate were lost.
 
-    It is yes or no, so the size of a loss says nothing; it has lanes of its own.
+    It is yes or no, so the size of a loss says nothing; it has lanes of its own.  A buffer that is
+    too small overflows near full speed only, so a slow pair that loses none absolves nobody.
     """
-    record = ruling.record
-    if ruling.measured is None or record is None or not record.bytes or record.retransmits is None:
+    record, measured = ruling.record, ruling.measured
+    if measured is None or record is None or not record.bytes or record.retransmits is None:
         return
     share = record.retransmits * SEGMENT_BYTES / record.bytes
-    limit = placed.expectation.limits.retransmit_share
+    limits = placed.expectation.limits
+    limit, slow = limits.retransmit_share, 1 - limits.peer_loss
     of = resending(placed.of)
     text = f"{100 * share:.2f} % of the segments sent again"
     vote, rate = (Vote.BAD, _ALL / 2) if share > limit else (Vote.GOOD, _ALL)
     if _CLEAN * limit < share <= limit:
         vote, text = Vote.NONE, f"{text}, too few to accuse"
+    elif vote is Vote.GOOD and measured.rate_Bps < slow * (_expected(measured) or 0.0):
+        vote, text = Vote.NONE, f"{text}, too slow to absolve"
     yield Observation(of, vote, rate, _ERROR_OF_SHARES, record.started_at, 0.0, text)

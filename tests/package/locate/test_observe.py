@@ -161,6 +161,15 @@ def test_segments_sent_again_are_observed_beside_the_rate(retransmits: int, vote
     assert "% of the segments sent again" in segments.reason
 
 
+def test_a_slow_pair_that_loses_no_segments_absolves_nobody() -> None:
+    rate, segments, _ = pair(80e6, 0)
+    assert rate.vote is Vote.BAD
+    assert segments.vote is Vote.NONE
+    assert segments.reason.endswith("too slow to absolve")
+    _, segments, _ = pair(80e6, 20_000)
+    assert segments.vote is Vote.BAD
+
+
 @pytest.mark.parametrize(("age_s", "vote"), [(3600, Vote.BAD), (2 * DAY_S, Vote.NONE)])
 def test_a_parallel_run_of_days_ago_does_not_speak_of_today(age_s: float, vote: Vote) -> None:
     entry = expectation(layer="fs", references={"read/together": REFERENCE})
