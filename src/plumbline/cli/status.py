@@ -62,8 +62,20 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps({"schema": 1, "of": name, "components": [_raw(one) for one in lines]}))
     else:
-        print(status(name, lines, _screen(len(lines) if arguments.all else None)))
+        text = status(name, lines, _screen(len(lines) if arguments.all else None))
+        print(_written(text, sys.stdout.encoding))
     return worst(one.verdict.state for one in lines)
+
+
+def _written(text: str, encoding: str) -> str:
+    """Return text as a terminal of any encoding can show it; without bars it has digits."""
+    from plumbline.output.status import DIGITS
+
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return text.translate(DIGITS).encode(encoding, "replace").decode(encoding)
+    return text
 
 
 def _screen(rows: Optional[int]) -> Screen:

@@ -13,6 +13,9 @@ from plumbline.model.verdict import Verdict
 
 _BARS = "▁▂▃▄▅▆▇█"
 _GAP = "·"
+DIGITS = str.maketrans(_BARS + _GAP, "12345678.")
+"""Bars for a terminal that has no others: translate the text by it."""
+
 _RANK = (State.CRITICAL, State.UNKNOWN, State.WARNING, State.OK)
 _COLOURS = {State.CRITICAL: "1;31", State.UNKNOWN: "35", State.WARNING: "33", State.OK: "32"}
 _HEADERS = ("state", "layer", "component", "lately", "verdict")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import time
 from pathlib import Path
@@ -49,3 +50,15 @@ def test_a_node_tells_programs_its_rates(
     said = json.loads(capsys.readouterr().out)
     assert [one["component"] for one in said["components"]] == ["OST0", "OST1", "oss3"]
     assert said["components"][0]["rates_Bps"]["read"][-1] == 200e6
+
+
+def test_a_terminal_without_bars_has_digits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    latin = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+    monkeypatch.setattr("sys.stdout", latin)
+    assert call("status", *documents(tmp_path, 80e6)) == 2
+    latin.seek(0)
+    first = latin.read().splitlines()[2]
+    assert first.split()[3].isdigit()
