@@ -36,6 +36,8 @@ of scheduled benchmarks (simulate/noise.py)."""
 _STEADY = 3.0
 """A loss that all share must be so many times what it differs by from run to run: a part that is
 broken is as broken on each of them, busy days are not alike."""
+_LOST = log(0.9)
+"""Siblings that have lost more than this are busy, or at fault."""
 _SIBLINGS_DIFFER = 0.02
 """By this for good (simulate/noise.py), which shows where a rate is held against theirs."""
 
@@ -70,7 +72,8 @@ def held(
         if found:
             losses = tuple(log(rate / other) for rate, other in zip(rates, found.rates))
             spreads = tuple(_spreads(samples, [False] * len(samples), known, company))
-            return Held(losses, spreads, found.apart, True, median(found.rates[:least]))
+            healthy = _healthy(samples, found.rates, company, least)
+            return Held(losses, spreads, found.apart, True, healthy)
     own = tuple(log(rate / expected) for rate in rates)
     shared = _shared(samples, expected, company)
     limit = log(1 - of.limits.peer_loss)
@@ -103,6 +106,20 @@ def _siblings(samples: Sequence[Sample], company: Beside) -> Optional[_Siblings]
     if all(day in company.rates for day in days):
         return _Siblings([exp(company.rates[day].middle) for day in days], apart)
     return _Siblings(peers, ERROR_BESIDE_PEERS) if all(peers) else None
+
+
+def _healthy(
+    samples: Sequence[Sample], rates: Sequence[float], company: Beside, least: int
+) -> float:
+    """Return what siblings give while they are not busy, in B/s; what they all lack for good, not.
+
+    Beside them on quiet days, a loss says what is left on a quiet day, as it does of all others.
+    """
+    days = [company.losses.get(day_of(one.started_at)) for one in samples]
+    lost = [day.middle for day in days if day]
+    if len(lost) < len(days) or (lasting(lost[:least], _LOST) and steady(lost[:least])):
+        return median(rates[:least])
+    return median([rate / exp(loss) for rate, loss in zip(rates, lost)])
 
 
 def _shared(samples: Sequence[Sample], expected: float, company: Beside) -> Optional[list[float]]:

@@ -6,13 +6,13 @@ found after two or three of them and a small one after more.
 
 from __future__ import annotations
 
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from math import ceil, exp, hypot, log, sqrt
 from statistics import median
 
 from plumbline.judge.measured import contended
 from plumbline.locate.chance import odds
-from plumbline.locate.company import DAY_S, NOBODY
+from plumbline.locate.company import DAY_S, NOBODY, day_of
 from plumbline.locate.held import (
     LEAST_ERROR,
     OF_A_DEVIATION,
@@ -36,6 +36,8 @@ CERTAIN = 4.5
 """Standard errors: of a thousand healthy measurements a night one passes in a year."""
 _FEWEST = 3
 _TWO = 2
+_LONGER = 2
+"""A small loss among busy days is looked for in so many times as many runs."""
 _SITES = 2000.0
 """Of so many healthy sites one may have a measurement that chance makes slow."""
 _OVER = -log(1000)
@@ -73,10 +75,11 @@ def window(of: Measured, expected: float, runs: int, company: Beside = NOBODY) -
     records are together.
     """
     rated = [one for one in of.samples if one.rate_Bps]
-    samples = [one for one in rated if not contended(one.coverage, of.limits)][:runs]
-    least = max(_TWO, min(len(rated), wanted(runs, _period_s(samples))))
+    samples = [one for one in rated if not contended(one.coverage, of.limits)][: _LONGER * runs]
+    least = max(_TWO, min(len(rated), wanted(runs, _period_s(samples[:runs]))))
     if len(samples) < least:
         return None
+    samples = _in_company(samples, company, runs)
     against = held(of, samples, expected, company, least)
     limit = log(1 - of.limits.peer_loss)
     if against.beside or of.record.layer == "net":
@@ -89,6 +92,12 @@ def window(of: Measured, expected: float, runs: int, company: Beside = NOBODY) -
     rate_Bps = against.expected_Bps * exp(middle)
     begun = samples[count - 1].started_at
     return Window(vote, against.expected_Bps, rate_Bps, error, begun, against.shared)
+
+
+def _in_company(samples: list[Sample], company: Beside, runs: int) -> list[Sample]:
+    """Return the newest runs, no more than ``runs`` where older ones were without company."""
+    known = takewhile(lambda one: day_of(one.started_at) in company.losses, samples)
+    return samples[: max(runs, sum(1 for _ in known))]
 
 
 def _period_s(samples: Sequence[Sample]) -> float:

@@ -47,6 +47,24 @@ def test_without_a_baseline_a_run_is_held_against_its_own_day_and_not_against_to
     assert found.beside
 
 
+def test_without_a_baseline_the_rate_of_quiet_days_is_expected_and_not_that_of_busy_ones() -> None:
+    """Most of the four days were busy, each by another amount."""
+    quiet = company(losses=0.0)
+    lost = {
+        day: one._replace(middle=log(1 - 0.2 * n))
+        for n, (day, one) in enumerate(quiet.losses.items())
+    }
+    busy = quiet._replace(losses=lost)
+    found = of_runs([150, 120, 90, 60], [200, 160, 120, 80], 9, busy, baseline=None)
+    assert found.losses == pytest.approx([log(0.75)] * RUNS)
+    assert found.expected_Bps == pytest.approx(200e6)
+
+
+def test_without_a_baseline_what_siblings_have_lost_for_good_is_not_expected() -> None:
+    found = of_runs([75] * RUNS, [100] * RUNS, 9, company(losses=log(0.5)), baseline=None)
+    assert found.expected_Bps == pytest.approx(100e6)
+
+
 def test_without_a_baseline_one_sibling_says_less_than_a_company_of_many() -> None:
     found = of_runs([150] * RUNS, [300] * RUNS, 1, company(), baseline=None)
     assert found.losses == pytest.approx([log(0.75)] * RUNS)

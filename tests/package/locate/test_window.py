@@ -7,6 +7,7 @@ from typing import Optional, Sequence
 import pytest
 
 from plumbline.judge.measured import Measured
+from plumbline.locate.company import Beside, Day, day_of
 from plumbline.locate.observation import Vote
 from plumbline.locate.window import wanted, window
 from plumbline.model.expectation import Limits
@@ -60,6 +61,25 @@ def test_a_busy_night_of_all_siblings_is_nobodys_fault() -> None:
 
 def test_a_loss_that_all_share_for_long_is_a_loss() -> None:
     assert vote([120, 121, 119, 120], [120, 120, 120, 120]) is Vote.BAD
+
+
+def test_a_mild_loss_is_told_from_chance_by_more_runs_than_make_a_good_vote() -> None:
+    """Four runs vote; busy days among them say little, the four before say the rest."""
+    own = [130, 170, 110, 132] * 2
+    days = {day_of(NOW - n * DAY_S): Day(0.0, (0.05, 0.4, 0.4, 0.05)[n % 4]) for n in range(8)}
+    company = Beside(days, days, 0.02, 10_000)
+    samples = tuple(
+        Sample(NOW - day * DAY_S, 1e6 * rate, 1.0, None, 0, None) for day, rate in enumerate(own)
+    )
+
+    def voted(of: tuple[Sample, ...]) -> Vote:
+        measured = Measured(record(), of[0].rate_Bps or 0, of, CEILING, BASELINE, "", Limits())
+        found = window(measured, EXPECTED_BPS, 4, company)
+        assert found
+        return found.vote
+
+    assert voted(samples[:4]) is Vote.NONE
+    assert voted(samples) is Vote.BAD
 
 
 def test_few_siblings_are_no_measure() -> None:
