@@ -35,6 +35,9 @@ _EPOCH = date(1970, 1, 1).toordinal()
 _LOW, _HIGH = 40, 110
 """Percent at the ends of the colours: a slow component is to be seen, half a percent is not."""
 
+_STEADY = 5.0
+"""Percent of variation that nobody need look at."""
+
 _ROW_PX, _WIDE_ROW_PX, _FEW = 4, 18, 30
 _LEAST_PX, _MOST_PX = 260, 1500
 _NAMED = 60
@@ -112,7 +115,7 @@ def _plot(of: Cohort, lines: Sequence[Line]) -> Plot:
         "xaxis2": {
             "domain": [0.86, 1],
             "title": {"text": "variation, %"},
-            "rangemode": "tozero",
+            "range": [0, _end_of_variation(lines)],
             "nticks": 4,
         },
         "yaxis": axis,
@@ -121,6 +124,12 @@ def _plot(of: Cohort, lines: Sequence[Line]) -> Plot:
     row = _WIDE_ROW_PX if len(lines) <= _FEW else _ROW_PX
     height = min(_MOST_PX, max(_LEAST_PX, 120 + row * len(lines)))
     return Plot(str(of), [_map(lines, days, names), _bars(lines, names)], layout, height)
+
+
+def _end_of_variation(lines: Sequence[Line]) -> float:
+    """Return the end of the axis in percent, so far away that what is steady has short bars."""
+    most = max((one.variation for one in lines if one.variation is not None), default=0.0)
+    return max(_STEADY, 105 * most)
 
 
 def _map(lines: Sequence[Line], days: range, names: Sequence[str]) -> dict[str, Any]:

@@ -59,6 +59,8 @@ def labels(points: Iterable[Named], places: int, top: float) -> Iterator[dict[st
             "ay": away if one.height > top / 2 else -away,
             "xanchor": anchor,
             "arrowsize": 0.6,
+            # the mark itself stays to be seen
+            "standoff": 5,
         }
 
 

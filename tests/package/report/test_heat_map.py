@@ -38,6 +38,14 @@ def test_the_variation_is_the_deviation_over_the_mean(tmp_path: Path) -> None:
     assert "the most unsteady, oss2-disk1" in figure.finding
 
 
+def test_what_is_steady_has_short_bars(tmp_path: Path) -> None:
+    sick_raw, *_, steady = heat_map_figure(find_cohorts(sick(tmp_path, Year(5)))).plots
+    for plot in (sick_raw, steady):
+        bars, end = plot.data[1]["x"], plot.layout["xaxis2"]["range"][1]
+        assert max(bars) < end
+        assert end >= 5.0
+
+
 def test_days_without_a_rate_are_empty(tmp_path: Path) -> None:
     plot = heat_map_figure(find_cohorts(sick(tmp_path, Year(11, every=5)))).plots[0]
     assert [cell is None for cell in plot.data[0]["z"][0]] == [day % 5 != 0 for day in range(11)]
