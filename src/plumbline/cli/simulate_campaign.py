@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Iterator
+from typing import TYPE_CHECKING, Any, Iterator, Optional
 
 from plumbline.locate import RUNS
 
@@ -47,13 +49,50 @@ def add(parser: argparse.ArgumentParser) -> None:
 def attempts(
     site: tuple[Fleet, Capacity], terms: Terms, asked: tuple[int, int], judge: Judge
 ) -> Iterator[Attempt]:
-    """Yield so many attempts of a seed: ``asked`` is their number and the seed."""
+    """Yield so many attempts of a seed: ``asked`` is their number and the seed.
+
+    Several processors have them sooner, and the same ones.
+    """
+    number, seed = asked
+    counts = [
+        (f"{seed}/{first}", min(_OF_A_FLEET, number - first))
+        for first in range(0, number, _OF_A_FLEET)
+    ]
+    processes = min(len(counts), len(os.sched_getaffinity(0)))
+    if processes == 1:
+        for of_one in counts:
+            yield from _tried(site, terms, of_one, judge)
+        return
+    context = multiprocessing.get_context("fork")
+    with context.Pool(processes, _Worker.begin, (site, terms, judge)) as pool:
+        for found in pool.imap(_Worker.tried, counts):
+            yield from found
+
+
+def _tried(
+    site: tuple[Fleet, Capacity], terms: Terms, of_one: tuple[str, int], judge: Judge
+) -> Iterator[Attempt]:
+    """Yield the attempts that share baselines, by their seed and number."""
     from plumbline.simulate.campaign import campaign
 
-    number, seed = asked
-    for first in range(0, number, _OF_A_FLEET):
-        of_one = campaign(*site, terms, f"{seed}/{first}", judge)
-        yield from islice(of_one, min(_OF_A_FLEET, number - first))
+    seed, count = of_one
+    return islice(campaign(*site, terms, seed, judge), count)
+
+
+class _Worker:
+    """A process that was forked with a site, which is large."""
+
+    given: Optional[tuple[tuple[Fleet, Capacity], Terms, Judge]] = None
+
+    @classmethod
+    def begin(cls, site: tuple[Fleet, Capacity], terms: Terms, judge: Judge) -> None:
+        cls.given = site, terms, judge
+
+    @classmethod
+    def tried(cls, of_one: tuple[str, int]) -> list[Attempt]:
+        assert cls.given is not None
+        site, terms, judge = cls.given
+        return list(_tried(site, terms, of_one, judge))
 
 
 def show(given: dict[str, Any], tally: Tally, *, as_json: bool) -> None:

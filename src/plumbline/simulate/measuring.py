@@ -40,6 +40,7 @@ class Measuring:
         self._weather = weather
         self._periods_s = fleet.periods_s
         self._groups = _groups(fleet.members)
+        self._flows = {one.key: tuple(one.flows()) for one in fleet.members}
         self._hosts = {one.key[1]: one for one in fleet.members if one.key[0] == "net"}
         self._partners = tuple(sorted(self._hosts))
         self._today: dict[Flow, list[Rates]] = {}
@@ -76,7 +77,7 @@ class Measuring:
         own: dict[_Step, dict[str, float]] = {}
         for member in group.members:
             least = member.expectation.limits.min_coverage
-            for flow in member.flows():
+            for flow in self._flows[member.key]:
                 step = flow.operation, flow.scenario
                 rate = self._measure(member, start, rates_Bps[flow])
                 steps.setdefault(step, {})[flow] = rate

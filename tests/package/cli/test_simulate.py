@@ -52,6 +52,18 @@ def test_equal_seeds_print_equal_documents_on_any_number_of_processors(
     assert alone["faults"] == one["faults"][:2]
 
 
+def test_a_campaign_is_the_same_on_any_number_of_processors(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ("-i", inventory(tmp_path), "--campaign", "12", "--noise", "quiet", "--runs", "3")
+    found = []
+    for processors in ({0}, {0, 1}):
+        monkeypatch.setattr("os.sched_getaffinity", lambda _, of=processors: of)
+        found.append(document(capsys, *asked))
+    assert found[0] == found[1]
+    assert found[0]["attempts"] == 12
+
+
 def test_a_gross_fault_is_found_on_its_first_day_by_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
