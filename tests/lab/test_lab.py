@@ -9,18 +9,23 @@ from __future__ import annotations
 import json
 import shutil
 from base64 import b64encode
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Iterator
+from typing import Any, Iterator
 from urllib.parse import urlencode
 
 import pytest
 
+from plumbline.model.expectation import Limits
+from plumbline.profile.distance import distance
 from tests.lab.conftest import brought_up
 from tests.lab.lab import Console, Lab, LabError, Service, not_ok
 from tests.package.report.browser import Browser
 from tests.package.report.test_browser import PLOTS, keep
 
 ALL_AT_ONCE = "FS scratch write read"
+AS_PROBE = "runuser -u plumbline -- plumbline"
+KNOWN = f"{AS_PROBE} history --layer fs --json scratch"
 
 
 @pytest.fixture(scope="module")
@@ -142,6 +147,38 @@ def test_a_slow_disk_is_named_by_one_run_of_all_targets_at_once(lab: Lab, consol
     assert service.state == "CRITICAL"
     assert service.output.startswith("FS CRITICAL - file system scratch - scratch-OST0002 write")
     assert lab.on_host("client1", "find /mnt/scratch -name '*.fs-*'") == ""
+    (late,) = of_all(lab.on_host("client1", KNOWN))["details"]["stragglers"]
+    assert (late["target"], late["server"], late["kind"]) == ("scratch-OST0002", "oss2", "slow")
+
+
+def test_a_read_that_declines_is_told_from_one_that_is_flat(lab: Lab, console: Console) -> None:
+    """The two kinds of profile of Edison's figure 7."""
+    assert console.services()
+    flat = of_all(lab.on_host("client1", by_hand("--keep 1GiB")))
+    try:
+        with ThreadPoolExecutor(1) as thread:
+            reading = thread.submit(lab.on_host, "client1", by_hand("--reread-kept"))
+            for rate in ("850Mbit", "700Mbit", "550Mbit", "400Mbit", "250Mbit"):
+                lab.playbook("lab_break", {"link": "client1", "rate": rate})
+            falls = of_all(reading.result())
+    finally:
+        lab.playbook("lab_break", {"heal": "all"})
+    assert flat["operation"] == falls["operation"] == "reread"
+    assert abs(flat["details"]["shape"]["decline"]) < 0.1
+    assert falls["details"]["shape"]["decline"] > 0.3
+    assert distance(falls["profile_Bps"], flat["profile_Bps"]).beyond(Limits().profile_distance)
+
+
+def by_hand(options: str) -> str:
+    """Drive all targets on terms of one's own, which is UNKNOWN to the judge; say what is known."""
+    run = f"{AS_PROBE} probe fs --bytes 112MiB --quiet {options} > /dev/null"
+    return f"{run}; test $? -eq 3 && {KNOWN}"
+
+
+def of_all(lines: str) -> dict[str, Any]:
+    """Return the last of JSON lines, the newest record."""
+    last: dict[str, Any] = json.loads(lines.splitlines()[-1])
+    return last
 
 
 def test_every_verdict_shows_its_evidence(lab: Lab, console: Console) -> None:
