@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import NoReturn, Optional
@@ -76,13 +77,27 @@ def _abort(
     os._exit(1)
 
 
+def _parents() -> tuple[int, int]:
+    """Return what has started this rank, and what has started that where it only stands between.
+
+    A launcher that would kill its ranks at once does not have them as its own children.
+    """
+    parent = os.getppid()
+    with suppress(OSError):
+        # proc(5): "pid (name) state ppid ..."
+        name, _, rest = Path(f"/proc/{parent}/stat").read_text(encoding="utf-8").rpartition(")")
+        if name.endswith("(setsid"):
+            return parent, int(rest.split()[1])
+    return parent, 0
+
+
 def _watch_launcher() -> None:
     """End this rank when what started it is gone: a killed mpirun must leave nobody writing."""
-    parent = os.getppid()
+    parents = _parents()
 
     def watch() -> None:
         never = threading.Event()
-        while os.getppid() == parent:
+        while _parents() == parents:
             never.wait(_LOOK_S)
         # first as the launcher would have done it, so that what was measured is written down
         os.kill(os.getpid(), signal.SIGTERM)

@@ -26,8 +26,7 @@ _ROMIO = ("OMPI_MCA_io_ompio_priority=1",)
 is what it gives OMPIO there.  The whole of MPICH's MPI-IO is ROMIO."""
 
 _OUT_OF_REACH = ("setsid", "--wait")
-"""Hydra kills the process groups of all ranks of a host as soon as one has died, whatever it is
-told; a rank in a session of its own sees its parent go, writes down what it knows and ends."""
+"""A rank in a session of its own sees its parent killed, writes down what it knows and ends."""
 
 
 def command(
@@ -39,13 +38,14 @@ def command(
     """
     clients = launch.slots(ranks)
     words = {Kind.OPENMPI: _openmpi, Kind.MPICH: _mpich, Kind.SLURM: _slurm}[found.kind]
+    alone = found.kind is Kind.OPENMPI and not clients
     return (
         found.program or launch.launcher,
         *words(ranks, clients),
-        *(_kept_in(os.path.dirname(job)) if found.kind is Kind.OPENMPI and not clients else ()),
+        *(_kept_in(os.path.dirname(job)) if alone else ()),
         *((f"--mpi={found.pmi}",) if found.pmi else ()),
         *launch.options,
-        *(_OUT_OF_REACH if found.kind is Kind.MPICH else ()),
+        *(_OUT_OF_REACH if found.kills_at_once else ()),
         *("env", *library_paths(found)),
         # a mpi4py that can do both learns which one it is for
         *((f"MPI4PY_MPIABI={found.kind.value}",) if found.kind is not Kind.SLURM else ()),

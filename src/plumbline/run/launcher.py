@@ -88,6 +88,15 @@ class Launcher(NamedTuple):
     pmi: str = ""
 
     @property
+    def kills_at_once(self) -> bool:
+        """Whether it kills all ranks of a host as soon as one has died, whatever it is told.
+
+        Hydra of MPICH 4.0 and PRRTE, which Open MPI has since 5, do so.
+        """
+        since_5 = not self.version.startswith(("1.", "2.", "3.", "4."))
+        return self.kind is Kind.MPICH or (self.kind is Kind.OPENMPI and since_5)
+
+    @property
     def libraries(self) -> str:
         """The folder of its libraries where it lies apart, else empty."""
         return str(Path(self.program).parents[1] / "lib") if self.program else ""

@@ -28,6 +28,7 @@ from plumbline.run.crew import Files, Member, Share
 from plumbline.run.launch import Launch
 from plumbline.run.launch_command import command
 from plumbline.run.launcher import find_launcher
+from plumbline.run.ranks_left import end_ranks
 from plumbline.run.recording import Conditions, Taken
 from plumbline.run.tally import Tally, details, details_of_all, read_results
 from plumbline.run.trial import Failure, Task
@@ -153,6 +154,7 @@ class Run:
         if not completed.ok:
             # ranks that have lost their launcher still write down what they know
             self._bench.clock.sleep(_LAST_S)
+            end_ranks(str(folder / JOB))
         return completed
 
     def _tell(self, folder: Path, waiting: Sequence[Task]) -> list[Task]:

@@ -20,7 +20,7 @@ def test_each_launcher_is_called_in_its_own_way(monkeypatch: pytest.MonkeyPatch)
     here = Path(plumbline.__file__).parents[1]
     rank = "/usr/bin/python3 -m plumbline.ranks /w/job.json"
     calls = {
-        kind: " ".join(command(launch, Launcher(kind, "1.0", "/usr/bin/python3"), 3, "/w/job.json"))
+        kind: " ".join(command(launch, Launcher(kind, "4.1", "/usr/bin/python3"), 3, "/w/job.json"))
         for kind in Kind
     }
     assert calls == {
@@ -33,6 +33,22 @@ def test_each_launcher_is_called_in_its_own_way(monkeypatch: pytest.MonkeyPatch)
         "--kill-on-bad-exit=1 --overcommit --verbose "
         f"env PYTHONPATH={here} {rank}",
     }
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "apart"),
+    [
+        (Kind.OPENMPI, "4.1.4", False),
+        (Kind.OPENMPI, "5.0.7", True),
+        (Kind.MPICH, "4.0.2", True),
+        (Kind.SLURM, "22.05.8", False),
+    ],
+)
+def test_ranks_are_out_of_reach_of_a_launcher_that_kills_all_with_one(
+    kind: Kind, version: str, apart: bool
+) -> None:
+    call = command(Launch(), Launcher(kind, version, "python3"), 2, "/w/job.json")
+    assert ("setsid --wait env" in " ".join(call)) == apart
 
 
 def test_what_open_mpi_keeps_goes_with_the_folder_of_the_run() -> None:

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+from plumbline.run.ranks_left import end_ranks
+
+SLEEPS = "import time; time.sleep(60)"
+
+
+def test_a_stopped_rank_of_the_job_is_ended_and_that_of_another_is_not() -> None:
+    ranks = [
+        subprocess.Popen([sys.executable, "-c", SLEEPS, "-m", "plumbline.ranks", job])
+        for job in ("/w/one/job.json", "/w/other/job.json")
+    ]
+    one, other = ranks
+    try:
+        os.kill(one.pid, signal.SIGSTOP)
+        end_ranks("/w/one/job.json")
+        assert one.wait(10) == -signal.SIGKILL
+        assert other.poll() is None
+    finally:
+        for rank in ranks:
+            rank.kill()
+            rank.wait()
