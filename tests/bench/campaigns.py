@@ -16,7 +16,7 @@ from typing import Any, Iterator, Mapping, NamedTuple
 from plumbline.cli import main as plumbline
 
 INVENTORIES = Path(__file__).parents[2] / "inventories"
-SEED = 7
+SEED = 13
 
 
 class Row(NamedTuple):
@@ -28,39 +28,29 @@ class Row(NamedTuple):
     number: int
 
 
-ROWS = (
-    Row("redstorm", "quiet", 1, 60),
-    Row("redstorm", "quiet", 2, 25),
-    Row("redstorm", "quiet", 0, 40),
-    Row("edison", "quiet", 1, 60),
-    Row("edison", "quiet", 2, 25),
-    Row("edison", "quiet", 0, 40),
-    Row("edison", "year", 1, 50),
-    Row("edison", "year", 2, 25),
-    Row("edison", "year", 0, 40),
-    Row("redstorm", "year", 1, 50),
-    Row("redstorm", "year", 2, 25),
-    Row("redstorm", "year", 0, 40),
+ROWS = tuple(
+    Row(site, noise, at_once, number)
+    for noise, site, numbers in (
+        ("year", "edison", (500, 200, 1000)),
+        ("year", "redstorm", (200, 100, 200)),
+        ("quiet", "edison", (200, 100, 200)),
+        ("quiet", "redstorm", (60, 25, 40)),
+    )
+    for at_once, number in zip((1, 2, 0), numbers)
 )
 
 
 def campaigns() -> Iterator[str]:
     """Yield the section on locating random faults."""
     yield "\n## Random faults through the whole chain\n"
-    yield fill(
+    yield paragraph(
         "`plumbline simulate -i inventories/SITE --noise NOISE --at-once FAULTS --campaign "
-        f"ATTEMPTS --seed {SEED}`: losses of 20 to 90 %, located from nine runs of each "
-        "measurement in the 14 days after. *Hidden* are draws that slow nothing by a fifth; "
-        "*alone* counts single faults that no other part's loss would look like; *without a note* "
-        "are alarms of what a fault slows that no suspect explains. The numbers of attempts are "
-        "small: they bound a share of 0 of 40 below 7 %, not below one in 1,000. Under the noise "
-        "of the year (docs/simulate.md) the aims are missed, 99 % of the faults as well as less "
-        "than one false suspect in 1,000 healthy fleets. Of the faults missed one was "
-        "looked into: its target had no baseline, so that only its siblings were left to hold it "
-        "against, with a wider error.",
-        width=125,
-        break_long_words=False,
-        break_on_hyphens=False,
+        f"ATTEMPTS --seed {SEED}`: losses of 20 to 90 %, located with the default of all "
+        "that name suspects (`--runs 9`) on the last of the 14 days after. "
+        "*Hidden* are draws that slow nothing by a fifth; *alone* counts single faults that no "
+        "other part's loss would look like; *without a note* are alarms of what a fault slows that "
+        "no suspect explains. The limits of locating were found with seeds 1 to 5, 11 and 12; the "
+        f"table is of seed {SEED}, which nothing was fitted to."
     )
     yield ""
     yield (
@@ -70,6 +60,27 @@ def campaigns() -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|---|---|---|"
     for row in ROWS:
         yield line(row, tried(row))
+    yield ""
+    yield paragraph(
+        "Under the noise of the year on Edison, 2 of 1,000 healthy fleets had suspects when asked "
+        "once, on the last of their 14 days; the aim is less than 1, and 0.5 are expected by the "
+        "odds that a vote must have. One had a target with two nights in a row at a quarter of "
+        "what its siblings gave, the other a file system that was busy for eleven days in a row, "
+        "about as slow on each: nothing tells that from a fault. Answers of "
+        "following nights rest on mostly the same runs, so a false suspect stays for some nights, "
+        "and in a fleet that is asked every night there is another chance every few nights. The "
+        "quiet rows and those of Red Storm have too few healthy fleets to show less than one in "
+        "1,000: none of 200 bounds it below 15 in 1,000; in one of Red Storm's a slow measurement "
+        "was listed as not explained. A fault is named once runs tell it from chance, not on its "
+        "first night (docs/locating.md). Where parts have no rates, as the servers of "
+        "inventories/example and inventories/lab, fewer faults are told alone (docs/simulate.md, "
+        "its limits)."
+    )
+
+
+def paragraph(text: str) -> str:
+    """Return a text in lines of the page's width."""
+    return fill(text, width=125, break_long_words=False, break_on_hyphens=False)
 
 
 def tried(row: Row) -> Mapping[str, Any]:

@@ -14,7 +14,6 @@ from collections import defaultdict
 from pathlib import Path
 from random import Random
 from statistics import mean, median
-from textwrap import fill
 from typing import Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.judge.replay import Judged, replay
@@ -22,7 +21,7 @@ from plumbline.model.expectation import Limits
 from plumbline.model.sampled import Sampled
 from plumbline.model.state import State
 from plumbline.store.sampled import read_samples
-from tests.bench.campaigns import campaigns
+from tests.bench.campaigns import campaigns, paragraph
 from tests.bench.low_again import low_again
 
 ROOT = Path(__file__).parents[2]
@@ -87,11 +86,6 @@ def head() -> Iterator[str]:
         "certainty of 2.5 standard errors on these disks with noise on top, and the share of "
         "siblings' differences that lasts was measured on these disks."
     )
-
-
-def paragraph(text: str) -> str:
-    """Return a text in lines of the page's width."""
-    return fill(text, width=125, break_long_words=False, break_on_hyphens=False)
 
 
 def table(*headers: str) -> str:
