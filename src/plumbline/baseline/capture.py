@@ -80,7 +80,9 @@ def capture(
     candidates = {
         key: Candidate(
             baseline,
-            _outlier(baseline.median_Bps, groups[_siblings(key, expected)], _even_Bps(key, expected)),
+            _outlier(
+                baseline.median_Bps, groups[_siblings(key, expected)], _even_Bps(key, expected)
+            ),
             baseline.weakness(_limits(key, expected)),
         )
         for key, baseline in baselines.items()
