@@ -20,8 +20,9 @@ def documents(folder: Path, slow_Bps: float) -> list[str]:
 
 
 def test_a_node_shows_the_worst_first_and_ends_with_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
     assert call("status", *documents(tmp_path, 80e6)) == 2
     head, _, first, *rest = capsys.readouterr().out.splitlines()
     assert head.endswith(": 1 CRITICAL, 0 UNKNOWN, 0 WARNING, 2 OK")
