@@ -57,11 +57,12 @@ def calls_figure(profile: Optional[Profile], run: Optional[Run] = None) -> Figur
 
 
 def _finding(every: Sequence[Rank]) -> str:
-    late = [one for one in every if one.straggles]
-    text = f"{counted(len(every), 'rank')}"
+    """Return how many ranks there were and who is late, each once however many operations it had."""
+    late = list(dict.fromkeys((one.rank, one.client) for one in every if one.straggles))
+    text = counted(len({(one.rank, one.client) for one in every}), "rank")
     if not late:
         return f"{text}, none straggles."
-    names = ", ".join(f"rank {one.rank} on {one.client}" for one in late[:_LISTED])
+    names = ", ".join(f"rank {rank} on {client}" for rank, client in late[:_LISTED])
     verb = "straggles" if len(late) == 1 else "straggle"
     return f"{text}, {len(late)} of them {verb}: {names}{', …' * (len(late) > _LISTED)}."
 

@@ -12,7 +12,7 @@ from typing import Any, Iterable, NamedTuple, Optional, Sequence
 
 from plumbline.model.course import Run
 from plumbline.model.record import Record
-from plumbline.report.figure import Cell, Figure, Plot, Row, Table, counted, megabytes, shown
+from plumbline.report.figure import Cell, Figure, Plot, Row, Table, counted, megabytes, shown, steps
 from plumbline.report.palette import CYAN, GREY, MAGENTA, ORANGE, RED, line
 from plumbline.report.servers import Served, served, server_sentence, server_traces
 from plumbline.report.site import Site
@@ -28,6 +28,7 @@ NUMBERS = ("operation", "component", "seen_by", "second", "rate_Bps")
 _COLOURS = (ORANGE, MAGENTA, CYAN)
 """Of components: the sums of clients and of servers have theirs."""
 
+_UNNAMED = {"color": GREY, "width": 1}
 _LABELLED, _SLOWEST = 12, 5
 """So many traces have a colour of their own, of more the slowest; hover names the others."""
 
@@ -152,25 +153,22 @@ def _sum_trace(total: Sequence[float]) -> dict[str, Any]:
         "type": "scatter",
         "mode": "lines",
         "name": "sum of clients",
-        "x": list(range(len(total))),
-        "y": [megabytes(rate) for rate in total],
-        "line": {"color": RED, "width": 3},
+        **steps(0, total),
+        "line": {"color": RED, "width": 3, "shape": "hv"},
         "hovertemplate": "sum of clients, second %{x}: %{y} MB/s<extra></extra>",
     }
 
 
 def _trace(one: Curve, named: Sequence[str]) -> dict[str, Any]:
     own = one.record.component in named
+    look = line(named.index(one.record.component), 1.5, _COLOURS) if own else _UNNAMED
     return {
         "type": "scatter",
         "mode": "lines",
         "name": shown(one.record.component),
-        "x": [round(one.begin_s + second, 2) for second in range(len(one.rates_Bps))],
-        "y": [megabytes(rate) for rate in one.rates_Bps],
-        "text": [shown(one.record.component)] * len(one.rates_Bps),
-        "line": line(named.index(one.record.component), 1.5, _COLOURS)
-        if own
-        else {"color": GREY, "width": 1},
+        **steps(one.begin_s, one.rates_Bps),
+        "text": [shown(one.record.component)] * (len(one.rates_Bps) + 1),
+        "line": {**look, "shape": "hv"},
         "showlegend": own,
         "hovertemplate": "%{text}<br>second %{x}: %{y} MB/s<extra></extra>",
     }

@@ -84,6 +84,16 @@ def megabytes(rate_Bps: Optional[float]) -> Optional[float]:
     return round(rate_Bps / MB, 3)
 
 
+def steps(begin_s: float, rates_Bps: Sequence[float]) -> dict[str, Any]:
+    """Return where a line of one-second rates is drawn: level from the begin of each to its end.
+
+    Its shape is ``hv``; a run of a single second would be a point of no width otherwise.
+    """
+    heights = [megabytes(rate) for rate in rates_Bps]
+    ends = range(len(heights) + 1)
+    return {"x": [round(begin_s + second, 2) for second in ends], "y": heights + heights[-1:]}
+
+
 def percent(ratio: Optional[float]) -> str:
     """Return a ratio in words, empty where there is none."""
     return "" if ratio is None else f"{100 * ratio:.0f} %"

@@ -12,7 +12,7 @@ from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.model.course import NodeClock, Run
 from plumbline.model.record import Record
-from plumbline.report.figure import Cell, Row, counted, megabytes, shown
+from plumbline.report.figure import Cell, Row, counted, shown, steps
 from plumbline.report.palette import BLUE, GREY, TEAL
 from plumbline.units import format_rate
 
@@ -160,10 +160,9 @@ def _trace(one: Served) -> dict[str, Any]:
         "type": "scatter",
         "mode": "lines",
         "name": name,
-        "x": [round(one.begin_s + second, 2) for second in range(len(one.rates_Bps))],
-        "y": [megabytes(rate) for rate in one.rates_Bps],
-        "text": [name] * len(one.rates_Bps),
-        "line": {"color": _SOURCES.get(one.source, ("", GREY))[1], "width": 1},
+        **steps(one.begin_s, one.rates_Bps),
+        "text": [name] * (len(one.rates_Bps) + 1),
+        "line": {"color": _SOURCES.get(one.source, ("", GREY))[1], "width": 1, "shape": "hv"},
         "opacity": 0.6,
         "showlegend": False,
         "hovertemplate": "%{text}, its own counter<br>second %{x}: %{y} MB/s<extra></extra>",
@@ -176,9 +175,8 @@ def _sum_trace(own: Sequence[Served], name: str, colour: str) -> dict[str, Any]:
         "type": "scatter",
         "mode": "lines",
         "name": name,
-        "x": [begin_s + second for second in range(len(total))],
-        "y": [megabytes(rate) for rate in total],
-        "line": {"color": colour, "width": 3, "dash": "dash"},
+        **steps(begin_s, total),
+        "line": {"color": colour, "width": 3, "dash": "dash", "shape": "hv"},
         "hovertemplate": f"{name}, second %{{x}}: %{{y}} MB/s<extra></extra>",
     }
 

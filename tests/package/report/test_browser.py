@@ -25,7 +25,8 @@ pytestmark = pytest.mark.long
 KEPT = ROOT / ".cache" / "report"
 PLOTS = """[...document.querySelectorAll('.plot')].map((place) => [
     place.id,
-    place.querySelectorAll('.trace path, .bars path, .points path, .point path, .hm image').length,
+    [...place.querySelectorAll('.trace path, .bars path, .points path, .point path, .hm image')]
+        .filter((mark) => mark.getBBox().width > 0).length,
 ])"""
 HOVERED = "[...document.querySelectorAll('.hoverlayer text')].map((one) => one.textContent)"
 WIDTH = 1280

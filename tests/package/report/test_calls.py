@@ -38,6 +38,13 @@ def test_who_ends_far_later_straggles() -> None:
     )
 
 
+def test_a_rank_counts_once_however_many_operations_it_had() -> None:
+    writes = profile(10, 10.1, 9.9, 10.2, 25).blocks
+    reads = tuple(one._replace(operation="read") for one in writes)
+    finding = calls_figure(Profile({}, writes + reads)).finding
+    assert finding == "5 ranks, 1 of them straggles: rank 4 on nid4."
+
+
 def test_ranks_that_are_alike_do_not_straggle() -> None:
     assert calls_figure(profile(10, 10.2, 10.9, 10.4)).finding == "4 ranks, none straggles."
 

@@ -38,7 +38,7 @@ def test_the_whole_is_not_counted_among_its_parts() -> None:
     figure = composite_figure(of(*parts, whole))
     (plot,) = figure.plots
     assert [trace["name"] for trace in plot.data] == ["sum of clients", "a", "b"]
-    assert plot.data[0]["y"] == [200.0, 200.0]
+    assert (plot.data[0]["x"], plot.data[0]["y"]) == ([0, 1, 2], [200.0] * 3)
     assert [one["text"] for one in plot.layout["annotations"]] == ["net 180.0 MB/s"]
     assert plot.layout["shapes"][0]["y0"] == 180.0
 
