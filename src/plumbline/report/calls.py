@@ -57,7 +57,7 @@ def calls_figure(profile: Optional[Profile], run: Optional[Run] = None) -> Figur
 
 
 def _finding(every: Sequence[Rank]) -> str:
-    """Return how many ranks there were and who is late, each once however many operations it had."""
+    """Return how many ranks there were and who is late, whatever number of operations they had."""
     late = list(dict.fromkeys((one.rank, one.client) for one in every if one.straggles))
     text = counted(len({(one.rank, one.client) for one in every}), "rank")
     if not late:
