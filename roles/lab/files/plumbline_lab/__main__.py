@@ -34,15 +34,16 @@ WISHES = ("disk", "link", "cable", "errors", "heal")
 
 
 def prepare(run_dir: Path) -> list[str]:
-    """A run directory in memory."""
+    """A run directory in memory; a lab of which no host runs is of no use and goes first."""
+    done = teardown.down(run_dir) if hosts.all_lost(run_dir) else []
     if os.path.ismount(run_dir):
-        return []
+        return done
     run_dir.mkdir(parents=True, exist_ok=True)
     # Room for copies of disks (breakage.py): the default half of the memory is only a bound.
     run(["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", str(run_dir)])
     seed = run_dir / "seed"
     seed.mkdir(mode=0o700)
-    return [f"{run_dir} made"]
+    return [*done, f"{run_dir} made"]
 
 
 def mirror_up(lab: Lab) -> list[str]:

@@ -38,6 +38,12 @@ def up(lab: Lab) -> list[str]:
     return [f"host {host.name} started, Debian {host.release}" for host in missing]
 
 
+def all_lost(run_dir: Path) -> bool:
+    """Whether hosts have been up and none is any more, as after the machine's own end."""
+    known = [path.stem for path in (run_dir / "hosts").glob("*.ready")]
+    return bool(known) and all(init_pid(name) is None for name in known)
+
+
 def _ready_file(lab: Lab, host: Host) -> Path:
     """Says that a host has been up, and may have been worked on."""
     return lab.run_dir / "hosts" / f"{host.name}.ready"
