@@ -15,7 +15,7 @@ _PREFIX = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
 _BINARY = {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50}
 # Not compiled here: a check formats and never parses, and re keeps what it has compiled.
 _QUANTITY = r"\s*([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*(\S*)\s*"
-_DURATION = {"": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+_DURATION = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 
 LINE_ENCODINGS = {"none": 1.0, "8b/10b": 0.8, "64b/66b": 64 / 66, "128b/130b": 128 / 130}
 """Data bits per line bit."""
@@ -54,10 +54,15 @@ def parse_rate(text: str) -> float:
 
 
 def parse_duration(text: str) -> float:
-    """Return seconds for ``30 s``, ``10 min``, ``36 h``, ``2 d``; raise DocumentError otherwise."""
+    """Return seconds for ``30 s``, ``10 min`` or ``10m``, ``36 h``, ``2 d``, ``1 w``.
+
+    Raises:
+        DocumentError: anything else, such as ``5 M``, which nobody may take for minutes.
+    """
     number, unit = _split(text, "duration")
     if unit not in _DURATION:
-        raise DocumentError(f"duration {text!r} has no known unit; write for example 30 s or 36 h")
+        known = "s, m or min, h, d, w"
+        raise DocumentError(f"duration {text!r} has no known unit; write for example 10m ({known})")
     return number * _DURATION[unit]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,9 +41,39 @@ def test_a_size_keeps_decimal_and_binary_prefixes_apart(text: str, size: int) ->
     assert units.parse_bytes(text) == size
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("30 s", 30), ("10 min", 600), ("36 h", 129600)])
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("30 s", 30),
+        ("90s", 90),
+        ("45", 45),
+        ("10 min", 600),
+        ("10min", 600),
+        ("5m", 300),
+        ("1.5 m", 90),
+        ("36 h", 129600),
+        ("2d", 172800),
+        ("1 w", 604800),
+    ],
+)
 def test_a_duration_is_seconds(text: str, seconds: float) -> None:
     assert units.parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["5 M", "5MB", "5 ms", "1 H", "1h30m", "-1 h", "", "soon", "m"])
+def test_what_may_be_no_duration_is_refused_with_what_to_write(text: str) -> None:
+    with pytest.raises(DocumentError, match=f"duration {re.escape(repr(text))}"):
+        units.parse_duration(text)
+
+
+def test_the_refusal_of_a_unit_names_those_that_are_known() -> None:
+    with pytest.raises(DocumentError, match=r"write for example 10m \(s, m or min, h, d, w\)"):
+        units.parse_duration("5 M")
+
+
+def test_short_forms_are_those_of_time_alone() -> None:
+    with pytest.raises(DocumentError, match="size '5 m'"):
+        units.parse_bytes("5 m")
 
 
 @pytest.mark.parametrize(

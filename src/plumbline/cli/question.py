@@ -71,7 +71,7 @@ def read_request(name: str) -> Request:
 
 def _left(raw: Mapping[str, Any], done: tuple[Step, ...]) -> Budget:
     """Return what is left of the budget after the steps so far, less what the end takes."""
-    allowed = _seconds(raw.get("budget", "5min")) - _CLOSING_S
+    allowed = _seconds(raw.get("budget", "5m")) - _CLOSING_S
     moved = sum(step.bytes for step in done)
     return Budget(
         allowed - float(raw.get("elapsed_s", 0)),
@@ -84,7 +84,7 @@ def _seconds(text: str) -> float:
     if seconds <= _CLOSING_S:
         raise UsageError(
             f"a budget of {text} is no time to measure anything: {_CLOSING_S:.0f} s of it are kept "
-            "for bringing the results back; write 5min"
+            "for bringing the results back; write 5m"
         )
     return seconds
 
