@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
-from plumbline.errors import DocumentError, UsageError
+from plumbline.cli.source import add_source, asks_for_site
+from plumbline.errors import DocumentError
 from plumbline.model.state import worst
-from plumbline.store.snapshot import EXPECTATIONS, SNAPSHOT
 
 if TYPE_CHECKING:
     from plumbline.model.expectation import Expectation, Expectations
@@ -30,14 +30,7 @@ def add(subparsers: Any) -> None:
     )
     parser.add_argument("--layer", choices=LAYERS, help="this layer alone")
     parser.add_argument("--component", metavar="NAME", help="this component alone, without groups")
-    parser.add_argument("--expectations", metavar="FILE", default=EXPECTATIONS)
-    parser.add_argument("--snapshot", metavar="FILE", default=SNAPSHOT)
-    parser.add_argument(
-        "--plan", metavar="FILE", help="judge a whole site: what plumbline plan --json printed"
-    )
-    parser.add_argument(
-        "--history", metavar="FILE", help="with --plan: the history of all its nodes"
-    )
+    add_source(parser)
     parser.add_argument(
         "--replay",
         metavar="FILE.csv",
@@ -58,8 +51,7 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the verdicts and return the exit code of the worst."""
-    if bool(arguments.plan) is not bool(arguments.history):
-        raise UsageError("--plan and --history belong together: give both, or neither")
+    site = asks_for_site(arguments)
     if arguments.replay:
         from plumbline.cli.replay import judge_file
 
@@ -67,11 +59,11 @@ def run(arguments: argparse.Namespace) -> int:
     now = time.time()
     if arguments.explain:
         return _explain(arguments, now)
-    nodes = _site(arguments, now) if arguments.plan else _node(arguments, now)
+    nodes = _site(arguments, now) if site else _node(arguments, now)
     verdicts = [verdict for found in nodes.values() for verdict in found]
     if arguments.json:
         for node, found in nodes.items():
-            _print_json(node, now, found, None if arguments.plan else 1)
+            _print_json(node, now, found, None if site else 1)
     else:
         _print(verdicts, arguments.verbose)
     return worst(verdict.state for verdict in verdicts)

@@ -10,10 +10,10 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Iterator
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator
 
-from plumbline.errors import DocumentError, StoreError, UsageError
-from plumbline.store.snapshot import EXPECTATIONS, SNAPSHOT
+from plumbline.cli.source import add_source, asks_for_site
+from plumbline.errors import DocumentError, StoreError, ToolError
 
 if TYPE_CHECKING:
     from plumbline.model.expectation import Expectation, Expectations
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from plumbline.output.metrics import Step, Told
 
 FORMATS = ("prometheus", "checkmk")
+_NO_LIBRARY = (
+    "the metrics of a whole site are written by Prometheus's client library, which is not "
+    "installed on this host; install python3-prometheus-client, or: pip install "
+    "'plumbline[console]'"
+)
 
 
 def add(subparsers: Any) -> None:
@@ -39,42 +44,48 @@ def add(subparsers: Any) -> None:
         metavar="FILE",
         help="replace this file, which everybody may read then; default: standard output",
     )
-    parser.add_argument("--expectations", metavar="FILE", default=EXPECTATIONS)
-    parser.add_argument("--snapshot", metavar="FILE", default=SNAPSHOT)
-    parser.add_argument(
-        "--plan", metavar="FILE", help="of a whole site: what plumbline plan --json printed"
-    )
-    parser.add_argument(
-        "--history", metavar="FILE", help="with --plan: the history of all its nodes"
-    )
+    add_source(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the metrics and return 0, whatever they say."""
-    from plumbline.output.checkmk import local_checks
-    from plumbline.output.exposition import exposition
-    from plumbline.output.metrics import families
-
-    if bool(arguments.plan) is not bool(arguments.history):
-        raise UsageError("--plan and --history belong together: give both, or neither")
-    now = time.time()
-    told = tuple(_site(arguments, now) if arguments.plan else _node(arguments, now))
-    if arguments.format == "checkmk":
-        verdicts = [
-            verdict
-            for node in told
-            for verdict in (*(found for _, found in node.components), *node.groups)
-        ]
-        text = local_checks(verdicts)
-    else:
-        text = exposition(families(told, now))
+    site, now = asks_for_site(arguments), time.time()
+    form = (_checkmk if arguments.format == "checkmk" else _prometheus)(site)
+    told = tuple(_site(arguments, now) if site else _node(arguments, now))
+    text = form(told, now)
     if arguments.output:
         _write(Path(arguments.output), text)
     else:
         # whatever the locale of who asks: both read UTF-8
         sys.stdout.buffer.write(text.encode("utf-8", "replace"))
     return 0
+
+
+def _checkmk(site: bool) -> Callable[[Iterable[Told], float], str]:
+    """Return how it is written; of a site, with the node in the name of each group."""
+    from plumbline.output.checkmk import local_checks
+
+    return lambda told, _: "".join(
+        local_checks(
+            (*(verdict for _, verdict in node.components), *node.groups), node.node if site else ""
+        )
+        for node in told
+    )
+
+
+def _prometheus(site: bool) -> Callable[[Iterable[Told], float], str]:
+    """Return how it is written; of a site by the library that the console has."""
+    from plumbline.output.metrics import families
+
+    if not site:
+        from plumbline.output.exposition import exposition
+    else:
+        try:
+            from plumbline.output.client_library import exposition
+        except ImportError as error:
+            raise ToolError(_NO_LIBRARY) from error
+    return lambda told, now: exposition(families(told, now))
 
 
 def _node(arguments: argparse.Namespace, now: float) -> Iterator[Told]:

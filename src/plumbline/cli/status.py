@@ -12,9 +12,8 @@ from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterable, Optional, Sequence
 
-from plumbline.errors import UsageError
+from plumbline.cli.source import add_source, asks_for_site
 from plumbline.model.state import worst
-from plumbline.store.snapshot import EXPECTATIONS, SNAPSHOT
 
 if TYPE_CHECKING:
     from plumbline.model.course import Course
@@ -38,14 +37,7 @@ def add(subparsers: Any) -> None:
         "status",
         help="show on one screen what is not OK and how it went; ends with the worst state",
     )
-    parser.add_argument("--expectations", metavar="FILE", default=EXPECTATIONS)
-    parser.add_argument("--snapshot", metavar="FILE", default=SNAPSHOT)
-    parser.add_argument(
-        "--plan", metavar="FILE", help="of a whole site: what plumbline plan --json printed"
-    )
-    parser.add_argument(
-        "--history", metavar="FILE", help="with --plan: the history of all its nodes"
-    )
+    add_source(parser)
     parser.add_argument("--all", action="store_true", help="show all components, not one screen")
     parser.add_argument("--json", action="store_true", help="print states and rates for programs")
     parser.set_defaults(run=run)
@@ -55,10 +47,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the screen and return the exit code of the worst verdict."""
     from plumbline.output.status import status
 
-    if bool(arguments.plan) is not bool(arguments.history):
-        raise UsageError("--plan and --history belong together: give both, or neither")
+    site = asks_for_site(arguments)
     now = time.time()
-    name, lines = _site(arguments, now) if arguments.plan else _node(arguments, now)
+    name, lines = _site(arguments, now) if site else _node(arguments, now)
     if arguments.json:
         print(json.dumps({"schema": 1, "of": name, "components": [_raw(one) for one in lines]}))
     else:

@@ -11,18 +11,27 @@ from typing import Iterable
 from plumbline.model.verdict import Figure, Verdict
 from plumbline.output.plugin import clean, number
 
+_QUOTE = re.compile("[\"']")
+"""Either would end a name, whichever it began with, and there is no way to write one: Checkmk
+would drop the line without a word."""
+
 _NO_METRIC = re.compile(r"\W", re.ASCII)
 
 
-def local_checks(verdicts: Iterable[Verdict]) -> str:
-    """Return one line for each verdict; Checkmk makes it a service of the host that prints it."""
-    return "".join(f"{_line(verdict)}\n" for verdict in verdicts)
+def local_checks(verdicts: Iterable[Verdict], node: str = "") -> str:
+    """Return one line for each verdict; Checkmk makes it a service of the host that prints it.
+
+    ``node`` is named with each group where one host prints those of several nodes: a name that
+    comes twice is one service.
+    """
+    return "".join(f"{_line(verdict, node)}\n" for verdict in verdicts)
 
 
-def _line(verdict: Verdict) -> str:
-    kind = " group" if verdict.group else ""
-    # a quote would end the name, and there is no way to write one
-    name = clean(f"{verdict.layer.upper()}{kind} {verdict.component}").replace('"', "'")
+def _line(verdict: Verdict, node: str) -> str:
+    kind = "group " if verdict.group else ""
+    measured_by = f" {node}" if verdict.group and node else ""
+    full = clean(f"{verdict.layer.upper()} {kind}{verdict.component}{measured_by}")
+    name = _QUOTE.sub("_", full)
     metrics = "|".join(_metric(each) for each in verdict.figures if each.value is not None)
     # Checkmk takes a backslash and an n for the end of a line
     text = clean(verdict.sentence).replace("\\", "/")

@@ -1,12 +1,14 @@
 """The text format in which Prometheus reads metrics, version 0.0.4: its few lines, for nodes.
 
 https://prometheus.io/docs/instrumenting/exposition_formats/
+
+The console writes the same families with Prometheus's own library: see ``client_library``.
 """
 
 from __future__ import annotations
 
 from math import isfinite
-from typing import Iterable, Mapping, NamedTuple
+from typing import Iterable, Iterator, Mapping, NamedTuple
 
 Labels = tuple[tuple[str, str], ...]
 """Names and values, in the order in which they are written; an empty value is no label."""
@@ -20,6 +22,21 @@ class Family(NamedTuple):
     samples: Mapping[Labels, float]
 
 
+def sound(families: Iterable[Family]) -> Iterator[Family]:
+    """Yield the families that have samples, with texts that can be written and labels that say it.
+
+    Raises:
+        ValueError: a sample is no finite number; it would be no measurement.
+    """
+    for family in families:
+        if family.samples:
+            samples = {_sound(labels): value for labels, value in family.samples.items()}
+            for labels, value in samples.items():
+                if not isfinite(value):
+                    raise ValueError(f"{family.name} of {dict(labels)} is {value!r}")
+            yield family._replace(samples=samples)
+
+
 def exposition(families: Iterable[Family]) -> str:
     """Return the text; a family without samples is left out.
 
@@ -27,18 +44,22 @@ def exposition(families: Iterable[Family]) -> str:
         ValueError: a sample is no finite number; it would be no measurement.
     """
     lines: list[str] = []
-    for family in families:
-        if family.samples:
-            lines.append(f"# HELP {family.name} {_escaped(family.help)}")
-            lines.append(f"# TYPE {family.name} gauge")
-            lines += [_sample(family.name, *one) for one in family.samples.items()]
+    for family in sound(families):
+        lines.append(f"# HELP {family.name} {_escaped(family.help)}")
+        lines.append(f"# TYPE {family.name} gauge")
+        lines += [_sample(family.name, *one) for one in family.samples.items()]
     return "".join(f"{line}\n" for line in lines)
 
 
+def _sound(labels: Labels) -> Labels:
+    """Return labels that say something, in letters that UTF-8 has."""
+    return tuple(
+        (key, text.encode("utf-8", "replace").decode("utf-8")) for key, text in labels if text
+    )
+
+
 def _sample(name: str, labels: Labels, value: float) -> str:
-    if not isfinite(value):
-        raise ValueError(f"{name} of {dict(labels)} is {value!r}")
-    pairs = ",".join(f'{key}="{_quoted(text)}"' for key, text in labels if text)
+    pairs = ",".join(f'{key}="{_quoted(text)}"' for key, text in labels)
     # repr is the shortest text that reads as the same number
     return f"{name}{{{pairs}}} {value!r}" if pairs else f"{name} {value!r}"
 
@@ -48,6 +69,4 @@ def _quoted(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return text on one line that can be written as UTF-8."""
-    sound = text.encode("utf-8", "replace").decode("utf-8")
-    return sound.replace("\\", "\\\\").replace("\n", "\\n")
+    return text.replace("\\", "\\\\").replace("\n", "\\n")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any, Iterable
@@ -15,7 +17,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from plumbline import __version__
-from plumbline.errors import StoreError, UsageError
+from plumbline.errors import StoreError, ToolError, UsageError
 from plumbline.model.record import Operation
 from plumbline.model.series import Series
 from plumbline.output.metrics import families
@@ -223,32 +225,67 @@ def test_without_a_file_it_is_printed(
     assert lines[1].startswith('2 "OST OST1" read_Bps=80000000;;;0;250000000 OST1 read 80.0 MB/s, ')
 
 
-def test_the_console_tells_all_nodes(tmp_path: Path) -> None:
+def site(folder: Path) -> list[str]:
+    """Write the plan of two clients and what both have measured; return what names them."""
+    names = {"client1": "OST0", "client2": "OST1"}
     nodes = {
         node: {
             "schema": 1,
             "node": node,
             "site": "lab",
-            "entries": [expectation(component=name, references=READ).to_json()],
+            "entries": [
+                expectation(component=one, references=READ).to_json() for one in (name, f"{name}b")
+            ],
         }
-        for node, name in (("client1", "OST0"), ("client2", "OST1"))
+        for node, name in names.items()
     }
     plan = {"schema": 1, "site": "lab", "nodes": nodes, "services": []}
-    (tmp_path / "plan.json").write_text(json.dumps(plan))
-    options = ["--plan", str(tmp_path / "plan.json"), "--history", str(tmp_path / "all.sqlite")]
-    with pytest.raises(StoreError, match="there is no history"):
-        call("metrics", *options)
-    with History(tmp_path / "all.sqlite") as history:
-        for node, name, rate_Bps in (("client1", "OST0", 200e6), ("client2", "OST1", 80e6)):
+    (folder / "plan.json").write_text(json.dumps(plan))
+    with History(folder / "all.sqlite") as history:
+        for (node, name), rate_Bps in zip(names.items(), (200e6, 80e6)):
             made = fresh(component=name, host=node, run_id=node, spec_hash="abc")
             history.save(
                 record(**made, rate_Bps=rate_Bps, repeats_Bps=(), operation=Operation.READ)
             )
-    assert call("metrics", *options, "-o", str(tmp_path / "x.prom")) == 0
+    return ["--plan", str(folder / "plan.json"), "--history", str(folder / "all.sqlite")]
+
+
+def test_the_console_tells_all_nodes(tmp_path: Path) -> None:
+    assert call("metrics", *site(tmp_path), "-o", str(tmp_path / "x.prom")) == 0
     text = (tmp_path / "x.prom").read_text()
     assert of(text, "verdict_state", OST0) == 0
     assert of(text, "verdict_state", OST1) == 2
     assert of(text, "rate_bytes_per_second", {**OST1, **STEP}) == 80e6
+    # as Prometheus's own library writes numbers, and the few lines of the nodes do not
+    assert re.search(r"^plumbline_judged_timestamp_seconds 1\.\d+e\+09$", text, re.MULTILINE)
+
+
+def test_of_a_site_a_group_is_told_by_each_node_that_judges_it(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert call("metrics", *site(tmp_path), "--format", "checkmk") == 0
+    lines = capfdbinary.readouterr().out.decode().splitlines()
+    names = [line.split('"')[1] for line in lines if " group " in line]
+    assert names == ["OST group scratch client1", "OST group scratch client2"]
+
+
+def test_without_the_history_of_the_site_it_says_so(tmp_path: Path) -> None:
+    options = site(tmp_path)
+    (tmp_path / "all.sqlite").unlink()
+    with pytest.raises(StoreError, match="there is no history"):
+        call("metrics", *options)
+
+
+def test_the_official_library_is_needed_on_the_console_and_not_on_a_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = site(tmp_path)
+    monkeypatch.delitem(sys.modules, "plumbline.output.client_library", raising=False)
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    with pytest.raises(ToolError, match="install python3-prometheus-client, or: pip install"):
+        call("metrics", *options)
+    assert call("metrics", *options, "--format", "checkmk") == 0
+    assert of(told(tmp_path, measured()), "verdict_state", OST1) == 2
 
 
 def test_plan_and_history_belong_together() -> None:
