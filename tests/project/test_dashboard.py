@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any, Iterator
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from plumbline.output.metrics import families
+from tests.package.cli.test_metrics import measured, told
+from tests.package.prometheus import PROGRAM, PROMTOOL, Prometheus, holding
 from tests.project.repository import ROOT
 
-PROMTOOL = shutil.which("promtool")
 DASHBOARD = json.loads((ROOT / "roles/metrics/files/grafana-dashboard.json").read_text())
 METRICS = {family.name for family in families((), 0.0)}
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
@@ -64,6 +65,15 @@ def test_each_variable_that_it_uses_is_defined() -> None:
     assert used == variables().keys()
 
 
+def test_each_choice_narrows_each_panel() -> None:
+    # a group is of a layer, and a component of all three
+    for selector in re.findall(r"{([^}]+)}", " ".join(expressions())):
+        assert re.findall(r'(\w+)=~"\$\1"', selector) in (
+            ["layer"],
+            ["layer", "file_system", "component"],
+        )
+
+
 def test_no_panel_covers_another() -> None:
     covered = [
         (x, y)
@@ -89,3 +99,71 @@ def test_prometheus_understands_each_expression(tmp_path: Path) -> None:
     )
     assert checked.returncode == 0, checked.stderr
     assert f"{len(rules)} rules found" in checked.stdout
+
+
+def chosen(text: str, **values: str) -> str:
+    """Return an expression as Grafana asks it, where all is chosen but what is said here."""
+    names = variables().keys() - {"datasource"}
+    known = {"__range": "1h", **dict.fromkeys(names, ".*"), **values}
+    return re.sub(r"\$(\w+)", lambda found: known[found[1]], text)
+
+
+@pytest.fixture(scope="module")
+def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+    """Run a Prometheus that has read what a node tells."""
+    if PROGRAM is None:
+        pytest.skip("prometheus is not installed")
+    folder = tmp_path_factory.mktemp("prometheus")
+    text = told(folder, measured())
+    with holding(folder, text) as running:
+        (held,) = running.ask('count({__name__=~"plumbline_.+"})')
+        assert held.value == sum(len(one.samples) for one in text_string_to_metric_families(text))
+        yield running
+
+
+@pytest.mark.long
+def test_each_panel_shows_something(prometheus: Prometheus) -> None:
+    assert [text for text in expressions() if not prometheus.ask(chosen(text))] == []
+
+
+@pytest.mark.long
+def test_each_variable_offers_what_is_told(prometheus: Prometheus) -> None:
+    offered = {}
+    for name, one in variables().items():
+        query = re.fullmatch(r"label_values\((.+), (\w+)\)", one.get("definition", ""))
+        if query is not None:
+            assert query[2] == name
+            found = prometheus.ask(f"count by ({name}) ({chosen(query[1])})")
+            offered[name] = {answer.labels[name] for answer in found if name in answer.labels}
+    assert offered == {
+        "layer": {"ost", "raw", "net", "fs"},
+        "file_system": {"scratch"},
+        "component": {"OST0", "OST1", "OST2", "OST3", "disk1", "oss3", "scratch"},
+    }
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("values", "components"),
+    [
+        ({"layer": "raw"}, {"disk1"}),
+        ({"file_system": "scratch"}, {"OST0", "OST1"}),
+        ({"component": "OST1"}, {"OST1"}),
+    ],
+)
+def test_what_is_chosen_is_all_that_is_shown(
+    prometheus: Prometheus, values: dict[str, str], components: set[str]
+) -> None:
+    (state,) = (text for text in expressions() if text.endswith("} > 0"))
+    found = prometheus.ask(chosen(state.replace(" > 0", ""), **values))
+    assert {answer.labels["component"] for answer in found} == components
+
+
+@pytest.mark.long
+def test_the_alarms_that_the_documentation_gives_go_off(prometheus: Prometheus) -> None:
+    text = (ROOT / "docs" / "other-consoles.md").read_text(encoding="utf-8")
+    slow, unmeasured, silent = re.findall(r"^  expr: (.+)$", text, re.MULTILINE)
+    assert [one.labels["component"] for one in prometheus.ask(slow)] == ["OST1"]
+    assert [one.labels["component"] for one in prometheus.ask(unmeasured)] == ["disk1"]
+    assert prometheus.ask(silent) == []
+    assert prometheus.ask(silent.replace("1800", "0")) != []
