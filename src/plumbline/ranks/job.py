@@ -94,7 +94,11 @@ class State(str, Enum):
 
 
 class Result(NamedTuple):
-    """One operation of one rank, times in seconds since the common start of the operation."""
+    """One operation of one rank, times in seconds since the common start of the operation.
+
+    ``began_at`` is that start in seconds since the epoch by the clock of the rank's own host, 0
+    where it did not come to it.
+    """
 
     rank: int
     client: str
@@ -103,6 +107,7 @@ class Result(NamedTuple):
     state: State
     reason: str = ""
     bytes: int = 0
+    began_at: float = 0.0
     begin_s: float = 0.0
     end_s: float = 0.0
     curve: tuple[float, ...] = ()

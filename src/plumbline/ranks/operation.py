@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import repeat
-from time import monotonic
+from time import monotonic, time
 from typing import Any, Callable, Iterator, NamedTuple, Optional, Protocol, Union
 
 from plumbline.errors import ToolError
@@ -71,13 +71,13 @@ class Attempt:
     """The measured part; whatever ends it, what was moved until then is known.
 
     All memory is made before the start.  ``start`` and ``ended_at`` are seconds of this rank's
-    monotonic clock.
+    monotonic clock, ``began_at`` is the start in seconds since the epoch.
     """
 
     def __init__(self, work: Work, file: File) -> None:
         self.state = State.DONE
         self.reason = ""
-        self.start = self.ended_at = 0.0
+        self.start = self.ended_at = self.began_at = 0.0
         self.calls = _room_for(work.job)
         self._moved = Sum()
         self._notes = Notes(self.calls)
@@ -89,6 +89,7 @@ class Attempt:
     def make(self, start: float) -> None:
         """Move the bytes; trouble is kept as state and reason, and only Ended is passed on."""
         self.start = self.ended_at = start
+        self.began_at = time() - (monotonic() - start)
         try:
             self._work_off(start + self._work.job.seconds)
             if self._work.writes:
@@ -197,6 +198,7 @@ def brief_of(work: Work, attempt: Attempt, who: tuple[int, str, str]) -> Result:
         state=attempt.state,
         reason=attempt.reason,
         bytes=attempt.bytes,
+        began_at=attempt.began_at,
         begin_s=max(0.0, calls.starts[0] - attempt.start) if calls.count else 0.0,
         end_s=attempt.ended_at - attempt.start,
     )

@@ -21,7 +21,7 @@ _SOURCES = {"diskstats": ("devices", TEAL), "lustre": ("targets", BLUE)}
 """What counts: its name in words, and the colour of its sum."""
 
 _SINGLE = 14
-_AROUND_S = 5.0
+_BEFORE_S, _AFTER_S = 1.0, 5.0
 """Caches empty after the last call: some seconds after a run still belong to it."""
 
 
@@ -76,8 +76,8 @@ def served(run: Run, operation: str, window: tuple[float, float]) -> list[Served
 def _clipped(record: Record, ahead_s: float, window: tuple[float, float]) -> Served:
     begin_s = record.started_at - ahead_s - window[0]
     length_s = window[1] - window[0]
-    first = max(0, int(-_AROUND_S - begin_s))
-    last = max(0, int(length_s + _AROUND_S - begin_s))
+    first = max(0, int(-_BEFORE_S - begin_s))
+    last = max(0, int(length_s + _AFTER_S - begin_s))
     return Served(record, begin_s + first, record.profile_Bps[first:last])
 
 

@@ -169,16 +169,19 @@ class Run:
     def _record(
         self, crew: Sequence[Member], tally: Tally, task: Task, when: tuple[float, float]
     ) -> Record:
+        """Return a task's record; ``when`` is the run's begin and end, of what did not begin."""
         recorder, name = self._bench.recorder, task.entry.component
         member = next((one for one in crew if one.entry.component == name), None)
         if member is None:
             together = self._of_all(crew, tally)
+            when = tally.times(tally.results, recorder.host) or when
             told = details_of_all(tally, together)
             return recorder.of_run(task, Taken(together, self._tool, *when, told))
         conditions = Conditions(member.state, self._coverage(crew, member))
         if member.failure is not None and not member.made:
             return recorder.without(task, member.failure, conditions)
         came = tally.of_target(name, self._share.ranks)
+        when = tally.times(tally.on(name), recorder.host) or when
         if member.failure is not None and not isinstance(came, Failure):
             came = member.failure
         taken = Taken(came, self._tool, *when, details(tally.on(name), came))

@@ -44,7 +44,7 @@ class Recorder:
 
     def __init__(self, run_id: str, host: str, clock: Clock) -> None:
         self.run_id = run_id
-        self._host = host
+        self.host = host
         self._clock = clock
 
     def of_trial(self, trial: Trial, conditions: Conditions = UNCONDITIONED) -> Record:
@@ -85,7 +85,7 @@ class Recorder:
             "component": entry.component,
             "operation": task.operation,
             "scenario": task.scenario,
-            "host": self._host,
+            "host": self.host,
             "path": partner.path if partner else entry.path,
             "partner": partner.name if partner else None,
             "spec": entry.spec.to_json(),

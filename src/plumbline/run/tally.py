@@ -50,6 +50,18 @@ class Tally(NamedTuple):
         """Return what all targets gave together."""
         return self._of(self.results, len(self.job.places))
 
+    def times(self, results: Sequence[Result], host: str) -> Optional[tuple[float, float]]:
+        """Return when the operation began and when ``results`` were there, None where unknown.
+
+        In seconds since the epoch, by the clock of ``host`` where it has ranks.
+        """
+        begun = [one for one in self.results if one.began_at]
+        began = [one.began_at for one in begun if one.client == host]
+        if not begun:
+            return None
+        start = min(began or [one.began_at for one in begun])
+        return start, start + max((one.end_s for one in results), default=0.0)
+
     def _of(self, results: Sequence[Result], ranks: int) -> Union[Measurement, Failure]:
         bad = [one for one in results if one.state in (State.FAILED, State.ENDED)]
         if bad:

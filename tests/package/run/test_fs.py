@@ -203,6 +203,19 @@ def test_targets_are_measured_together_and_each_alone(site: Site) -> None:
     assert sum(block.calls.bytes for block in kept.blocks) == 8 * SMALL
 
 
+def test_each_operation_is_timed_from_its_own_start(site: Site) -> None:
+    before = time.time()
+    records = measured(site.unit())
+    written, read = (
+        {of(records, name, operation).started_at for name in (*"ab", "whole")}
+        for operation in (Operation.WRITE, Operation.READ)
+    )
+    (wrote_at,), (read_at,) = written, read
+    whole = of(records, "whole", Operation.WRITE)
+    assert before < wrote_at < whole.finished_at <= read_at < time.time()
+    assert whole.finished_at - wrote_at == pytest.approx(whole.seconds, abs=1e-3)
+
+
 @pytest.mark.parametrize("name", ["mpiio-shared-10k", "mpiio-shared-1m1"])
 def test_ranks_share_a_file_through_mpi(site: Site, name: str) -> None:
     spec = site.entry("a", TESTS[name]).spec._replace(bytes=2_000_000)

@@ -63,6 +63,24 @@ def test_one_short_rank_makes_the_figure_short() -> None:
 
 
 @pytest.mark.parametrize(
+    ("host", "times"), [("c1", (1000.5, 1004.5)), ("c2", (990.0, 994.0)), ("c3", (990.0, 994.0))]
+)
+def test_an_operation_began_at_its_common_start_by_the_clock_of_the_host_if_it_has_ranks(
+    host: str, times: tuple[float, float]
+) -> None:
+    ranks = [
+        result(0, "a", began_at=1000.5),
+        result(1, "b", began_at=990.0, end_s=4.0)._replace(client="c2"),
+        result(2, "b", state=State.FAILED),
+    ]
+    assert tally(*ranks).times(ranks[:2], host) == times
+
+
+def test_when_an_operation_began_is_not_known_where_no_rank_came_to_it() -> None:
+    assert tally(result(0, "a")).times([], "c1") is None
+
+
+@pytest.mark.parametrize(
     ("completed", "outcome", "sentence"),
     [
         (ENDED, Outcome.FAILED, "the rank left no result: mpirun ended with 137: node c1 exited"),
