@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.model.course import NodeClock, Run
-from plumbline.model.record import Record
+from plumbline.model.record import Operation, Record
 from plumbline.report.figure import Cell, Row, counted, shown, steps
 from plumbline.report.palette import BLUE, GREY, TEAL
 from plumbline.units import format_rate
@@ -20,6 +20,7 @@ ABSENT = "The servers' own counters were not recorded during this run."
 _SOURCES = {"diskstats": ("devices", TEAL), "lustre": ("targets", BLUE)}
 """What counts: its name in words, and the colour of its sum."""
 
+_COUNTED_AS = {Operation.REREAD.value: Operation.READ.value}
 _SINGLE = 14
 _BEFORE_S, _AFTER_S = 1.0, 5.0
 """Caches empty after the last call: some seconds after a run still belong to it."""
@@ -63,8 +64,10 @@ class Served(NamedTuple):
 def served(run: Run, operation: str, window: tuple[float, float]) -> list[Served]:
     """Return what servers counted in a window of the run, in seconds since the epoch.
 
-    Where the run names the parts that it crossed, others are left out.
+    Where the run names the parts that it crossed, others are left out.  A server does not know that
+    it reads again.
     """
+    operation = _COUNTED_AS.get(operation, operation)
     crossed = {name for one in run.records for name in (one.component, *one.path)}
     moved = [one for one in run.servers if one.profile_Bps and one.operation.value == operation]
     own = [one for one in moved if one.component in crossed]

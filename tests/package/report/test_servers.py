@@ -25,8 +25,8 @@ def run_of(*servers: Record, **changes: Any) -> Run:
 
 def test_seconds_before_and_long_after_a_run_are_not_its_own() -> None:
     (one,) = served(run_of(counter("d", *range(40), started_at=990.0)), "read", WINDOW)
-    assert one.begin_s == -5
-    assert one.rates_Bps == tuple(1e6 * second for second in range(5, 19))
+    assert one.begin_s == -1
+    assert one.rates_Bps == tuple(1e6 * second for second in range(9, 19))
 
 
 def test_other_operations_and_other_times_are_left_out() -> None:
@@ -35,6 +35,10 @@ def test_other_operations_and_other_times_are_left_out() -> None:
     )
     assert served(run, "read", WINDOW) == []
     assert "none of them moved during this run" in server_sentence(run, [])
+
+
+def test_what_is_read_again_a_server_counts_as_read() -> None:
+    assert len(served(run_of(counter("d", 1, 2)), "reread", WINDOW)) == 1
 
 
 def test_where_the_run_names_its_parts_others_are_left_out() -> None:
