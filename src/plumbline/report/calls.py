@@ -8,6 +8,7 @@ from __future__ import annotations
 from math import exp, log
 from typing import Any, Iterable, Mapping, Optional, Sequence
 
+from plumbline.errors import DocumentError
 from plumbline.model.course import Run
 from plumbline.profile.calls import Profile
 from plumbline.profile.latencies import TENTHS
@@ -41,7 +42,10 @@ def calls_figure(profile: Optional[Profile], run: Optional[Run] = None) -> Figur
     if profile is None:
         if run is None or run.layer != "fs":
             return figure._replace(absent=ABSENT)
-        drawn, said = list(of_run(run)), _SECONDS
+        try:
+            drawn, said = list(of_run(run)), _SECONDS
+        except DocumentError as error:
+            return figure._replace(absent=str(error))
     else:
         drawn, said = list(of_profile(profile)), ""
     if not drawn:

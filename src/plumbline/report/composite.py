@@ -12,7 +12,18 @@ from typing import Any, Iterable, NamedTuple, Optional, Sequence
 
 from plumbline.model.course import Run
 from plumbline.model.record import Record
-from plumbline.report.figure import Cell, Figure, Plot, Row, Table, counted, megabytes, shown, steps
+from plumbline.report.figure import (
+    DAY_S,
+    Cell,
+    Figure,
+    Plot,
+    Row,
+    Table,
+    counted,
+    megabytes,
+    shown,
+    steps,
+)
 from plumbline.report.palette import CYAN, GREY, MAGENTA, ORANGE, RED, line
 from plumbline.report.servers import Served, served, server_sentence, server_traces
 from plumbline.report.site import Site
@@ -46,13 +57,13 @@ def composite_figure(site: Site) -> Figure:
     figure = Figure("composite", "Composite of a run", ABOUT)
     if site.run is None:
         return figure._replace(absent="no run of targets was recorded in this time")
-    if not any(one.profile_Bps for one in site.run.records):
-        return figure._replace(
-            absent=f"the latest run of layer {site.run.layer}, {site.run.run_id}, recorded no "
-            "rates of single seconds"
-        )
     operations = dict.fromkeys(one.operation.value for one in site.run.records)
     drawn = {name: found for name in operations if (found := curves(site.run, name))}
+    run = f"the latest run of layer {site.run.layer}, {site.run.run_id},"
+    if not drawn:
+        return figure._replace(absent=f"{run} recorded no rates of single seconds")
+    if any(end - begin > DAY_S for begin, end in map(_window, drawn.values())):
+        return figure._replace(absent=f"{run} seems longer than a day: a clock was set meanwhile")
     every = [one for found in drawn.values() for one in found]
     counted_by = {name: served(site.run, name, _window(found)) for name, found in drawn.items()}
     counts = [one for found in counted_by.values() for one in found]

@@ -46,7 +46,7 @@ NUMBERS = (
 )
 _NAMED = 40
 _LISTED = 10
-_LEAST_PX, _MOST_PX = 420, 1100
+_LEAST_PX, _MOST_PX, _LETTER_PX = 400, 1100, 7
 _NOWHERE: dict[str, float] = {}
 
 
@@ -226,11 +226,14 @@ def _matrix(
         ceiling = ceilings.get(one.component, _NOWHERE).get(one.partner)
         if ceiling and one.rate_Bps is not None:
             cells[one.component][places[one.partner]] = round(100 * one.rate_Bps / ceiling)
+    shown_columns = unique(columns)
+    # names stand upright below the image, which else would have to make room for them
     size = min(_MOST_PX, max(_LEAST_PX, 160 + 14 * len(names)))
+    size += _LETTER_PX * max(map(len, shown_columns))
     axis = {"type": "category", "nticks": _NAMED, "automargin": True, "constrain": "domain"}
     trace = {
         "type": "heatmap",
-        "x": unique(columns),
+        "x": shown_columns,
         "y": unique(names),
         "z": list(cells.values()),
         "zmin": 0,

@@ -56,6 +56,7 @@ def pages(site: Site, figures: Sequence[Figure]) -> dict[str, str]:
         counts=_counts(site),
         alarms=alarms[:_LISTED],
         more=len(alarms) - len(alarms[:_LISTED]),
+        dated_later=site.dated_later(),
         library=LIBRARY,
     )
     found = {PAGE: text}

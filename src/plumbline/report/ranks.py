@@ -5,7 +5,9 @@ from __future__ import annotations
 from statistics import median
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
+from plumbline.errors import DocumentError
 from plumbline.model.course import Run
+from plumbline.model.kinds import numbers, texts
 from plumbline.model.record import Record
 from plumbline.profile.calls import Block, Profile
 from plumbline.profile.latencies import Durations, by_tenths, durations_of, latency, together
@@ -100,14 +102,28 @@ def judged(found: Sequence[Rank]) -> list[Rank]:
 
 
 def of_run(run: Run) -> Iterator[Ranks]:
-    """Yield each operation of a recorded run that knows its ranks; who straggles is recorded."""
+    """Yield each operation of a recorded run that knows its ranks; who straggles is recorded.
+
+    Raises:
+        DocumentError: what a record tells of its ranks is damaged.
+    """
     for operation in dict.fromkeys(one.operation for one in run.records):
         own = [one for one in run.records if one.operation is operation]
-        raw = [rank for one in own for rank in _details(one).get("ranks", ())]
-        late = {rank for one in own for rank in _late(one)}
-        found = [_of_raw(one, operation.value, late) for one in raw if one["bytes"]]
-        if found:
-            yield Ranks(operation.value, found, _tenths(own), *_half_and_longest(own))
+        try:
+            ranks = _of_records(own, operation.value)
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise DocumentError(
+                f"what run {run.run_id} tells of its ranks is damaged: {error!r}; measure again"
+            ) from error
+        if ranks.found:
+            yield ranks
+
+
+def _of_records(own: Sequence[Record], operation: str) -> Ranks:
+    raw = [rank for one in own for rank in _details(one).get("ranks", ())]
+    late = {rank for one in own for rank in _late(one)}
+    found = [_of_raw(one, operation, late) for one in raw if one["bytes"]]
+    return Ranks(operation, found, _tenths(own), *_half_and_longest(own))
 
 
 def _details(record: Record) -> Mapping[str, Any]:
@@ -120,12 +136,14 @@ def _late(record: Record) -> Iterator[int]:
 
 
 def _of_raw(raw: Mapping[str, Any], operation: str, late: Iterable[int]) -> Rank:
-    end_s, moved = float(raw["end_s"]), int(raw["bytes"])
+    begin_s, end_s, moved = raw["begin_s"], raw["end_s"], raw["bytes"]
+    numbers(begin_s=begin_s, end_s=end_s, bytes=moved, curve=sum(raw["curve"]))
+    texts("rank", (raw["client"], raw["target"]))
     every = max(1, len(raw["curve"]) // _POINTS)
-    points, sum_ = [(0.0, float(raw["begin_s"]))], 0.0
+    points, sum_ = [(0.0, float(begin_s))], 0.0
     for second, each in enumerate(raw["curve"], start=1):
         sum_ += each
-        if second % every == 0 and raw["begin_s"] < second < end_s:
+        if second % every == 0 and begin_s < second < end_s:
             points.append((sum_, float(second)))
     points.append((moved, end_s))
     rank = int(raw["rank"])
@@ -138,7 +156,8 @@ def _tenths(own: Sequence[Record]) -> dict[int, int]:
     found: dict[int, int] = {}
     for one in own:
         for place, count in _details(one).get("durations", {}).items():
-            found[int(place)] = found.get(int(place), 0) + count
+            if count:
+                found[int(place)] = found.get(int(place), 0) + count
     return dict(sorted(found.items()))
 
 

@@ -79,6 +79,16 @@ class Site(NamedTuple):
     run: Optional[Run] = None
     notes: Sequence[Note] = ()
 
+    @property
+    def until(self) -> float:
+        """Return the moment after which nothing can have been measured, whatever a clock said."""
+        return self.now + DAY_S
+
+    def dated_later(self) -> int:
+        """Return how many measurements are dated after that, which are not drawn."""
+        until = self.until
+        return sum(at >= until for one in self.courses for at in one.times)
+
     def state(self, layer: str, component: str) -> State:
         """Return the state of a component; what was not judged is UNKNOWN."""
         verdict = self.verdicts.get((layer, component))
@@ -139,7 +149,7 @@ def _member(
     for course in courses:
         times.extend(course.times)
         rates.extend(course.rates)
-    days, latest = _days(times, rates)
+    days, latest = _days(times, rates, site.until)
     place = one.layer, one.component
     return Member(
         one,
@@ -153,13 +163,13 @@ def _member(
 
 
 def _days(
-    times: Sequence[float], rates: Sequence[float]
+    times: Sequence[float], rates: Sequence[float], until: float
 ) -> tuple[dict[int, float], tuple[Optional[float], Optional[float]]]:
-    """Return the median of each day, and moment and rate of the latest."""
+    """Return the median of each day before a moment, and moment and rate of the latest."""
     days: dict[int, list[float]] = {}
     last_at, last = -1.0, nan
     for at, rate in zip(times, rates):
-        if not isnan(rate):
+        if not isnan(rate) and at < until:
             days.setdefault(int(at // DAY_S), []).append(rate)
             if at >= last_at:
                 last_at, last = at, rate

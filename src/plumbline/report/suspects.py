@@ -73,6 +73,8 @@ def _plot(located: Located) -> Plot:
         },
         "yaxis": {"title": {"text": "% of what is expected"}, "range": [0, 130]},
         "hovermode": "closest",
+        # also of a single kind: what a mark means stands nowhere else
+        "showlegend": True,
     }
     data = [
         _trace("slow", {"color": RED, "symbol": "x", "size": 11}, slow),

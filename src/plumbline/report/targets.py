@@ -73,7 +73,12 @@ def _plot(of: Cohort, members: Sequence[Member]) -> Plot:
 
 def _axis(members: Sequence[Member], names: list[str]) -> dict[str, Any]:
     """Return the axis with every name where there is place, else with the groups."""
-    axis = {"range": [-0.7, len(members) - 0.3], "automargin": True, "showgrid": False}
+    axis = {
+        "range": [-0.7, len(members) - 0.3],
+        "automargin": True,
+        "showgrid": False,
+        "zeroline": False,
+    }
     if len(members) <= _NAMED:
         return {**axis, "tickvals": list(range(len(members))), "ticktext": names}
     groups, start, middles = by_group(members), 0, []

@@ -76,6 +76,17 @@ def test_what_the_servers_counted_is_drawn_beside_what_the_clients_saw() -> None
 def test_a_run_without_seconds_is_said() -> None:
     assert "recorded no rates of single seconds" in composite_figure(of(failed())).absent
     assert composite_figure(of()._replace(run=None)).absent
+    whole = one("scratch", 200, details={"stragglers": []})
+    parts = [one(name, details={"ranks": []}) for name in "ab"]
+    assert "recorded no rates of single seconds" in composite_figure(of(*parts, whole)).absent
+
+
+def test_a_clock_that_was_set_during_a_run_does_not_make_it_years_long() -> None:
+    late = one("b", 100, started_at=1.7e9, finished_at=1.7e9 + 1)
+    absent = composite_figure(of(one("a", 100), late)).absent
+    assert absent == (
+        "the latest run of layer fs, run-1, seems longer than a day: a clock was set meanwhile"
+    )
 
 
 def test_of_many_components_the_slowest_are_named() -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
+
+import pytest
 
 from plumbline.model.course import Run
 from plumbline.model.record import Latency, Operation, Record
@@ -79,3 +82,35 @@ def test_a_run_of_targets_alone_has_no_ranks() -> None:
     assert "layer fs" in calls_figure(None, Run("ost", "run-1", ())).absent
     empty = Run("fs", "run-1", (of("scratch", {}),))
     assert calls_figure(None, empty).absent == "the latest run has kept no ranks"
+
+
+RANK = {"rank": 0, "client": "c1", "target": "a", "bytes": 5, "begin_s": 0, "end_s": 2.0}
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        {"ranks": 5},
+        {"ranks": [5]},
+        {"ranks": [{}]},
+        {"ranks": [RANK]},
+        {"ranks": [{**RANK, "curve": ["x"]}]},
+        {"ranks": [{**RANK, "curve": [5], "end_s": "soon"}]},
+        {"ranks": [{**RANK, "curve": [5], "end_s": float("inf")}]},
+        {"ranks": [{**RANK, "curve": [5], "bytes": float("nan")}]},
+        {"ranks": [{**RANK, "curve": [5], "client": None}]},
+        {"ranks": [{**RANK, "curve": [5]}], "durations": {"x": 1}},
+        {"ranks": [{**RANK, "curve": [5]}], "stragglers": [{}]},
+    ],
+    ids=json.dumps,
+)
+def test_damaged_details_are_said_and_the_report_goes_on(kept: dict[str, Any]) -> None:
+    figure = calls_figure(None, Run("fs", "run-1", (of("a", kept),)))
+    assert figure.absent.startswith("what run run-1 tells of its ranks is damaged: ")
+    assert figure.plots == ()
+
+
+def test_calls_that_nobody_counted_make_no_bar() -> None:
+    kept = {"ranks": [{**RANK, "curve": [5]}], "durations": {"-10": 0, "-9": 3}}
+    (found,) = of_run(Run("fs", "run-1", (of("a", kept),)))
+    assert found.tenths == {-9: 3}

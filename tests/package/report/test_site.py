@@ -10,6 +10,7 @@ import pytest
 
 from plumbline.model.course import Course
 from plumbline.model.state import State
+from plumbline.report.page import pages
 from plumbline.report.site import Cohort, find_cohorts, middle
 from tests.package.report.sites import sick
 from tests.package.report.years import DAY_S, NOW, Year
@@ -67,3 +68,15 @@ def test_what_was_never_measured_is_there_without_a_rate(tmp_path: Path) -> None
 def test_the_middle_passes_over_what_is_missing() -> None:
     assert middle([3.0, None, 1.0, 2.0]) == 2.0
     assert middle([None, nan]) is None
+
+
+def test_a_clock_that_is_years_ahead_stretches_no_picture_and_is_said(tmp_path: Path) -> None:
+    site = sick(tmp_path, Year(3))
+    moments = array("d", [NOW - DAY_S, NOW + 3600, NOW + 40_000 * DAY_S])
+    course = Course("ost", "scratch-OST0000", "read", "single", "", moments, array("d", [1, 2, 3]))
+    wrong = site._replace(courses=[course])
+    member = find_cohorts(wrong)[Cohort("ost", "read", "single")][0]
+    assert sorted(member.days.values()) == [1, 2]
+    assert member.now_Bps == 2
+    assert "after this report and not drawn: 1." in pages(wrong, [])["index.html"]
+    assert "after this report" not in pages(site, [])["index.html"]

@@ -8,6 +8,8 @@
   // What a page of A4 holds of one picture with its title.
   const PRINTED_PX = 680;
   const PRINTED_HIGH_PX = 880;
+  // Plotly names a point at most every 50 ms.
+  const HOVER_MS = 60;
 
   const colour = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 
@@ -111,13 +113,6 @@
     );
     return found.length ? found : data.flatMap((trace, number) => (trace.z ? cells(trace, number) : []));
   };
-  const words = (place, { curveNumber, pointNumber, xval, yval }) => {
-    const trace = plots[place.id].data[curveNumber];
-    if (trace.z) return `${trace.y[yval]} ${trace.x[xval]} ${trace.z[yval][xval]} %`;
-    const text = trace.customdata || trace.text;
-    const name = Array.isArray(text) ? text[pointNumber] : trace.name || "";
-    return `${name} ${trace.x[pointNumber]} ${trace.y[pointNumber]}`;
-  };
   const step = (place, by) => {
     const all = points(place);
     if (!all.length) return;
@@ -125,7 +120,18 @@
     place.dataset.point = at;
     const { xaxis = "x", yaxis = "y" } = plots[place.id].data[all[at].curveNumber];
     Plotly.Fx.hover(place, [all[at]], xaxis + yaxis);
-    live.textContent = words(place, all[at]);
+    setTimeout(() => say(place), HOVER_MS);
+  };
+  // What is seen beside the point is what a screen reader says.
+  const say = (place) => {
+    const lines = [...place.querySelectorAll(".hoverlayer text")].flatMap((text) => {
+      const found = [...text.querySelectorAll("tspan.line")];
+      return (found.length ? found : [text]).map((one) => one.textContent);
+    });
+    live.textContent = lines.filter(Boolean).join(", ");
+  };
+  const leave = (place) => {
+    if (drawn.has(place)) Plotly.Fx.unhover(place);
   };
   for (const place of places) {
     place.addEventListener("keydown", (event) => {
@@ -134,15 +140,16 @@
         first(place);
         step(place, event.key === "ArrowRight" ? 1 : -1);
       } else if (event.key === "Escape") {
-        Plotly.Fx.unhover(place);
+        leave(place);
       }
     });
+    place.addEventListener("blur", () => leave(place));
   }
 
   // --- places that Nagios leads to lie in tables that are closed
 
   const reach = () => {
-    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const target = document.getElementById(location.hash.slice(1));
     if (!target) return;
     for (let at = target; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
     target.scrollIntoView({ block: "center" });
