@@ -108,6 +108,8 @@ def test_the_page_of_nagios_leads_to_the_place_in_the_report(
         browser.wait("document.querySelector(':target').getBoundingClientRect().height > 0")
         assert "CRITICAL" in browser.ask("document.querySelector(':target').textContent")
         assert [name for name, traces in browser.ask(PLOTS) if not traces] == []
+        composite = browser.ask("document.getElementById('composite').textContent")
+        assert "6 counters of 3 servers" in composite
         assert browser.complaints == []
         keep(browser, "lab")
 
@@ -169,9 +171,29 @@ def test_a_read_that_declines_is_told_from_one_that_is_flat(lab: Lab, console: C
     assert distance(falls["profile_Bps"], flat["profile_Bps"]).beyond(Limits().profile_distance)
 
 
-def by_hand(options: str) -> str:
+def test_ranks_that_the_network_held_up_at_first_are_late_to_start(
+    lab: Lab, console: Console
+) -> None:
+    """The second kind of straggler of BlueGene/L's figure 5; the first is the slow disk's above."""
+    assert console.services()
+    break_only(lab, {"link": "oss3", "rate": "1Mbit"})
+    at_work = "until pgrep -f '[p]lumbline.ranks' > /dev/null; do sleep 0.1; done; sleep 3"
+    try:
+        with ThreadPoolExecutor(1) as thread:
+            driving = thread.submit(lab.on_host, "client1", by_hand("", "192MiB"))
+            lab.on_host("client1", at_work)
+            lab.playbook("lab_break", {"heal": "all"})
+            written = json.loads(driving.result().splitlines()[-3])
+    finally:
+        lab.playbook("lab_break", {"heal": "all"})
+    late = {one["target"]: one["kind"] for one in written["details"]["stragglers"]}
+    assert written["operation"] == "write"
+    assert late == {"scratch-OST0004": "late", "scratch-OST0005": "late"}
+
+
+def by_hand(options: str, each: str = "112MiB") -> str:
     """Drive all targets on terms of one's own, which is UNKNOWN to the judge; say what is known."""
-    run = f"{AS_PROBE} probe fs --bytes 112MiB --quiet {options} > /dev/null"
+    run = f"{AS_PROBE} probe fs --bytes {each} --quiet {options} > /dev/null"
     return f"{run}; test $? -eq 3 && {KNOWN}"
 
 
