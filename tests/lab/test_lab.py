@@ -177,11 +177,11 @@ def test_ranks_that_the_network_held_up_at_first_are_late_to_start(
     """The second kind of straggler of BlueGene/L's figure 5; the first is the slow disk's above."""
     assert console.services()
     break_only(lab, {"link": "oss3", "rate": "1Mbit"})
-    at_work = "until pgrep -f '[p]lumbline.ranks' > /dev/null; do sleep 0.1; done; sleep 3"
+    at_work = "until pgrep -f [p]lumbline.ranks > /dev/null; do sleep 0.1; done"
     try:
         with ThreadPoolExecutor(1) as thread:
             driving = thread.submit(lab.on_host, "client1", by_hand("", "192MiB"))
-            lab.on_host("client1", at_work)
+            lab.on_host("client1", f"timeout 60 sh -c '{at_work}' && sleep 3")
             lab.playbook("lab_break", {"heal": "all"})
             written = json.loads(driving.result().splitlines()[-3])
     finally:
