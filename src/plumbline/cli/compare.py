@@ -27,6 +27,7 @@ from plumbline.run.clock import SystemClock
 from plumbline.run.command import SystemRunner
 from plumbline.run.lock import Locks
 from plumbline.run.ost import TargetUnit
+from plumbline.run.temporary import temporary_folder
 from plumbline.store.history import History
 from plumbline.units import format_rate
 
@@ -58,16 +59,13 @@ def compare(given: Sequence[str], size_bytes: int, arguments: argparse.Namespace
 def _measure(
     expectations: Expectations, units: Sequence[Unit], locks: Locks, quiet: bool
 ) -> Result:
-    with tempfile.TemporaryDirectory(prefix="plumbline-") as folder:
-        state = Path(folder)
+    with temporary_folder() as state:
         manner = Manner(locks, state / SNAPSHOT, quiet, keep_files=False)
         try:
             with History(state / DATABASE) as history:
                 return measure(expectations, units, history, manner)
         finally:
-            # it stays while another comparison has a lock in it
-            with suppress(OSError):
-                locks.directory.rmdir()
+            locks.dissolve()
 
 
 def named_directories(given: Sequence[str], least: int = 2) -> dict[str, str]:

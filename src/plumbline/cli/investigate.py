@@ -9,9 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
-import tempfile
 import time
-from pathlib import Path
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -134,6 +132,7 @@ def _standing(plan: SitePlan, request: Request, files: Sequence[str]) -> _Standi
     from plumbline.locate.investigation import Found
     from plumbline.locate.leaning import ordered
     from plumbline.locate.measurables import Site
+    from plumbline.run.temporary import temporary_folder
     from plumbline.store.history import History
 
     # two names of one host give each record twice
@@ -142,8 +141,8 @@ def _standing(plan: SitePlan, request: Request, files: Sequence[str]) -> _Standi
         for one in read_records(files)
         if one.started_at >= request.begun.get(one.host, float("inf"))
     }.values()
-    with tempfile.TemporaryDirectory(prefix="plumbline-") as folder:
-        path = Path(folder) / "history.sqlite"
+    with temporary_folder() as folder:
+        path = folder / "history.sqlite"
         with History(path) as history:
             for one in records:
                 history.save(one)

@@ -7,8 +7,6 @@ said by its options.  What the console has planned is another module's.
 from __future__ import annotations
 
 import argparse
-import tempfile
-from contextlib import suppress
 from pathlib import Path
 
 from plumbline.cli.history import DATABASE
@@ -28,6 +26,7 @@ from plumbline.errors import UsageError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.run.fs import FsUnit
 from plumbline.run.parallel import Course
+from plumbline.run.temporary import temporary_folder
 from plumbline.store.history import History
 from plumbline.store.snapshot import EXPECTATIONS, load_expectations
 from plumbline.units import format_bytes, parse_bytes
@@ -94,14 +93,13 @@ def _measured(
         with History(state / DATABASE) as history:
             manner = Manner(locks, state / SNAPSHOT, arguments.quiet, keep_files=False)
             return measure(expectations, [unit], history, manner)
-    with tempfile.TemporaryDirectory(prefix="plumbline-") as folder:
-        manner = Manner(locks, Path(folder) / SNAPSHOT, arguments.quiet, keep_files=False)
+    with temporary_folder() as folder:
+        manner = Manner(locks, folder / SNAPSHOT, arguments.quiet, keep_files=False)
         try:
-            with History(Path(folder) / DATABASE) as history:
+            with History(folder / DATABASE) as history:
                 return measure(expectations, [unit], history, manner)
         finally:
-            with suppress(OSError):
-                locks.directory.rmdir()
+            locks.dissolve()
 
 
 def _beside_all(arguments: argparse.Namespace, own: Expectations) -> Expectations:

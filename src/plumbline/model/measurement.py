@@ -5,10 +5,10 @@ Trouble is never a measurement: a tool that failed raises :class:`~plumbline.err
 
 from __future__ import annotations
 
-from math import isfinite
 from typing import Any, NamedTuple, Optional
 
 from plumbline.errors import ToolError
+from plumbline.model.kinds import LARGEST
 from plumbline.model.record import Flag, Latency
 
 
@@ -37,13 +37,13 @@ class Measurement(_MeasurementFields):
         self = super().__new__(cls, *args, **kwargs)
         positive = {"bytes": self.bytes, "seconds": self.seconds, "rate": self.rate_Bps}
         for name, value in positive.items():
-            if not isfinite(value) or value <= 0:
-                raise _impossible(name, value, "is not a positive number")
+            if not 0 < value <= LARGEST:
+                raise _impossible(name, value, "is not a positive, plausible number")
         times = self.latency or ()
         zero_or_more = (*self.profile_Bps, *times, self.retransmits or 0)
         for value in zero_or_more:
-            if not isfinite(value) or value < 0:
-                raise _impossible("detail", value, "is negative or not a number")
+            if not 0 <= value <= LARGEST:
+                raise _impossible("detail", value, "is negative or not a plausible number")
         return self
 
 

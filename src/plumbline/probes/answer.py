@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from math import isfinite
 from typing import Optional
 
 from plumbline.errors import DocumentError, ToolError
 from plumbline.model.command import Completed
+from plumbline.model.kinds import LARGEST
 from plumbline.model.spec import ProbeSpec
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)+\w*|\d{8}")
@@ -57,7 +57,8 @@ def number(tool: str, what: str, value: object) -> float:
             found = float(value)
         except (ValueError, OverflowError):
             found = float("nan")
-        if isfinite(found):
+        # with more than that a calculation could overflow
+        if abs(found) <= LARGEST:
             return found
     raise not_understood(tool, what, repr(value))
 

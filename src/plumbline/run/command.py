@@ -70,7 +70,7 @@ class SystemRunner:
         """Run ``argv``, end it after ``timeout_s`` seconds, and return what it left.
 
         Raises:
-            ToolError: it is not installed or cannot be started.
+            ToolError: it is not installed, cannot be started, or prints without an end.
         """
         environment = {**os.environ, "LC_ALL": "C", "PATH": search_path()}
         program = locate(argv[0])
@@ -86,6 +86,11 @@ class SystemRunner:
             hung = bool(_survivors(process.pid))
             if hung:
                 _ABANDONED.append(process)
+            elif timed_out and _is_wild((output, errors)):
+                raise ToolError(
+                    f"{argv[0]} printed more than {MAX_OUTPUT_BYTES >> 20} MiB and was ended; run "
+                    "it by hand to see what it prints"
+                )
             return Completed(
                 argv=tuple(argv),
                 exit_code=None if hung else process.returncode,
@@ -123,8 +128,7 @@ class SystemRunner:
         """Wait for the end, or bring it about at the deadline; return whether that was needed."""
         try:
             while not self._ended(process, min(_TICK_S, deadline - time.monotonic())):
-                wild = any(os.fstat(fd).st_size > MAX_OUTPUT_BYTES for fd in outputs)
-                if wild or self._stop.is_set() or time.monotonic() >= deadline:
+                if _is_wild(outputs) or self._stop.is_set() or time.monotonic() >= deadline:
                     self._end(process)
                     return True
         except BaseException:
@@ -192,6 +196,10 @@ def _group_of(process: Path) -> Optional[int]:
     except OSError:
         return None
     return None if state in "ZX" else int(group)
+
+
+def _is_wild(outputs: Sequence[int]) -> bool:
+    return any(os.fstat(descriptor).st_size > MAX_OUTPUT_BYTES for descriptor in outputs)
 
 
 def _text(descriptor: int) -> str:

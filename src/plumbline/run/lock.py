@@ -13,15 +13,21 @@ import os
 import signal
 import socket
 from contextlib import contextmanager, suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import Iterator, Mapping, NamedTuple, Optional
 from urllib.parse import quote
 
 from plumbline.errors import BusyError, StoreError
+from plumbline.model.kinds import numbers
 from plumbline.run.clock import Clock
 from plumbline.units import format_duration
 
 _ORPHAN_WAIT_S = 5.0
+_PIDS = range(1, 1 << 22)
+"""PID_MAX_LIMIT of the kernel (proc_sys_kernel(5))."""
+_LONGEST_NAME = 240
+"""No file system of Linux takes more than 255 bytes."""
 
 _FAMILIES = {"fs": "ost", "sweep": "ost"}
 """A parallel run works on the targets that are also measured one by one: one lock for both."""
@@ -83,10 +89,21 @@ class Locks:
             os.close(descriptor)
             self._tidy(path)
 
+    def dissolve(self) -> None:
+        """Remove what no run holds any more, and the directory if that was all."""
+        for path in self.directory.glob("*.lock"):
+            self._tidy(path)
+        # it stays while another run has a lock in it
+        with suppress(OSError):
+            self.directory.rmdir()
+
     def _path(self, layer: str, component: str) -> Path:
         place = self._places.get(component, component)
         family = _FAMILIES.get(layer, layer)
-        return self.directory / (quote(f"{family}-{place}", safe="") + ".lock")
+        name = quote(f"{family}-{place}", safe="")
+        if len(name) > _LONGEST_NAME:
+            name = f"{family}-{sha256(name.encode()).hexdigest()}"
+        return self.directory / f"{name}.lock"
 
     def _take(self, path: Path) -> Optional[int]:
         """Return the descriptor of the locked file, None when somebody else has it."""
@@ -97,7 +114,10 @@ class Locks:
             except BlockingIOError:
                 os.close(descriptor)
                 return None
-            if _same_file(descriptor, path):
+            except OSError as error:
+                os.close(descriptor)
+                raise self._unusable(error) from error
+            if same_file(descriptor, path):
                 return descriptor
             # its holder has just removed it: lock the new file instead
             os.close(descriptor)
@@ -128,9 +148,12 @@ class Locks:
             if descriptor is not None:
                 return descriptor
             self._clock.sleep(0.1)
+        if not orphans:
+            # what this user cannot see is not known to be stuck
+            raise BusyError(self._busy(path, None))
         age = format_duration(max(0.0, self._clock.wall() - holder.since))
         raise StuckError(
-            f"process {', '.join(map(str, orphans)) or 'unknown'} of a run {age} ago is stuck in "
+            f"process {', '.join(map(str, orphans))} of a run {age} ago is stuck in "
             f"the kernel and keeps {path} locked; look at the target's server, and at the kernel "
             "log here",
             component,
@@ -165,21 +188,22 @@ class Locks:
         )
 
 
-def _same_file(descriptor: int, path: Path) -> bool:
+def same_file(descriptor: int, path: Path) -> bool:
+    """Return whether a path still names the file that is open."""
     try:
-        named = path.stat()
+        return os.path.samestat(path.lstat(), os.fstat(descriptor))
     except FileNotFoundError:
         return False
-    opened = os.fstat(descriptor)
-    return (named.st_dev, named.st_ino) == (opened.st_dev, opened.st_ino)
 
 
 def _read(path: Path) -> Optional[Holder]:
-    """Return who signed a lock file; None when it is gone, or not signed yet."""
+    """Return who signed a lock file; None when it is gone, or not signed in full."""
     try:
-        return Holder(**json.loads(path.read_text()))
+        holder = Holder(**json.loads(path.read_text()))
+        numbers(since=holder.since)
     except (FileNotFoundError, ValueError, TypeError):
         return None
+    return holder if holder.pid in _PIDS else None
 
 
 def _belongs_to_another_user(pid: int) -> bool:
@@ -195,9 +219,10 @@ def _belongs_to_another_user(pid: int) -> bool:
 
 def _processes_with(path: Path) -> list[int]:
     """Return the processes that have a file open, as far as this user may see."""
+    real = os.path.realpath(path)
     found = []
     for folder in Path("/proc").glob("[0-9]*/fd"):
         with suppress(OSError):
-            if any(os.path.realpath(link) == str(path) for link in folder.iterdir()):
+            if any(os.path.realpath(link) == real for link in folder.iterdir()):
                 found.append(int(folder.parent.name))
     return found

@@ -5,8 +5,10 @@ Placement is proven before and after each operation; a file in the wrong place v
 
 from __future__ import annotations
 
-from typing import Generator, Iterator, Optional
+from contextlib import suppress
+from typing import Generator, Iterator, Optional, Union
 
+from plumbline.errors import SkipTarget, ToolError
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Operation, Outcome, Record
 from plumbline.model.spec import ProbeSpec
@@ -31,20 +33,28 @@ class TargetUnit:
         """Yield one record for each operation; remove the file if it is not to be kept."""
         runner = bench.runners[self._entry.component]
         reached = reach(self._target, runner, self._entry.spec.bytes)
-        if isinstance(reached, Failure):
-            yield from (bench.recorder.without(task, reached) for task in self.tasks)
-            return
         try:
-            yield from _Operations(bench, reached).measure(self.tasks)
+            if isinstance(reached, Failure):
+                yield from (bench.recorder.without(task, reached) for task in self.tasks)
+            else:
+                yield from _Operations(bench, reached).measure(self.tasks)
         finally:
-            # a stuck target would hold up its own removal as well
-            if not bench.keep_files and not reached.watch.stuck:
-                self._target.remove(runner)
+            if not bench.keep_files and not _is_stuck(reached):
+                # what resists is found again by the next run here
+                with suppress(SkipTarget, ToolError):
+                    self._target.remove(runner)
 
     def commands(self) -> tuple[tuple[str, ...], ...]:
         """Return what the tools would be called with; the file's name is not known before."""
         file, spec = f"/FILE-ON-{self._entry.component}", self._entry.spec
         return tuple(command_of(Job(task.operation, spec, file)) for task in self.tasks)
+
+
+def _is_stuck(reached: Union[Reached, Failure]) -> bool:
+    """Return whether a target gives no answer, which would hold up its own removal as well."""
+    if isinstance(reached, Failure):
+        return reached.outcome is Outcome.HUNG
+    return reached.watch.stuck
 
 
 class _Operations:

@@ -12,8 +12,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Iterator, Mapping, NamedTuple, Optional, Sequence, Union
+from urllib.parse import quote
 
-from plumbline.errors import DocumentError, SkipTarget, ToolError
+from plumbline.errors import DocumentError, SkipTarget, StoreError, ToolError
 from plumbline.model.command import Completed
 from plumbline.model.expectation import Expectation
 from plumbline.model.measurement import Measurement
@@ -31,6 +32,7 @@ from plumbline.run.launcher import find_launcher
 from plumbline.run.ranks_left import end_ranks
 from plumbline.run.recording import Conditions, Taken
 from plumbline.run.tally import Tally, details, details_of_all, read_results
+from plumbline.run.temporary import temporary_folder
 from plumbline.run.trial import Failure, Task
 
 _LOOK_S = 0.2
@@ -214,22 +216,22 @@ class Run:
     def _folder(self) -> Iterator[Path]:
         """Give a folder for this run alone, removed afterwards; what a killed run left goes first.
 
-        Its name follows from the targets, whose locks this run holds.
+        Below a folder that a person has named its name follows from the targets, whose locks this
+        run holds.
         """
-        parent = Path(self._course.folder or tempfile.gettempdir())
-        folder = parent / f"plumbline-fs-{os.geteuid()}-{self._whole.component}"
+        named = self._course.folder
         try:
-            if folder.is_dir() and not folder.is_symlink() and folder.stat().st_uid == os.geteuid():
-                shutil.rmtree(folder)
-            folder.mkdir(mode=0o700)
-            try:
-                yield folder
-            finally:
-                self._removed(folder)
+            with _below(named, self._whole.component) if named else temporary_folder() as folder:
+                try:
+                    yield folder
+                finally:
+                    self._removed(folder)
+        except StoreError as error:
+            raise ToolError(str(error)) from error
         except OSError as error:
             raise ToolError(
-                f"the run cannot keep its results in {folder}: {error.strerror}; name a folder "
-                "with room that all clients see with --work"
+                f"the run cannot keep its results in {named or tempfile.gettempdir()}: "
+                f"{error.strerror}; name a folder with room that all clients see with --work"
             ) from error
 
     def _removed(self, folder: Path) -> None:
@@ -247,6 +249,15 @@ class Run:
             "fixed": job.fixed.value,
             "transfer_bytes": job.test.transfer,
         }
+
+
+@contextmanager
+def _below(parent: str, name: str) -> Iterator[Path]:
+    folder = Path(parent) / f"plumbline-fs-{os.geteuid()}-{quote(name, safe='')}"
+    if folder.is_dir() and not folder.is_symlink() and folder.stat().st_uid == os.geteuid():
+        shutil.rmtree(folder)
+    folder.mkdir(mode=0o700)
+    yield folder
 
 
 def _keep_calls(folder: Path, job: Job, kept: Path, about: Mapping[str, object]) -> None:

@@ -13,6 +13,7 @@ from typing import NamedTuple, Optional
 from plumbline.errors import DocumentError, SkipTarget
 from plumbline.model.command import CommandRunner
 from plumbline.targets.ask import QUICK_S, SLOW_S, ask, complaint
+from plumbline.targets.mounts import mount_holding
 from plumbline.units import format_bytes
 
 _FORMAT = "%f %s %b %B %h %d %n"
@@ -94,9 +95,17 @@ class ProbeFile(NamedTuple):
             raise SkipTarget(
                 f"{self.path} is no plain file, which plumbline never makes: remove it"
             )
-        if device != found[self.own][5]:
+        if device != found[self.own][5] and self._mounted_over(run):
             raise SkipTarget(f"{self.path} lies on another file system than {self.own}: unmount it")
         return Status(int(size), int(blocks) * int(block_bytes), device)
+
+    def _mounted_over(self, run: CommandRunner) -> bool:
+        """Return whether the file lies in another mount than its folders.
+
+        The number of its device alone does not tell: an overlay gives files that of the layer that
+        they lie in (kernel: Documentation/filesystems/overlayfs, "Inode properties").
+        """
+        return mount_holding(run, self.path) != mount_holding(run, self.own)
 
     def make_folder(self, run: CommandRunner) -> None:
         """Make the folder of this target where it is missing."""

@@ -315,6 +315,20 @@ def test_an_interrupted_comparison_removes_its_files(node: Node) -> None:
         assert list((node.home / folder).iterdir()) == []
 
 
+def test_a_killed_comparison_leaves_nothing_after_the_next(node: Node) -> None:
+    killed = node.start(*node.compared(), a="hang")
+    orphan = node.wait_for_fio()
+    killed.kill()
+    killed.communicate()
+    assert list((node.home / "tmp").iterdir()) != []
+    os.killpg(orphan, signal.SIGKILL)
+    # one of the others, as a person would who has had enough of the first
+    words = [word for word in node.compared() if word != f"a={node.home}/a"][1:]
+    ended = node.probe(*words, b="200", c="200")
+    assert ended.returncode == 0, ended.stderr
+    assert list((node.home / "tmp").iterdir()) == []
+
+
 def test_a_state_folder_that_is_missing_is_a_sentence(node: Node) -> None:
     node.expect()
     ended = node.probe(*node.arguments(), "--state", str(node.home / "nowhere"))

@@ -29,7 +29,7 @@ def test_a_sound_measurement_keeps_its_values() -> None:
     assert (sound.rate_Bps, sound.retransmits, sound.flags) == (200.0, 3, ())
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, 0.0, -1.0])
+@pytest.mark.parametrize("value", [math.nan, math.inf, 1e19, 0.0, -1.0])
 @pytest.mark.parametrize("key", ["bytes", "seconds", "rate_Bps"])
 def test_bytes_seconds_and_rate_are_positive_numbers(key: str, value: float) -> None:
     name = key.replace("_Bps", "")
@@ -44,6 +44,7 @@ def test_bytes_seconds_and_rate_are_positive_numbers(key: str, value: float) -> 
         {"profile_Bps": (math.nan,)},
         {"latency": Latency(0.1, math.inf, 0.2, 0.3)},
         {"retransmits": -1},
+        {"retransmits": 10**400},
     ],
 )
 def test_no_detail_is_negative_or_not_a_number(changes: dict[str, Any]) -> None:

@@ -67,11 +67,13 @@ def is_free(locks: Locks, layer: str, component: str) -> bool:
     return True
 
 
-def measured(unit: Unit, runner: FakeRunner, clock: FakeClock) -> list[Record]:
+def measured(
+    unit: Unit, runner: FakeRunner, clock: FakeClock, *, keep_files: bool = True
+) -> list[Record]:
     """Return the records of a unit, all commands answered by one runner."""
     runners = {task.entry.component: runner for task in unit.tasks}
     recorder = Recorder("run-1", "client1", clock)
-    bench = Bench(recorder, clock, runners, step=lambda title: None, stop=lambda: None)
+    bench = Bench(recorder, clock, runners, lambda title: None, lambda: None, keep_files)
     return list(unit.measure(bench))
 
 

@@ -73,6 +73,52 @@ def test_a_second_run_is_told_who_holds_the_target_and_for_how_long(locks: Locks
         end(process, tool)
 
 
+@pytest.mark.parametrize("name", ["link", "."])
+def test_a_living_run_is_found_by_whatever_way_its_folder_is_named(
+    locks: Locks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / "link").symlink_to(locks.directory)
+    monkeypatch.chdir(locks.directory if name == "." else tmp_path)
+    process, tool = holder(locks)
+    try:
+        sentence = f"ost-a is being measured by process {process.pid}"
+        other = Locks(Path(name), SystemClock())
+        with pytest.raises(BusyError, match=sentence), other.hold("ost", "a"):
+            pass
+    finally:
+        end(process, tool)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "7",
+        "\0" * 40,
+        '{"pid": 1}',
+        '{"pid": "1", "host": "a", "since": 0}',
+        '{"pid": -1, "host": "a", "since": 0}',
+        '{"pid": 1, "host": "a", "since": "today"}',
+    ],
+)
+def test_a_lock_that_was_never_signed_in_full_says_that_it_is_held(locks: Locks, text: str) -> None:
+    with locks.hold("ost", "a"):
+        (file,) = locks.directory.iterdir()
+        file.write_text(text)
+        with pytest.raises(BusyError, match="by another run"), locks.hold("ost", "a"):
+            pass
+
+
+def test_a_name_longer_than_a_file_may_have_is_locked_too(locks: Locks) -> None:
+    one, other = "/mnt/" + "a" * 250, "/mnt/" + "a" * 250 + "b"
+    with locks.hold("ost", one), locks.hold("ost", other):
+        assert len(list(locks.directory.iterdir())) == 2
+    with locks.hold("ost", one):
+        pass
+
+
 def test_the_same_process_cannot_hold_a_target_twice(locks: Locks) -> None:
     with locks.hold("ost", "a"), pytest.raises(BusyError), locks.hold("ost", "a"):
         pass
@@ -109,6 +155,23 @@ def test_a_stuck_tool_of_a_dead_run_keeps_its_target(
         end(process, tool)
 
 
+def test_what_a_user_cannot_see_is_not_called_stuck(
+    locks: Locks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock, "_ORPHAN_WAIT_S", 0.3)
+    process, tool = holder(locks)
+    try:
+        process.kill()
+        process.wait()
+        # as /proc shows it to a user when the tool is another's
+        monkeypatch.setattr(lock, "_processes_with", lambda path: [])
+        with pytest.raises(BusyError, match="by another run") as caught, locks.hold("ost", "a"):
+            pass
+        assert not isinstance(caught.value, StuckError)
+    finally:
+        end(process, tool)
+
+
 def test_a_lock_outlives_its_run_while_an_abandoned_tool_is_there(locks: Locks) -> None:
     with locks.hold("ost", "a") as descriptor:
         tool = subprocess.Popen(["sleep", "60"], pass_fds=[descriptor])
@@ -130,7 +193,7 @@ def test_a_waiting_run_does_not_take_a_lock_file_that_was_just_removed(locks: Lo
     with locks.hold("ost", "a"):
         (file,) = locks.directory.iterdir()
         old = os.open(file, os.O_RDWR)
-    assert not lock._same_file(old, file)
+    assert not lock.same_file(old, file)
     os.close(old)
 
 
@@ -155,3 +218,14 @@ def test_monotonic_time_never_goes_back() -> None:
     clock.sleep(0.01)
     assert clock.monotonic() - before >= 0.01
     assert abs(wall - time.time()) < 5
+
+
+def test_a_folder_of_locks_is_dissolved_but_for_what_is_held(locks: Locks) -> None:
+    (locks.directory / "ost-killed.lock").write_text("{}")
+    other = Locks(locks.directory, SystemClock())
+    with other.hold("ost", "b"):
+        locks.dissolve()
+        (held,) = locks.directory.iterdir()
+        assert held.name == "ost-b.lock"
+    locks.dissolve()
+    assert not locks.directory.exists()

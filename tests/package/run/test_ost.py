@@ -132,6 +132,34 @@ def test_a_target_that_must_not_be_measured_says_why() -> None:
     assert "10% full" in write.reason
 
 
+REMOVING: Mapping[str, Answer] = {"rm -f": "", "rmdir": ""}
+NO_ROOM = answer(stderr="truncate: failed to truncate 'probe.dat': File too large\n", exit_code=1)
+
+
+def test_a_file_that_could_not_be_made_in_full_does_not_stay() -> None:
+    stat = [answer(FOLDERS), answer(FOLDERS + FILE)]
+    changes = {STAT: stat, "mkdir": "", "touch": "", "truncate": NO_ROOM, **REMOVING}
+    runner = target(changes)
+    write, _ = measured(TargetUnit(expectation("a")), runner, FakeClock(), keep_files=False)
+    assert write.outcome is Outcome.SKIPPED
+    assert "File too large" in write.reason
+    assert runner.called("rm -f") == [f"rm -f -- {OWN}/a/probe.dat {OWN}/a/trial"]
+
+
+def test_a_file_that_resists_its_removal_voids_no_record_and_ends_no_run() -> None:
+    refused = answer(stderr="rm: cannot remove 'probe.dat': Read-only file system\n", exit_code=1)
+    runner = target({**REMOVING, "rm -f": refused})
+    records = measured(TargetUnit(expectation("a")), runner, FakeClock(), keep_files=False)
+    assert [record.outcome for record in records] == [Outcome.OK, Outcome.OK]
+
+
+def test_a_target_that_gives_no_answer_is_not_asked_to_remove_its_file() -> None:
+    runner = target({"truncate": HANGING, "mkdir": "", "touch": "", STAT: answer(FOLDERS)})
+    write, _ = measured(TargetUnit(expectation("a")), runner, FakeClock(), keep_files=False)
+    assert write.outcome is Outcome.HUNG
+    assert runner.called("rm") == []
+
+
 def test_nothing_is_read_that_was_not_written_in_this_run() -> None:
     unit = TargetUnit(expectation("a", references={"read/single": NONE}))
     (read,) = measured(unit, target(), FakeClock())

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +97,38 @@ def test_a_symbolic_link_is_never_followed(tmp_path: Path, where: str) -> None:
         here.place(SystemRunner(), 4096)
     assert link.is_symlink()
     assert list(elsewhere.iterdir()) == []
+
+
+IN_AN_OVERLAY = """
+mount -t tmpfs plumbline-test "$1/upper" && mkdir "$1/upper/files" "$1/upper/work" &&
+mount -t overlay -o "lowerdir=$1/lower,upperdir=$1/upper/files,workdir=$1/upper/work,xino=off" \\
+  plumbline-test "$1/here" && exec "$2" -c "$3" "$1/here"
+"""
+PLACE_AND_REMOVE = """
+import os, sys
+from plumbline.run.command import SystemRunner
+from plumbline.targets import target_for
+target = target_for({"kind": "directory", "directory": sys.argv[1]}, "a", 0.99)
+run = SystemRunner()
+target.state(run)
+path = target.place(run, 4096)
+print(os.stat(path).st_dev != os.stat(sys.argv[1]).st_dev)
+target.verify(run, path)
+target.remove(run)
+print(os.listdir(sys.argv[1]))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone mounts an overlay")
+def test_an_overlay_is_a_directory_like_any_other(tmp_path: Path) -> None:
+    for name in ("lower", "upper", "here"):
+        (tmp_path / name).mkdir()
+    # in mounts of its own, which end with it
+    words = ["unshare", "--mount", "sh", "-c", IN_AN_OVERLAY, "sh", str(tmp_path), sys.executable]
+    ended = subprocess.run([*words, PLACE_AND_REMOVE], capture_output=True, text=True, check=False)
+    if "mount:" in ended.stderr:
+        pytest.skip(f"no overlay can be mounted here: {ended.stderr}")
+    assert (ended.stdout, ended.stderr) == ("True\n[]\n", "")
 
 
 def test_a_directory_behind_a_link_is_named_by_where_it_leads(tmp_path: Path) -> None:

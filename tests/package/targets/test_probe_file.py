@@ -55,3 +55,23 @@ def test_no_target_is_filled_above_its_limit(space: Space, more: int, refused: b
 def test_an_answer_of_stat_that_is_unknown_is_said(said: object, reason: str) -> None:
     with pytest.raises(SkipTarget, match=reason):
         ProbeFile("/m", "c").look(FakeRunner({"stat": said}))  # type: ignore[dict-item]
+
+
+OVERLAY = "24 1 8:1 / / rw - ext4 /dev/sda1 rw\n90 24 0:61 / /m rw - overlay overlay rw\n"
+OVER_IT = "91 90 8:17 / /m/.plumbline/c/probe.dat rw - xfs /dev/sdb1 rw\n"
+
+
+@pytest.mark.parametrize("mounts", [OVERLAY, OVERLAY + OVER_IT])
+def test_a_file_with_another_device_number_is_refused_where_it_lies_in_another_mount(
+    mounts: str,
+) -> None:
+    file = ProbeFile("/m", "c")
+    folders = "".join(f"41c0 4096 8 512 3 61 {path}\n" for path in (file.own, file.folder))
+    run = FakeRunner(
+        {"stat": f"{folders}81a4 4096 8 512 1 2049 {file.path}\n", "cat /proc/self": mounts}
+    )
+    if OVER_IT in mounts:
+        with pytest.raises(SkipTarget, match="lies on another file system than"):
+            file.look(run)
+    else:
+        assert file.look(run) == (4096, 4096, "2049")

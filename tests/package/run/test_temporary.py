@@ -1,0 +1,92 @@
+"""What a killed run left in the temporary folder goes when the next begins, nothing else does."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from plumbline.errors import StoreError
+from plumbline.run.temporary import temporary_folder
+
+HOLD = """
+import sys, time
+from plumbline.run.temporary import temporary_folder
+with temporary_folder() as folder:
+    (folder / "history.sqlite").write_text("data")
+    print(folder, flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return tmp_path
+
+
+def another_run() -> tuple[subprocess.Popen[str], Path]:
+    """Start another process that has a folder; return both."""
+    process = subprocess.Popen([sys.executable, "-c", HOLD], stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    return process, Path(process.stdout.readline().strip())
+
+
+def test_a_folder_is_for_this_user_alone_and_gone_afterwards(base: Path) -> None:
+    with temporary_folder() as folder:
+        assert folder.parent == base
+        assert folder.stat().st_mode & 0o777 == 0o700
+        (folder / "file").touch()
+    assert list(base.iterdir()) == []
+
+
+def test_what_a_killed_run_left_goes_and_what_a_living_run_has_stays(base: Path) -> None:
+    killed, abandoned = another_run()
+    living, held = another_run()
+    killed.kill()
+    killed.communicate()
+    try:
+        assert abandoned.is_dir()
+        with temporary_folder() as own:
+            assert sorted(base.iterdir()) == sorted([held, own])
+            assert (held / "history.sqlite").read_text() == "data"
+    finally:
+        living.kill()
+        living.communicate()
+
+
+def test_what_is_no_folder_of_a_run_stays(base: Path) -> None:
+    kept = base / "kept"
+    kept.mkdir()
+    (base / "plumbline-report").mkdir()
+    (base / "plumbline-1000").mkdir()
+    (base / "plumbline-1-abcdefgh").symlink_to(kept)
+    (base / "plumbline-2-abcdefgh").write_text("a file")
+    before = sorted(base.iterdir())
+    with temporary_folder():
+        pass
+    assert sorted(base.iterdir()) == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone can give a folder to another user")
+def test_the_folder_of_another_user_stays(base: Path) -> None:
+    other = base / "plumbline-1-abcdefgh"
+    other.mkdir()
+    os.chown(other, 65534, 65534)
+    with temporary_folder():
+        pass
+    assert list(base.iterdir()) == [other]
+
+
+def test_no_room_for_a_folder_is_a_sentence(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(base / "gone"))
+    with (
+        pytest.raises(StoreError, match=r"can be made: No such file or directory: .*gone; make"),
+        temporary_folder(),
+    ):
+        pass
