@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from plumbline.locate.words import headline
 from plumbline.model.named_tuple import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -36,7 +37,12 @@ _FAILS = (
 
 
 def advice(ambiguity: AmbiguitySet, parts: Mapping[str, SitePart], fails: bool = False) -> str:
-    """Return e.g. `` Next: read its SMART values, ...``, empty for a part of unknown kind."""
+    """Return e.g. `` Next: read its SMART values, ...``, empty for a part of unknown kind.
+
+    The sentence on what slows its devices alike has said so itself.
+    """
+    if headline(ambiguity) != ambiguity.alternatives or ambiguity.suspects[0].alike:
+        return ""
     if len(ambiguity.alternatives) > 1:
         return " Next: look at each of them, in this order."
     kinds = {parts[one.name].kind if one.name in parts else "" for one in ambiguity.suspects}

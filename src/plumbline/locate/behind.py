@@ -5,7 +5,7 @@ Such a measurement does not vote; an alarm about it is explained all the same.
 
 from __future__ import annotations
 
-from math import exp
+from math import exp, inf
 
 from plumbline.locate.observation import Vote
 from plumbline.locate.parts import OVERHEAD, reach
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from plumbline.locate.observation import Observation
     from plumbline.locate.suspects import AmbiguitySet, Located
 
-    _Left = Mapping[tuple[str, str], float]
+    _Left = Mapping[tuple[str, str], tuple[float, bool]]
 
 _TWO_RATES = reach(2)
 
@@ -28,7 +28,7 @@ def behind(located: Located, ambiguity: AmbiguitySet) -> Iterator[int]:
     What is slower than the suspects make it has another fault beside theirs.
     """
     left = {
-        (suspect.name, loss.lane): loss.left_Bps
+        (suspect.name, loss.lane): (loss.left_Bps, bool(suspect.alike))
         for suspect in ambiguity.suspects
         if not suspect.drops
         for loss in suspect.losses
@@ -47,6 +47,9 @@ def _slowing(one: Observation, left: _Left) -> Iterator[str]:
     highest = one.measured_Bps * exp(_TWO_RATES * one.error) * OVERHEAD
     for name, lanes, flows in one.of.crossings():
         for lane in lanes:
-            least = left.get((name, lane))
-            if least is not None and least / flows < min(one.of.expected_Bps, highest):
+            least, alike = left.get((name, lane), (inf, False))
+            if alike and one.of.layer == "net":
+                continue
+            # who runs beside it takes nothing from a stream that is slowed alike
+            if least / (1 if alike else flows) < min(one.of.expected_Bps, highest):
                 yield name

@@ -77,6 +77,7 @@ def _suspect(located: Located, suspect: Suspect, parts: Parts) -> dict[str, Any]
         "losses": [_loss(loss) for loss in suspect.losses],
         "explains": [located.observations[index].of.name for index in suspect.explains],
         "not_slowed": [located.observations[index].of.name for index in suspect.passes],
+        "alike": list(suspect.alike),
     }
 
 

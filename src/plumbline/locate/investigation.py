@@ -107,6 +107,7 @@ class Investigation:
             if not one.certain:
                 yield from self._dividing(located, one, done)
         if self._targets:
+            yield from self._beside(found.slow)
             if not any(located.sets for located in found):
                 yield from self._behind()
                 yield from self._siblings(found)
@@ -192,6 +193,18 @@ class Investigation:
             if step and wanted and step.component and step.key not in seen:
                 seen.add(step.key)
                 yield step
+
+    def _beside(self, slow: Located) -> Iterator[Step]:
+        """Yield other devices of a server with a slow one: all of them may be slow alike."""
+        raw = [one.of for one in slow.observations if one.of.layer == "raw"]
+        votes = {(one.of.node, one.vote) for one in slow.observations if one.of.layer == "raw"}
+        judged = {of.component for of in raw}
+        for node in dict.fromkeys(of.node for of in raw):
+            if (node, Vote.GOOD) in votes or (node, Vote.BAD) not in votes:
+                continue
+            for one in self._nodes[node]:
+                if one.layer == "raw" and one.component not in judged:
+                    yield self._steps.one("raw", one.component, node)
 
     def _siblings(self, found: Found) -> Iterator[Step]:
         """Yield the layers of targets that cannot be judged alone, such as without a baseline."""

@@ -78,8 +78,11 @@ def _ratio(of: Measurable, suspect: Suspect) -> float:
     """Return the share of the expected rate that a suspect would leave of a measurement."""
     left = {loss.lane: loss.left_Bps for loss in suspect.losses}
     found = 1.0
-    for name, lanes, flows in of.crossings():
+    if suspect.alike and of.layer == "net":
+        return found
+    for name, lanes, crossing in of.crossings():
         if name == suspect.name:
+            flows = 1 if suspect.alike else crossing
             rates = [left[lane] for lane in lanes if lane in left]
             found = min([found, *(rate / flows / of.expected_Bps for rate in rates)])
     return found

@@ -44,7 +44,8 @@ class Member(NamedTuple):
     """One vote in one lane: what the part carried and carries while healthy, as logarithms of B/s.
 
     Flows that share the part evenly count as often as there are, since each got its share.
-    ``room`` is the logarithm of what overhead may explain.
+    ``room`` is the logarithm of what overhead may explain.  Of what is slow alike (``alike``) the
+    ``flows`` are the most that a device gives / what this one gives.
     """
 
     observation: int
@@ -52,7 +53,7 @@ class Member(NamedTuple):
     needed: float
     room: float
     error: float
-    flows: int
+    flows: float
 
 
 class Lane(NamedTuple):
@@ -68,11 +69,16 @@ class Lane(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A component that bad measurements cross, with what it explains (indices)."""
+    """A component that bad measurements cross, with what it explains (indices).
+
+    ``alike`` are the devices behind it where each stream gets the same share, whoever runs beside
+    it; empty where the component has so much left for all together.
+    """
 
     name: str
     lanes: tuple[Lane, ...]
     explains: frozenset[int]
+    alike: tuple[str, ...] = ()
 
 
 def reach(count: int) -> float:
@@ -106,14 +112,14 @@ def _lanes(
 ) -> Iterator[Lane]:
     """Yield the lanes of a part that explain something, those of segments last."""
     segments = [
-        _lane(key, members, observations)
+        make_lane(key, members, observations)
         for key, members in sorted(crossed.items())
         if key.startswith(SEGMENTS)
     ]
     dropping = [lane for lane in segments if lane.blamed]
     for key, members in sorted(crossed.items()):
         if not key.startswith(SEGMENTS):
-            lane = _lane(key, members, observations, _ANY if dropping else log(OVERHEAD))
+            lane = make_lane(key, members, observations, _ANY if dropping else log(OVERHEAD))
             if lane.blamed:
                 yield lane
     yield from dropping
@@ -136,12 +142,16 @@ def _crossed(observations: Sequence[Observation], suspected: Mapping[str, None])
     return crossed
 
 
-def _lane(
+def make_lane(
     name: str,
-    crossing: Sequence[tuple[int, int]],
+    crossing: Sequence[tuple[int, float]],
     observations: Sequence[Observation],
     room: float = log(OVERHEAD),
 ) -> Lane:
+    """Return a lane of what crosses it: indices with their ``flows``.
+
+    ``room`` is the logarithm of what overhead may explain at most.
+    """
     begun = max(
         (observations[index].since for index, _ in crossing if _bad(observations[index])),
         default=0.0,
@@ -164,7 +174,7 @@ def _lane(
 
 
 def _members(
-    crossing: Sequence[tuple[int, int]], observations: Sequence[Observation], room: float
+    crossing: Sequence[tuple[int, float]], observations: Sequence[Observation], room: float
 ) -> Iterator[Member]:
     most: dict[str, float] = {}
     for index, flows in crossing:

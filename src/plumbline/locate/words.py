@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from plumbline.locate.alike import device_of
 from plumbline.locate.observation import Vote
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.units import format_rate
@@ -28,22 +29,76 @@ def sentence(
     located: Located, ambiguity: AmbiguitySet, parts: Parts, probe: Optional[NextProbe] = None
 ) -> str:
     """Return e.g. ``Suspect: controller ddn03-b (3 of 3 slow targets cross it, ...). ...``."""
-    count = len(ambiguity.alternatives)
-    choices = [" and ".join(titled(name, parts) for name in one) for one in ambiguity.alternatives]
-    if count == 1:
-        begin = f"Suspect{'s' if len(ambiguity.alternatives[0]) > 1 else ''}: {choices[0]}"
+    choices = headline(ambiguity)
+    named = [_joined(one, parts) for one in choices]
+    if len(choices) == 1:
+        begin = f"Suspect{'s' if len(choices[0]) > 1 else ''}: {named[0]}"
     else:
-        begin = f"Suspects: one of {listed(choices, ' or ')}, which explain it equally well"
-    found = [f"{begin} ({_tally(located, ambiguity)})."]
-    found += _losses(ambiguity, parts)
+        begin = f"Suspects: one of {listed(named, ' or ')}, which explain it equally well"
+    alike = _alike(ambiguity)
+    tally = _all_alike(located, alike, parts) if alike else _tally(located, ambiguity)
+    found = [f"{begin} ({tally})."]
+    found += _losses(alike or ambiguity.suspects, ambiguity, parts)
     layers = _by_layer(located, ambiguity)
     if layers:
         found.append(f"{layers[0].upper()}{layers[1:]}.")
+    return " ".join([*found, *_rest(ambiguity, parts, probe)])
+
+
+def headline(ambiguity: AmbiguitySet) -> tuple[tuple[str, ...], ...]:
+    """Return the alternatives that are named first: all, or what slows its devices alike."""
+    shared = {one.name for one in _alike(ambiguity)}
+    return tuple(one for one in ambiguity.alternatives if not shared or shared.issuperset(one))
+
+
+def _alike(ambiguity: AmbiguitySet) -> tuple[Suspect, ...]:
+    """Return the suspects that slow their devices alike, none where others come first."""
+    found = tuple(one for one in ambiguity.suspects if one.alike)
+    first = ambiguity.alternatives[0]
+    return found if {one.name for one in found}.issuperset(first) else ()
+
+
+def _joined(names: Sequence[str], parts: Parts) -> str:
+    return " and ".join(titled(name, parts) for name in names)
+
+
+def _rest(ambiguity: AmbiguitySet, parts: Parts, probe: Optional[NextProbe]) -> Iterator[str]:
+    """Yield what is less likely, and what to look at next."""
+    alike, first = _alike(ambiguity), headline(ambiguity)
+    pairs = [one for one in ambiguity.alternatives if one not in first]
+    if pairs:
+        such = "" if len(pairs) == 1 else "such as "
+        faults = f"{such}{_joined(pairs[0], parts)}"
+        yield f"Less likely: two faults at once that happen to be alike, {faults}."
     if probe:
-        found.append(f"Next: {asked(probe, parts)}.")
-    elif count > 1:
-        found.append("No measurement of this site would divide them.")
-    return " ".join(found)
+        yield f"Next: {asked(probe, parts)}."
+    elif alike:
+        yield f"Next: look at what its {_devices_of(alike[0], parts)} share: {_SHARED_CAUSES}."
+    elif not ambiguity.certain:
+        yield "No measurement of this site would divide them."
+
+
+_SHARED_CAUSES = "cache mode (write-through), battery, firmware, cabling, power saving"
+
+
+def _all_alike(located: Located, alike: Sequence[Suspect], parts: Parts) -> str:
+    """Return e.g. ``all 2 of its 2 disks are slow alike, at 40 % of what is expected``."""
+    suspect = alike[0]
+    behind = {
+        device_of(one.of) for one in located.observations if suspect.name in one.of.path[:-1]
+    } - {None, suspect.name}
+    slow, known = len(suspect.alike), len(behind | set(suspect.alike))
+    what = _devices_of(suspect, parts)
+    counted = f"all {slow} of {'its' if len(alike) == 1 else 'their'} {known} {what}"
+    if slow < known:
+        counted += " that could be judged"
+    share = min(loss.left_Bps / loss.needed_Bps for loss in suspect.losses)
+    return f"{counted} are slow alike, at {100 * share:.0f} % of what is expected"
+
+
+def _devices_of(suspect: Suspect, parts: Parts) -> str:
+    kinds = {parts[name].kind if name in parts else "device" for name in suspect.alike}
+    return f"{kinds.pop()}s" if len(kinds) == 1 else "devices"
 
 
 def titled(name: str, parts: Parts) -> str:
@@ -173,13 +228,13 @@ def _main_layer(explained: Iterable[Observation]) -> str:
     return next((layer for layer in _NOUNS if layer in layers), min(layers))
 
 
-def _losses(ambiguity: AmbiguitySet, parts: Parts) -> list[str]:
+def _losses(suspects: Sequence[Suspect], ambiguity: AmbiguitySet, parts: Parts) -> list[str]:
     """Return what is left of the suspects, where all of them say the same."""
-    if any(len(one) > 1 for one in ambiguity.alternatives):
+    if any(len(one) > 1 for one in headline(ambiguity)):
         return []
-    texts = {_left(suspect, parts) for suspect in ambiguity.suspects}
+    texts = {_left(suspect, parts) for suspect in suspects}
     if len(texts) > 1:
-        texts = {_left(suspect, {}) for suspect in ambiguity.suspects}
+        texts = {_left(suspect, {}) for suspect in suspects}
     found = texts.pop()
     return [f"{found[0].upper()}{found[1:]}."] if found and not texts else []
 
@@ -191,7 +246,7 @@ def _left(suspect: Suspect, parts: Parts) -> str:
     texts = []
     for loss in suspect.losses:
         rated = {"read": part.read_Bps, "write": part.write_Bps}.get(loss.lane) if part else None
-        texts.append(_of(loss, rated))
+        texts.append(f"{_of(loss, None)} each" if suspect.alike else _of(loss, rated))
     return ", ".join(dict.fromkeys(texts))
 
 

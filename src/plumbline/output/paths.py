@@ -13,7 +13,7 @@ from typing import Iterable, Mapping, NamedTuple, Sequence
 from plumbline.locate.document import explanations
 from plumbline.locate.observation import Observation, Vote
 from plumbline.locate.suspects import AmbiguitySet, Located
-from plumbline.locate.words import listed
+from plumbline.locate.words import headline, listed
 from plumbline.model.part import SitePart
 from plumbline.model.path_service import PathService
 from plumbline.model.service import Service
@@ -86,7 +86,7 @@ def _bearers(
         hosts = [name for name in known if name in parts and parts[name].kind in _HOSTS]
         return len(known), len(hosts)
 
-    return tuple(name for name in max(one.alternatives, key=telling) if name in shared)
+    return tuple(name for name in max(headline(one), key=telling) if name in shared)
 
 
 def _crossing(observations: Sequence[Observation]) -> dict[str, list[Vote]]:

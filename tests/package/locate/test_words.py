@@ -84,11 +84,49 @@ def test_what_nothing_explains_is_said() -> None:
     assert list(remarks(locate([]), {})) == []
 
 
+def test_a_server_all_of_whose_disks_are_slow_alike_is_the_suspect() -> None:
+    assert said(LAB, {f"oss2-disk{one}": both(80e6) for one in (1, 2)}) == [
+        "Suspect: server oss2 (all 2 of its 2 disks are slow alike, at 40 % of what is expected). "
+        "Reads get 80.0 MB/s of 200.0 MB/s each, writes get 80.0 MB/s of 119.6 MB/s each. "
+        "Raw reads 40 % of what is expected, network fine, targets 67 % of what is expected. "
+        "Less likely: two faults at once that happen to be alike, disk oss2-disk1 and disk "
+        "oss2-disk2. Next: look at what its disks share: cache mode (write-through), battery, "
+        "firmware, cabling, power saving."
+    ]
+
+
+def test_of_parts_that_may_slow_their_devices_alike_each_is_named() -> None:
+    (found,) = said(REDSTORM, {f"ddn01{one}-lun1": both(80e6) for one in "ab"})
+    assert found.startswith(
+        "Suspects: one of server oss001 or hba oss001-hba, which explain it equally well "
+        "(all 2 of their 2 disks are slow alike, at 40 % of what is expected)."
+    )
+    assert "two faults at once that happen to be alike, such as port ddn01a-fc1 and port" in found
+
+
+def test_devices_that_could_not_be_judged_are_told_from_all() -> None:
+    located = LAB.locate({f"oss2-disk{one}": both(80e6) for one in (1, 2)})
+    (one,) = located.sets
+    alone = one.suspects[0]._replace(alike=("oss2-disk1",))
+    text = sentence(located, one._replace(suspects=(alone, *one.suspects[1:])), LAB.plan.parts)
+    assert "(all 1 of its 2 disks that could be judged are slow alike" in text
+
+
+def test_symptoms_of_the_devices_bring_the_two_faults_to_the_front() -> None:
+    located = LAB.locate({f"oss2-disk{one}": both(80e6) for one in (1, 2)})
+    (one,) = located.sets
+    turned = one._replace(alternatives=one.alternatives[::-1])
+    text = sentence(located, turned, LAB.plan.parts)
+    assert text.startswith("Suspects: one of disk oss2-disk1 and disk oss2-disk2 or server oss2,")
+
+
 def test_a_host_with_slow_devices_alone_is_named_with_what_they_may_share() -> None:
     parts = LAB.plan.parts
-    (remark,) = remarks(LAB.locate({f"oss2-disk{one}": both(80e6) for one in (1, 2)}), parts)
+    slow = {"oss2-disk1": both(80e6), "oss2-disk2": both(40e6)}
+    (remark,) = remarks(LAB.locate(slow), parts)
     assert remark.startswith("All 2 devices of server oss2 are slow: look first at what they share")
     assert list(remarks(LAB.locate({"oss2-disk1": both(80e6)}), parts)) == []
+    assert list(remarks(LAB.locate({f"oss2-disk{n}": both(80e6) for n in (1, 2)}), parts)) == []
     assert list(remarks(LAB.locate({"oss2": both(25e6)}), parts)) == []
 
 
