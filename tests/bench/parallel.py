@@ -161,7 +161,7 @@ class Ior:
             for path in self._bed.folder.glob("ior.*"):
                 PosixFile(str(path), 0, write=False, direct=False).close()
             out = SystemRunner()([*launch, word, *words], LIMIT_S).stdout
-            match = re.search(rf"Max {operation.value.title()}:\s+([\d.]+) MiB/sec", out)
+            match = re.search(rf"^{operation.value}\s+([\d.]+)\s", out, re.MULTILINE)
             if match is None:
                 raise ToolError(f"IOR says no rate of a {operation.value}: {out[-300:]!r}")
             found[operation] = float(match[1]) * MIB
