@@ -7,6 +7,7 @@ What a verb needs beyond the standard library it imports inside ``run``: nodes h
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from contextlib import suppress
@@ -14,7 +15,7 @@ from importlib import import_module
 from typing import NoReturn, Optional, Sequence
 
 from plumbline import __version__
-from plumbline.errors import PlumblineError, UsageError
+from plumbline.errors import PlumblineError, StoreError, UsageError
 
 __all__ = ["main"]
 
@@ -42,6 +43,10 @@ VERBS = (
     "symptoms",
     "where",
 )
+
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""Why a file that standard output leads to takes no more."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -80,13 +85,25 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         print(f"plumbline: {error}", file=sys.stderr)
         return error.exit_code
     except BrokenPipeError:
-        # whoever reads has seen enough; Python would complain once more when it flushes at its end
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # whoever reads has seen enough
+        _print_no_more()
         return 0
+    except OSError as error:
+        # one of a named file is for whoever opened that
+        if error.filename is not None or error.errno not in _NO_ROOM:
+            raise
+        _print_no_more()
+        print(f"plumbline: the output cannot be written: {error.strerror}", file=sys.stderr)
+        return StoreError.exit_code
     except KeyboardInterrupt:
         print("plumbline: interrupted; what was measured before is kept", file=sys.stderr)
         return 130
     return code
+
+
+def _print_no_more() -> None:
+    """Let go of what could not be printed: Python would complain once more at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complete(parser: argparse.ArgumentParser) -> None:

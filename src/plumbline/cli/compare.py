@@ -79,6 +79,8 @@ def named_directories(given: Sequence[str], least: int = 2) -> dict[str, str]:
         name, equals, path = text.partition("=")
         if not (name and equals and path):
             raise UsageError(f"--directory {text!r} is not NAME=PATH; write for example a=/mnt/a")
+        if not name.isprintable():
+            raise UsageError(f"--directory {text!r}: its name cannot be printed; choose another")
         if name in found:
             raise UsageError(f"--directory {name} is given twice; name each directory differently")
         found[name] = _real(path)

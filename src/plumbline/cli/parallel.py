@@ -19,7 +19,7 @@ from plumbline.cli.parallel_members import (
     locks_of,
     members_of,
 )
-from plumbline.cli.parallel_terms import files_of, terms_of, work_of
+from plumbline.cli.parallel_terms import files_of, profile_of, terms_of, work_of
 from plumbline.cli.ranks_table import print_table
 from plumbline.cli.stripe_sets import in_stripes
 from plumbline.errors import UsageError
@@ -43,7 +43,7 @@ def probe_fs(arguments: argparse.Namespace) -> int:
         members.servers,
         terms.fixed,
         work_of(arguments, terms.launch),
-        Path(arguments.profile).absolute() if arguments.profile else None,
+        profile_of(arguments),
         files=files_of(arguments),
     )
     members = in_stripes(members, terms)

@@ -13,6 +13,7 @@ from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.cli.history import DATABASE
 from plumbline.cli.measure import SNAPSHOT, Manner, Result, measure, print_commands, print_json
+from plumbline.cli.parallel_terms import profile_of
 from plumbline.cli.ranks_table import print_table
 from plumbline.errors import DocumentError, UsageError
 from plumbline.judge.fs import judge_whole, wholes
@@ -134,7 +135,7 @@ def _course(
         ),
         {entry.component: entry.host for entry in members},
         folder=work,
-        calls=Path(arguments.profile).absolute() if arguments.profile else None,
+        calls=profile_of(arguments),
     )
 
 

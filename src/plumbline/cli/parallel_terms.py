@@ -6,7 +6,7 @@ import argparse
 import os
 from pathlib import Path
 from socket import gethostname
-from typing import NamedTuple, Sequence
+from typing import NamedTuple, Optional, Sequence
 
 from plumbline.errors import UsageError
 from plumbline.model.record import Operation
@@ -181,3 +181,20 @@ def work_of(arguments: argparse.Namespace, launch: Launch) -> str:
             "the file system that is measured; give it"
         )
     return os.path.abspath(arguments.work) if arguments.work else ""
+
+
+def profile_of(arguments: argparse.Namespace) -> Optional[Path]:
+    """Return the file that keeps every call, None for none.
+
+    Raises:
+        UsageError: it could not be written, which would be known only when all is measured.
+    """
+    if not arguments.profile:
+        return None
+    path = Path(arguments.profile).absolute()
+    if path.is_dir() or not os.access(path.parent, os.W_OK):
+        raise UsageError(
+            f"--profile {arguments.profile} cannot be written; name a file in a folder that is "
+            "there and yours"
+        )
+    return path

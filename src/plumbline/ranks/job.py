@@ -148,8 +148,12 @@ def result_name(operation: Operation, rank: int) -> str:
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file that is there with all of its content, or not at all."""
     part = path.with_name(f"{path.name}.part")
-    part.write_bytes(content)
-    os.replace(part, path)
+    try:
+        part.write_bytes(content)
+        os.replace(part, path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
 
 
 def encoded(document: Mapping[str, Any]) -> bytes:

@@ -10,6 +10,8 @@ from plumbline.model.command import CommandRunner
 from plumbline.targets.interface import TargetState
 from plumbline.targets.probe_file import ProbeFile, Space, Status
 
+_LONGEST_NAME = 255
+"""Bytes that a folder's name may have (limits.h, NAME_MAX)."""
 _WHOLE = 0.99
 """Below this fraction of its size a file is not whole; some file systems count a little less."""
 
@@ -21,11 +23,15 @@ class FileTarget(ABC):
         """Take the folder that holds the file, the component's name, and the highest fill.
 
         Raises:
-            DocumentError: the component has no name.
+            DocumentError: the component has no name, or one that no folder can have.
         """
         if not component:
             raise DocumentError(f"a target on {base} has no name; give it one in the topology")
         self._file = ProbeFile(base, component)
+        if len(self._file.folder.rpartition("/")[2]) > _LONGEST_NAME:
+            raise DocumentError(
+                f"the name {component[:40]!r}... is too long for a target; shorten it"
+            )
         self._fill_limit = fill_limit
         self._size: Optional[int] = None
 

@@ -53,3 +53,19 @@ def test_a_reader_that_has_seen_enough_is_no_trouble(tmp_path: Path) -> None:
     )
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ended.stdout.count("\n") == 1
+
+
+def test_output_that_finds_no_room_is_a_sentence(tmp_path: Path) -> None:
+    with History(tmp_path / "history.sqlite") as history:
+        history.save(record())
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "plumbline.cli", "history", "--state", str(tmp_path)],
+            env={**os.environ, "PYTHONPATH": str(SOURCE)},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    sentence = "plumbline: the output cannot be written: No space left on device\n"
+    assert (ended.returncode, ended.stderr) == (74, sentence)

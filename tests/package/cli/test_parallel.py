@@ -164,6 +164,7 @@ def test_a_dry_run_prints_the_call_and_touches_nothing(tmp_path: Path) -> None:
         (["--launcher", "srun"], "--work names a folder that the hosts that Slurm chooses see"),
         (["--clients", "c1", "--hostfile", "h"], "say the same; give one of them"),
         (["--hostfile", "nowhere"], "--hostfile nowhere: No such file"),
+        (["--profile", "nowhere/calls"], "--profile nowhere/calls cannot be written"),
         (["--directory", "all=a"], "that is the name of all together"),
     ],
 )

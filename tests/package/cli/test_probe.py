@@ -166,6 +166,7 @@ def test_a_comparison_is_json_for_programs(node: Node) -> None:
         (["--directory", "a=a", "--directory", "a=b"], "--directory a is given twice"),
         (["--directory", "a=a", "--directory", "b=nowhere"], "No such file or directory"),
         (["--directory", "a=a", "--slot", "3"], "--slot pairs hosts"),
+        (["--directory", "a\nb=a"], "its name cannot be printed; choose another"),
         (["--bytes", "1MiB"], "--bytes belongs to --directory"),
         (["--directory", "a=a", "--component", "x"], "--directory needs no --component"),
     ],

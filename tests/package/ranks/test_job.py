@@ -75,3 +75,11 @@ def test_a_file_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     write_whole(path, b"new")
     assert path.read_bytes() == b"new"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_that_cannot_be_put_in_its_place_leaves_no_part(tmp_path: Path) -> None:
+    path = tmp_path / "write-000001.json"
+    path.mkdir()
+    with pytest.raises(IsADirectoryError):
+        write_whole(path, b"new")
+    assert list(tmp_path.iterdir()) == [path]

@@ -32,3 +32,9 @@ def test_a_wrong_description_is_refused(description: dict[str, Any], reason: str
 def test_a_target_without_a_name_is_refused() -> None:
     with pytest.raises(DocumentError, match="has no name"):
         target_for({"kind": "directory", "directory": "/mnt"}, "")
+
+
+@pytest.mark.parametrize("name", ["x" * 256, "é" * 43])
+def test_a_name_that_no_folder_can_have_is_refused_before_anything_is_made(name: str) -> None:
+    with pytest.raises(DocumentError, match="is too long for a target; shorten it"):
+        target_for({"kind": "directory", "directory": "/mnt"}, name)
