@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plumbline.errors import DocumentError
-from plumbline.model.kinds import numbers, rates_or_none, texts
+from plumbline.model.kinds import numbers, rates_or_none, same_schema, texts
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.reference import Ceiling, Reference
@@ -214,11 +214,7 @@ class Expectations(NamedTuple):
     def from_json(cls, raw: Mapping[str, Any]) -> Expectations:
         """Build from the document form; raise DocumentError when it is not one of this schema."""
         try:
-            if raw["schema"] != SCHEMA:
-                raise DocumentError(
-                    f"expectations have schema {raw['schema']!r}, this version reads {SCHEMA}; "
-                    "deploy the role agent again"
-                )
+            same_schema(raw, SCHEMA, "the document of expectations", "deploy the role agent again")
             neighbours = tuple(map(_neighbour, raw.get("neighbours", ())))
             return cls(raw["node"], raw["site"], tuple(raw["entries"]), neighbours)
         except (KeyError, TypeError) as error:

@@ -6,10 +6,11 @@ calculates with it.  All functions raise TypeError, which the documents turn int
 
 from __future__ import annotations
 
+from plumbline.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from typing import Any, Iterable
+    from typing import Any, Iterable, Mapping
 
 LARGEST = 1e18
 """No rate, size or duration is larger, an exabyte a second; with it no calculation overflows."""
@@ -46,6 +47,14 @@ def times(**values: Any) -> None:
     for name, value in values.items():
         if not 0 <= value < LATEST:
             raise TypeError(f"{name} is {value!r:.60}, which is no time")
+
+
+def same_schema(raw: Mapping[str, Any], known: int, what: str, remedy: str) -> None:
+    """Refuse a document of another schema than ``known``; raise DocumentError, or KeyError."""
+    if raw["schema"] != known:
+        raise DocumentError(
+            f"{what} has schema {raw['schema']!r}, this version reads {known}; {remedy}"
+        )
 
 
 def texts(name: str, values: Iterable[Any]) -> None:

@@ -7,7 +7,7 @@ from enum import Enum
 from math import isfinite
 
 from plumbline.errors import DocumentError
-from plumbline.model.kinds import numbers, numbers_or_none, texts, times
+from plumbline.model.kinds import numbers, numbers_or_none, same_schema, texts, times
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -148,11 +148,7 @@ class Record(_RecordFields):
         """
         name = raw.get("id", "without an id") if isinstance(raw, Mapping) else "that is no mapping"
         try:
-            if raw["schema"] != SCHEMA:
-                raise DocumentError(
-                    f"record {name} has schema {raw['schema']!r}, this version reads {SCHEMA}; "
-                    "update plumbline on this host"
-                )
+            same_schema(raw, SCHEMA, f"record {name}", "update plumbline on this host")
             values = {key: value for key, value in raw.items() if key != "schema"}
             values["operation"] = Operation(raw["operation"])
             values["scenario"] = Scenario(raw["scenario"])

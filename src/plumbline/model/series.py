@@ -6,7 +6,7 @@ This is the content of the snapshot; the store writes it, the judge reads it.
 from __future__ import annotations
 
 from plumbline.errors import DocumentError
-from plumbline.model.kinds import numbers, numbers_or_none, rates_or_none, texts, times
+from plumbline.model.kinds import numbers, numbers_or_none, rates_or_none, same_schema, texts, times
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.record import Record
 
@@ -115,11 +115,7 @@ class Snapshot(NamedTuple):
     def from_json(cls, raw: Mapping[str, Any]) -> Snapshot:
         """Build from the document form; raise DocumentError when it is not one of this schema."""
         try:
-            if raw["schema"] != SCHEMA:
-                raise DocumentError(
-                    f"the snapshot has schema {raw['schema']!r}, this version reads {SCHEMA}; "
-                    "update the checks on this host"
-                )
+            same_schema(raw, SCHEMA, "the snapshot", "update the checks on this host")
             return cls(
                 host=raw["host"],
                 written_at=raw["written_at"],

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Mapping, NamedTuple, Optional
 
 from plumbline.errors import DocumentError
+from plumbline.model.kinds import same_schema
 from plumbline.model.record import Operation
 from plumbline.profile.latencies import Durations
 from plumbline.ranks.layout import Place
@@ -20,6 +21,8 @@ from plumbline.ranks.tests import Aggregation, Method
 
 SCHEMA = 1
 JOB = "job.json"
+
+_SAME = "install the same plumbline on all clients"
 
 
 class Fixed(str, Enum):
@@ -63,11 +66,7 @@ class Job(NamedTuple):
     def from_json(cls, raw: Mapping[str, Any]) -> Job:
         """Build from the document form; raise DocumentError when it is not one of this version."""
         try:
-            if raw["schema"] != SCHEMA:
-                raise DocumentError(
-                    f"the job has schema {raw['schema']!r}, this version reads {SCHEMA}; "
-                    "install the same plumbline on all clients"
-                )
+            same_schema(raw, SCHEMA, "the job", _SAME)
             values = {key: value for key, value in raw.items() if key != "schema"}
             gathered = raw["test"]["aggregation"]
             aggregation = None if gathered is None else Aggregation(*gathered)
@@ -77,9 +76,7 @@ class Job(NamedTuple):
             values["fixed"] = Fixed(raw["fixed"])
             return cls(**values)
         except (KeyError, TypeError, ValueError) as error:
-            raise DocumentError(
-                f"the job is damaged ({error!r}); install the same plumbline on all clients"
-            ) from error
+            raise DocumentError(f"the job is damaged ({error!r}); {_SAME}") from error
 
 
 class State(str, Enum):

@@ -17,9 +17,9 @@ class PosixFile:
     collective = False
 
     def __init__(self, path: str, offset: int, write: bool, direct: bool) -> None:
-        """Open at ``offset``; raise OSError when that fails."""
-        flags = os.O_WRONLY if write else os.O_RDONLY
-        self._descriptor = os.open(path, flags | os.O_CLOEXEC | (os.O_DIRECT if direct else 0))
+        """Open at ``offset``; raise OSError when that fails, or where a link is in its place."""
+        flags = (os.O_WRONLY if write else os.O_RDONLY) | (os.O_DIRECT if direct else 0)
+        self._descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW)
         self._direct = direct
         if not write:
             drop_cached(self._descriptor)

@@ -83,7 +83,14 @@ class WatchedTrial:
             self._before = self._reached.target.traffic(self._reached.watch)
 
     def repeat(self) -> None:
-        """Measure once more; trouble voids the trial and is never raised."""
+        """Measure once more; trouble voids the trial and is never raised.
+
+        Somebody may have put something else in the place of the file since the last time, and a
+        tool would follow a link.
+        """
+        if self._trial.measurements:
+            with self._voiding():
+                self._reached.target.verify(self._reached.watch, self._reached.path)
         self._trial.repeat()
 
     def end(self) -> None:

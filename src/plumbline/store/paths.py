@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plumbline.errors import DocumentError
-from plumbline.model.kinds import numbers, times
+from plumbline.model.kinds import numbers, same_schema, times
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
@@ -46,10 +46,7 @@ def load_path(file: str, name: str, now: float) -> Verdict:
     """
     raw = parse(read(file, "suspects", _REMEDY), file, _REMEDY)
     try:
-        if raw["schema"] != SCHEMA:
-            raise DocumentError(
-                f"{file} has schema {raw['schema']!r}, this version reads {SCHEMA}; {_REMEDY}"
-            )
+        same_schema(raw, SCHEMA, file, _REMEDY)
         times(written_at=raw["written_at"])
         numbers(stale_after_s=raw["stale_after_s"])
         age_s = now - raw["written_at"]

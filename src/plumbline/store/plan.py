@@ -9,7 +9,7 @@ from typing import Any, Mapping, NamedTuple
 
 from plumbline.errors import DocumentError
 from plumbline.model.expectation import Expectations
-from plumbline.model.kinds import texts
+from plumbline.model.kinds import same_schema, texts
 from plumbline.model.part import SitePart
 from plumbline.model.path_service import PathService
 from plumbline.model.service import Service
@@ -42,10 +42,7 @@ def load_plan(path: str) -> SitePlan:
     """
     raw = parse(read(path, "plan", _REMEDY), path, _REMEDY)
     try:
-        if raw["schema"] != SCHEMA:
-            raise DocumentError(
-                f"plan {path} has schema {raw['schema']!r}, this version reads {SCHEMA}; {_REMEDY}"
-            )
+        same_schema(raw, SCHEMA, f"plan {path}", _REMEDY)
         services = tuple(map(Service.from_json, raw["services"]))
         parts = {name: SitePart.from_json(part) for name, part in raw.get("parts", {}).items()}
         paths = tuple(map(PathService.from_json, raw.get("paths", ())))

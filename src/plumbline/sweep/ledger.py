@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError
-from plumbline.model.kinds import numbers, rates_or_none, texts
+from plumbline.model.kinds import numbers, rates_or_none, same_schema, texts
 from plumbline.model.record import Operation
 from plumbline.sweep.grid import Point
 
@@ -93,11 +93,7 @@ class Ledger(NamedTuple):
     def from_json(cls, raw: Mapping[str, Any]) -> Ledger:
         """Build from the document form; raise DocumentError when it is not one of this version."""
         try:
-            if raw["schema"] != SCHEMA:
-                raise DocumentError(
-                    f"the sweep has schema {raw['schema']!r}, this version reads {SCHEMA}; begin "
-                    "it with --anew"
-                )
+            same_schema(raw, SCHEMA, "the sweep", "begin it with --anew")
             done = tuple(map(Done.from_json, raw["done"]))
             values = {key: value for key, value in raw.items() if key != "schema"}
             ledger = cls(**{**values, "done": done})

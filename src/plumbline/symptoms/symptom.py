@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from plumbline.errors import DocumentError
-from plumbline.model.kinds import numbers, texts, times
+from plumbline.model.kinds import numbers, same_schema, texts, times
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.state import State
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from typing import Any, Mapping, Optional
 
 SCHEMA = 1
+
+_LOOK = "look again with plumbline symptoms --json"
 
 
 class Direction(str, Enum):
@@ -119,15 +121,9 @@ class Report(NamedTuple):
     def from_json(cls, raw: Mapping[str, Any]) -> Report:
         """Build from the document form; raise DocumentError when it is not one of this schema."""
         try:
-            if raw["schema"] != SCHEMA:
-                raise DocumentError(
-                    f"symptoms have schema {raw['schema']!r}, this version reads {SCHEMA}; "
-                    "look again with plumbline symptoms --json"
-                )
+            same_schema(raw, SCHEMA, "the report of symptoms", _LOOK)
             texts("node", (raw["node"],))
             times(looked_at=raw["looked_at"])
             return cls(raw["node"], raw["looked_at"], tuple(map(Look.from_json, raw["looks"])))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DocumentError(
-                f"symptoms are damaged ({error!r}); look again with plumbline symptoms --json"
-            ) from error
+            raise DocumentError(f"symptoms are damaged ({error!r}); {_LOOK}") from error

@@ -71,13 +71,23 @@ def test_a_file_that_has_moved_after_the_run_voids_the_record() -> None:
     calls = count()
 
     def moved_at_the_end(argv: tuple[str, ...]) -> Completed:
-        return answer(FOLDERS + (FILE if next(calls) < 3 else ""), "")
+        return answer(FOLDERS + (FILE if next(calls) < 4 else ""), "")
 
     runner = target({STAT: moved_at_the_end})
     write, read = measured(TargetUnit(expectation("a")), runner, FakeClock())
     assert (write.outcome, read.outcome) == (Outcome.SKIPPED, Outcome.SKIPPED)
     assert "probe.dat is gone" in write.reason
     assert read.reason.startswith("a read was not tried: no write before it")
+
+
+def test_what_was_put_in_the_place_of_the_file_between_repeats_is_not_written() -> None:
+    link = FILE.replace("81a4", "a1ff")
+    answers = [answer(FOLDERS + FILE)] * 3 + [answer(FOLDERS + link)]
+    runner = target({STAT: answers})
+    write, _ = measured(TargetUnit(expectation("a")), runner, FakeClock())
+    assert write.outcome is Outcome.SKIPPED
+    assert "is no plain file, which plumbline never makes" in write.reason
+    assert len(runner.called("fio --name")) == 1
 
 
 def not_installed(argv: tuple[str, ...]) -> Completed:
