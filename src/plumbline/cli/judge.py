@@ -9,7 +9,7 @@ import argparse
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Optional, Sequence
 
 from plumbline.cli.source import add_source, asks_for_site
 from plumbline.errors import DocumentError
@@ -17,7 +17,9 @@ from plumbline.model.state import worst
 
 if TYPE_CHECKING:
     from plumbline.model.expectation import Expectation, Expectations
+    from plumbline.model.series import Memory
     from plumbline.model.verdict import Verdict
+    from plumbline.store.plan import SitePlan
 
 LAYERS = ("ost", "raw", "net", "fs")
 SCHEMA = 1
@@ -58,7 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
         return judge_file(Path(arguments.replay), as_json=arguments.json)
     now = time.time()
     if arguments.explain:
-        return _explain(arguments, now)
+        arguments.component = arguments.explain
+        return _explain(_explainable(arguments, now) if site else _own(arguments), now)
     nodes = _site(arguments, now) if site else _node(arguments, now)
     verdicts = [verdict for found in nodes.values() for verdict in found]
     if arguments.json:
@@ -84,21 +87,57 @@ def _node(arguments: argparse.Namespace, now: float) -> dict[str, list[Verdict]]
     return {expectations.node: verdicts}
 
 
-def _explain(arguments: argparse.Namespace, now: float) -> int:
+def _explain(places: Iterable[tuple[Sequence[Expectation], Memory]], now: float) -> int:
+    """Explain the verdicts on what is expected, each with the memory of the node that expects."""
     from plumbline.cli.verdicts import Judging
     from plumbline.judge.explain import explain
+
+    states = []
+    for chosen, memory in places:
+        for expectation, verdict in zip(chosen, Judging(memory, now).components(chosen)):
+            print(f"{verdict.state.name} {verdict.layer} {verdict.sentence}")
+            series = memory.of(expectation.layer, expectation.component)
+            for line in explain(expectation, series, now):
+                print(f"  {line}")
+            states.append(verdict.state)
+    return worst(states)
+
+
+def _own(arguments: argparse.Namespace) -> Iterator[tuple[Sequence[Expectation], Memory]]:
+    """Yield what is asked for of this node."""
     from plumbline.store.snapshot import load_expectations, load_snapshot
 
-    arguments.component = arguments.explain
     chosen = _chosen(load_expectations(arguments.expectations), arguments)
-    snapshot = load_snapshot(arguments.snapshot)
-    verdicts = list(Judging(snapshot, now).components(chosen))
-    for expectation, verdict in zip(chosen, verdicts):
-        print(f"{verdict.state.name} {verdict.layer} {verdict.sentence}")
-        series = snapshot.of(expectation.layer, expectation.component)
-        for line in explain(expectation, series, now):
-            print(f"  {line}")
-    return worst(verdict.state for verdict in verdicts)
+    yield chosen, load_snapshot(arguments.snapshot)
+
+
+def _explainable(
+    arguments: argparse.Namespace, now: float
+) -> Iterator[tuple[Sequence[Expectation], Memory]]:
+    """Yield what is asked for of a site, node by node."""
+    from plumbline.cli.site import memories
+    from plumbline.store.plan import load_plan
+
+    plan = load_plan(arguments.plan)
+    asked = False
+    for expected, memory in memories(plan, Path(arguments.history), now):
+        chosen = [each for each in expected if _is_asked(arguments, each.component, each.layer)]
+        if chosen:
+            asked = True
+            yield chosen, memory
+    if not asked:
+        raise _not_planned(plan, arguments)
+
+
+def _is_asked(arguments: argparse.Namespace, component: str, layer: str) -> bool:
+    return arguments.component in (None, component) and arguments.layer in (None, layer)
+
+
+def _not_planned(plan: SitePlan, arguments: argparse.Namespace) -> DocumentError:
+    return DocumentError(
+        f"plan {plan.path} has no {arguments.component or 'component'} in layer "
+        f"{arguments.layer or ', '.join(LAYERS)}; add it to the topology and plan again"
+    )
 
 
 def _site(arguments: argparse.Namespace, now: float) -> dict[str, list[Verdict]]:
@@ -111,15 +150,10 @@ def _site(arguments: argparse.Namespace, now: float) -> dict[str, list[Verdict]]
     named = bool(arguments.component)
     judged = judge_site(plan, Path(arguments.history), now, evidence=True, members=named)
     for one in judged:
-        verdict = one.verdict
-        chosen = arguments.component in (None, verdict.component)
-        if chosen and arguments.layer in (None, verdict.layer):
-            found.setdefault(one.node, []).append(verdict)
+        if _is_asked(arguments, one.verdict.component, one.verdict.layer):
+            found.setdefault(one.node, []).append(one.verdict)
     if not found:
-        raise DocumentError(
-            f"plan {plan.path} has no {arguments.component or 'component'} in layer "
-            f"{arguments.layer or ', '.join(LAYERS)}; add it to the topology and plan again"
-        )
+        raise _not_planned(plan, arguments)
     return found
 
 

@@ -56,17 +56,36 @@ def judge_site(
         StoreError: there is no such history, or it cannot be read.
         DocumentError: the expectations of a node are damaged.
     """
-    if not history.exists():
-        raise StoreError(
-            f"there is no history {history}; name with --history the one that holds the records "
-            "of all nodes"
-        )
+    _require(history)
     nodes = tuple(plan.nodes.values())
     tasks = [Task(share, history, now, evidence, members) for share in shares(nodes)]
     with without_collector():
         found = _judge_all(tasks)
     places = {name: place for place, name in enumerate(plan.nodes)}
     return sorted(found, key=lambda one: places[one.node])
+
+
+def memories(
+    plan: SitePlan, history: Path, now: float
+) -> Iterator[tuple[Sequence[Expectation], Recent]]:
+    """Yield what each node of a plan expects, and what it remembers until the next is asked for.
+
+    Raises:
+        StoreError: there is no such history, or it cannot be read.
+        DocumentError: the expectations of a node are damaged.
+    """
+    _require(history)
+    with History(history) as opened:
+        for node in plan.nodes.values():
+            yield _remembered(node, opened, now)
+
+
+def _require(history: Path) -> None:
+    if not history.exists():
+        raise StoreError(
+            f"there is no history {history}; name with --history the one that holds the records "
+            "of all nodes"
+        )
 
 
 def shares(nodes: Sequence[Expectations]) -> list[tuple[Expectations, ...]]:
@@ -148,16 +167,23 @@ def _judge(task: Task) -> list[Judged]:
 
 
 def _judge_node(node: Expectations, history: History, task: Task) -> Iterator[Judged]:
+    chosen, memory = _remembered(node, history, task.now)
+    judging = Judging(memory, task.now, evidence=task.evidence)
+    alone = [each for each in chosen if task.members or each.layer != "fs"]
+    for verdict in (*judging.components(alone), *judging.groups(chosen)):
+        kept = verdict if task.evidence else verdict._replace(evidence=())
+        yield Judged(node.node, task.now, kept)
+
+
+def _remembered(
+    node: Expectations, history: History, now: float
+) -> tuple[Sequence[Expectation], Recent]:
     chosen = _all_of(node)
     groups = {
         (each.layer, each.component): Member(each.group, each.limits.min_coverage)
         for each in chosen
     }
-    judging = Judging(Recent(history, groups, task.now), task.now, evidence=task.evidence)
-    alone = [each for each in chosen if task.members or each.layer != "fs"]
-    for verdict in (*judging.components(alone), *judging.groups(chosen)):
-        kept = verdict if task.evidence else verdict._replace(evidence=())
-        yield Judged(node.node, task.now, kept)
+    return chosen, Recent(history, groups, now)
 
 
 def _all_of(node: Expectations) -> list[Expectation]:

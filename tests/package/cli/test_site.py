@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sqlite3
@@ -17,6 +18,7 @@ from plumbline.model.series import Running
 from plumbline.model.state import State
 from plumbline.store.history import History
 from plumbline.store.plan import SitePlan
+from tests.package.cli.driver import call
 from tests.package.judgements import REFERENCE, expectation, host_expectation
 from tests.package.parallel_runs import expected, ran
 from tests.package.records import record
@@ -70,6 +72,24 @@ def test_every_component_and_group_of_every_node_is_judged(
     groups = [one.verdict for one in found if one.verdict.group]
     assert {group.component for group in groups} == {"scratch"}
     assert len(groups) == nodes
+
+
+def test_a_verdict_of_a_site_is_explained_by_the_runs_of_its_node(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan, history = site(3, 5), tmp_path / "all.sqlite"
+    fill(history, plan, time.time())
+    nodes = {name: node.to_json() for name, node in plan.nodes.items()}
+    document = {"schema": 1, "site": "lab", "nodes": nodes, "services": []}
+    (tmp_path / "plan.json").write_text(json.dumps(document))
+    words = ["judge", "--plan", str(tmp_path / "plan.json"), "--history", str(history)]
+    assert call(*words, "--explain", "OST2-0") == 2
+    out = capsys.readouterr().out
+    assert out.startswith("CRITICAL ost OST2-0 read 80.0 MB/s")
+    assert "rule 5 beyond level: applies" in out
+    assert "OST1" not in out
+    with pytest.raises(DocumentError, match="has no OST9 in layer"):
+        call(*words, "--explain", "OST9")
 
 
 def test_a_verdict_rests_on_the_runs_of_its_own_node(tmp_path: Path) -> None:
