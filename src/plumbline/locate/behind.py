@@ -5,7 +5,7 @@ Such a measurement does not vote; an alarm about it is explained all the same.
 
 from __future__ import annotations
 
-from math import exp, inf
+from math import exp
 
 from plumbline.locate.observation import Vote
 from plumbline.locate.parts import OVERHEAD, reach
@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from typing import Iterator, Mapping
 
     from plumbline.locate.observation import Observation
-    from plumbline.locate.suspects import AmbiguitySet, Located
-
-    _Left = Mapping[tuple[str, str], tuple[float, bool]]
+    from plumbline.locate.suspects import AmbiguitySet, Located, Suspect
 
 _TWO_RATES = reach(2)
 
@@ -27,29 +25,22 @@ def behind(located: Located, ambiguity: AmbiguitySet) -> Iterator[int]:
 
     What is slower than the suspects make it has another fault beside theirs.
     """
-    left = {
-        (suspect.name, loss.lane): (loss.left_Bps, bool(suspect.alike))
-        for suspect in ambiguity.suspects
-        if not suspect.drops
-        for loss in suspect.losses
-    }
-    names = {name for name, _ in left}
+    slowing = {one.name: one for one in ambiguity.suspects if not one.drops}
     for index, one in enumerate(located.observations):
-        if one.vote is not Vote.NONE or not one.measured_Bps or names.isdisjoint(one.of.path):
+        if (
+            one.vote is not Vote.NONE
+            or not one.measured_Bps
+            or slowing.keys().isdisjoint(one.of.path)
+        ):
             continue
-        slowing = set(_slowing(one, left))
-        if all(not slowing.isdisjoint(alternative) for alternative in ambiguity.alternatives):
+        found = set(_slowing(one, slowing))
+        if all(not found.isdisjoint(alternative) for alternative in ambiguity.alternatives):
             yield index
 
 
-def _slowing(one: Observation, left: _Left) -> Iterator[str]:
+def _slowing(one: Observation, suspects: Mapping[str, Suspect]) -> Iterator[str]:
     """Yield the parts that slow an observation to what was measured."""
     highest = one.measured_Bps * exp(_TWO_RATES * one.error) * OVERHEAD
-    for name, lanes, flows in one.of.crossings():
-        for lane in lanes:
-            least, alike = left.get((name, lane), (inf, False))
-            if alike and one.of.layer == "net":
-                continue
-            # who runs beside it takes nothing from a stream that is slowed alike
-            if least / (1 if alike else flows) < min(one.of.expected_Bps, highest):
-                yield name
+    for name in one.of.path:
+        if name in suspects and suspects[name].leaves(one.of) < min(one.of.expected_Bps, highest):
+            yield name

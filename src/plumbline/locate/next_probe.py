@@ -76,13 +76,4 @@ def _outcomes(
 
 def _ratio(of: Measurable, suspect: Suspect) -> float:
     """Return the share of the expected rate that a suspect would leave of a measurement."""
-    left = {loss.lane: loss.left_Bps for loss in suspect.losses}
-    found = 1.0
-    if suspect.alike and of.layer == "net":
-        return found
-    for name, lanes, crossing in of.crossings():
-        if name == suspect.name:
-            flows = 1 if suspect.alike else crossing
-            rates = [left[lane] for lane in lanes if lane in left]
-            found = min([found, *(rate / flows / of.expected_Bps for rate in rates)])
-    return found
+    return min(1.0, suspect.leaves(of) / of.expected_Bps)

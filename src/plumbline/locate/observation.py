@@ -18,6 +18,10 @@ BOTH = (READ, WRITE)
 """The lanes of a part: towards storage (write), and back (read).  A part can lose one alone."""
 
 
+NETWORK = "network "
+"""Before a lane of a host: what it has left for tests of the network, which end in it, where that
+is not what it has left for its devices."""
+
 SEGMENTS = "segments "
 """Before a lane: whether segments are sent again, which a bad cable shows before rates fall."""
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import islice, product
-from math import exp
+from math import exp, inf
 
 from plumbline.locate.alike import find_alike
+from plumbline.locate.hosts import find_hosts
 from plumbline.locate.likelihood import EQUAL, expected, odds
-from plumbline.locate.observation import SEGMENTS, Vote
+from plumbline.locate.observation import NETWORK, SEGMENTS, Vote
 from plumbline.locate.parts import find_parts, remaining
 from plumbline.locate.solving import Weighing, fewest, solve
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
@@ -16,7 +17,7 @@ from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from typing import Iterator, Mapping, Sequence
 
-    from plumbline.locate.observation import Observation
+    from plumbline.locate.observation import Measurable, Observation
     from plumbline.locate.parts import Part
     from plumbline.locate.solving import Alternatives
 
@@ -47,6 +48,25 @@ class Suspect(NamedTuple):
     def drops(self) -> bool:
         """Return whether it loses segments, which slows each connection by another amount."""
         return any(loss.lane.startswith(SEGMENTS) for loss in self.losses)
+
+    def leaves(self, of: Measurable) -> float:
+        """Return what it leaves of a measurement, in B/s; infinite where it does not slow it."""
+        left = {loss.lane: loss.left_Bps for loss in self.losses}
+        before = ""
+        if of.layer == "net" and any(lane.startswith(NETWORK) for lane in left):
+            before = NETWORK
+        elif of.layer == "net" and self.alike:
+            return inf
+        return min(
+            (
+                # who runs beside it takes nothing from a stream that is slowed alike
+                left[before + lane] / (1 if self.alike else flows)
+                for name, lanes, flows in of.crossings()
+                for lane in lanes
+                if name == self.name and before + lane in left
+            ),
+            default=inf,
+        )
 
 
 class AmbiguitySet(NamedTuple):
@@ -108,13 +128,14 @@ def locate(observations: Sequence[Observation], equal: float = EQUAL) -> Located
 def _shared(
     weighing: Weighing, bad: frozenset[int]
 ) -> Iterator[tuple[tuple[str, ...], Mapping[str, Part]]]:
-    """Yield parts that explain all devices behind them with fewer faults than anything else does.
+    """Yield parts that with a loss of another kind explain what takes several capacities.
 
     Those that explain the same are yielded together, what explains most first.
     """
     if any(part.explains == bad for part in weighing.parts.values()):
         return
     alike = _likely(find_alike(weighing.observations), weighing.observations)
+    alike.update(_likely(dict(find_hosts(weighing.observations, alike)), weighing.observations))
     classes: dict[frozenset[int], list[str]] = {}
     for name, part in alike.items():
         classes.setdefault(part.explains, []).append(name)
@@ -129,7 +150,9 @@ def _coincidences(
     weighing: Weighing, explained: frozenset[int], alike: Mapping[str, Part], names: Sequence[str]
 ) -> Iterator[tuple[str, ...]]:
     """Yield the pairs of faults that two devices which are slow alike may be; of more none are."""
-    if len(alike[names[0]].alike) != _TWO:
+    shared = alike[names[0]]
+    apart = any(lane.name.startswith(NETWORK) for lane in shared.lanes)
+    if apart or len(shared.alike) != _TWO:
         return
     solved = solve(weighing, explained)
     for chosen in islice(product(*solved.sets), _MOST_PAIRS):

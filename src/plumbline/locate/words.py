@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plumbline.locate.alike import device_of
-from plumbline.locate.observation import Vote
+from plumbline.locate.observation import NETWORK, Vote
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.units import format_rate
 
@@ -92,7 +92,8 @@ def _all_alike(located: Located, alike: Sequence[Suspect], parts: Parts) -> str:
     counted = f"all {slow} of {'its' if len(alike) == 1 else 'their'} {known} {what}"
     if slow < known:
         counted += " that could be judged"
-    share = min(loss.left_Bps / loss.needed_Bps for loss in suspect.losses)
+    lanes = [one for one in suspect.losses if not one.lane.startswith(NETWORK)]
+    share = min(loss.left_Bps / loss.needed_Bps for loss in lanes)
     return f"{counted} are slow alike, at {100 * share:.0f} % of what is expected"
 
 
@@ -246,7 +247,8 @@ def _left(suspect: Suspect, parts: Parts) -> str:
     texts = []
     for loss in suspect.losses:
         rated = {"read": part.read_Bps, "write": part.write_Bps}.get(loss.lane) if part else None
-        texts.append(f"{_of(loss, None)} each" if suspect.alike else _of(loss, rated))
+        each = suspect.alike and not loss.lane.startswith(NETWORK)
+        texts.append(f"{_of(loss, None)} each" if each else _of(loss, rated))
     return ", ".join(dict.fromkeys(texts))
 
 
