@@ -9,15 +9,14 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 from socket import gethostname
 from statistics import median
-from typing import Iterator, Sequence
+from typing import Iterator, Mapping, Sequence
 
 from plumbline.cli.history import DATABASE
 from plumbline.cli.measure import SNAPSHOT, Manner, Result, measure, print_commands, print_json
-from plumbline.errors import StoreError, UsageError
+from plumbline.errors import UsageError
 from plumbline.model.expectation import Expectation, Expectations, Limits
 from plumbline.model.record import Operation
 from plumbline.model.reference import Reference
@@ -25,7 +24,7 @@ from plumbline.model.spec import ProbeSpec
 from plumbline.run.bench import Unit
 from plumbline.run.clock import SystemClock
 from plumbline.run.command import SystemRunner
-from plumbline.run.lock import Locks
+from plumbline.run.lock import Locks, OwnLocks
 from plumbline.run.ost import TargetUnit
 from plumbline.run.temporary import temporary_folder
 from plumbline.store.history import History
@@ -46,9 +45,7 @@ def compare(given: Sequence[str], size_bytes: int, arguments: argparse.Namespace
     if arguments.dry_run:
         return print_commands(units)
     expectations = Expectations(gethostname(), "", tuple(entry.to_json() for entry in entries))
-    result = _measure(
-        expectations, units, Locks(lock_folder(), SystemClock(), directories), arguments.quiet
-    )
+    result = measure_once(expectations, units, own_locks(directories), arguments.quiet)
     if arguments.json:
         print_json(result)
     else:
@@ -56,9 +53,10 @@ def compare(given: Sequence[str], size_bytes: int, arguments: argparse.Namespace
     return result.end()
 
 
-def _measure(
+def measure_once(
     expectations: Expectations, units: Sequence[Unit], locks: Locks, quiet: bool
 ) -> Result:
+    """Measure and judge directories of which nothing is known, and keep nothing of it."""
     with temporary_folder() as state:
         manner = Manner(locks, state / SNAPSHOT, quiet, keep_files=False)
         try:
@@ -113,16 +111,11 @@ def _expectation(name: str, path: str, size_bytes: int) -> Expectation:
     )
 
 
-def lock_folder() -> Path:
-    """Return a folder of this user for locks, which two comparisons at once both use."""
-    base = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
-    folder = Path(base) / f"plumbline-{os.geteuid()}"
-    with suppress(FileExistsError):
-        folder.mkdir(mode=0o700)
-    found = folder.lstat()
-    if found.st_uid != os.geteuid() or not folder.is_dir() or folder.is_symlink():
-        raise StoreError(f"{folder} belongs to somebody else; see who made it, and remove it")
-    return folder
+def own_locks(places: Mapping[str, str]) -> OwnLocks:
+    """Return the locks of this user, which two comparisons at once both use."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    base = runtime if os.path.isdir(runtime) else tempfile.gettempdir()
+    return OwnLocks(Path(base) / f"plumbline-{os.geteuid()}", SystemClock(), places)
 
 
 def print_comparison(result: Result) -> None:

@@ -105,7 +105,12 @@ def measure(
         session.run(units)
     history.prune(clock.wall() - KEEP_DAYS * _DAY_S)
     snapshot = publisher.build(clock.wall())
-    verdicts = tuple(_verdict(entry, snapshot) for entry in _measured(units))
+    verdicts = tuple(
+        _verdict(entry, snapshot)
+        for entry in _measured(units)
+        # of what another run is measuring for the first time there is nothing to say yet
+        if not session.busy or snapshot.of(entry.layer, entry.component)
+    )
     for verdict in verdicts:
         history.save_verdict(run_id, clock.wall(), verdict)
     records = tuple(history.records(Selection(run_id=run_id)))

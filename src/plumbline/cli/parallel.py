@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from plumbline.cli.compare import measure_once
 from plumbline.cli.history import DATABASE
 from plumbline.cli.measure import SNAPSHOT, Manner, Result, measure, print_commands, print_json
 from plumbline.cli.parallel_members import (
@@ -26,7 +27,6 @@ from plumbline.errors import UsageError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.run.fs import FsUnit
 from plumbline.run.parallel import Course
-from plumbline.run.temporary import temporary_folder
 from plumbline.store.history import History
 from plumbline.store.snapshot import EXPECTATIONS, load_expectations
 from plumbline.units import format_bytes, parse_bytes
@@ -87,19 +87,12 @@ def _measured(
 ) -> Result:
     expectations = document_of(members, entries)
     locks = locks_of(arguments, members)
-    if not arguments.directory:
-        expectations = _beside_all(arguments, expectations)
-        state = Path(arguments.state)
-        with History(state / DATABASE) as history:
-            manner = Manner(locks, state / SNAPSHOT, arguments.quiet, keep_files=False)
-            return measure(expectations, [unit], history, manner)
-    with temporary_folder() as folder:
-        manner = Manner(locks, folder / SNAPSHOT, arguments.quiet, keep_files=False)
-        try:
-            with History(folder / DATABASE) as history:
-                return measure(expectations, [unit], history, manner)
-        finally:
-            locks.dissolve()
+    if arguments.directory:
+        return measure_once(expectations, [unit], locks, arguments.quiet)
+    state = Path(arguments.state)
+    with History(state / DATABASE) as history:
+        manner = Manner(locks, state / SNAPSHOT, arguments.quiet, keep_files=False)
+        return measure(_beside_all(arguments, expectations), [unit], history, manner)
 
 
 def _beside_all(arguments: argparse.Namespace, own: Expectations) -> Expectations:

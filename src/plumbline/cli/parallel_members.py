@@ -8,7 +8,7 @@ from pathlib import Path
 from socket import gethostname
 from typing import Any, Mapping, NamedTuple, Sequence
 
-from plumbline.cli.compare import lock_folder, named_directories
+from plumbline.cli.compare import named_directories, own_locks
 from plumbline.cli.parallel_terms import TOOL, Terms
 from plumbline.errors import UsageError
 from plumbline.model.expectation import Expectation, Expectations, Limits
@@ -111,4 +111,4 @@ def locks_of(arguments: argparse.Namespace, members: Members) -> Locks:
         return Locks(Path(arguments.locks), SystemClock())
     places = {one.component: str(one.target["directory"]) for one in members.entries}
     together = sha256("\n".join(sorted(places.values())).encode()).hexdigest()[:12]
-    return Locks(lock_folder(), SystemClock(), {**places, members.name: together})
+    return own_locks({**places, members.name: together})

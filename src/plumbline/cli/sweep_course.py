@@ -50,9 +50,7 @@ def carry_on(arguments: argparse.Namespace, plan: Plan) -> int:
                 points = _Points(plan, history, locks, _Teller(plan, ledger, show, arguments.quiet))
                 ending = _sweep(plan).work_off(ledger, points.measure)
     finally:
-        if arguments.directory:
-            with suppress(OSError):
-                locks.directory.rmdir()
+        locks.dissolve()
     print_known(Known(plan, ending), as_json=arguments.json)
     return State.UNKNOWN if any(done.reason for done in ending.ledger.done) else State.OK
 

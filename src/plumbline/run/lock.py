@@ -15,17 +15,17 @@ import socket
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Iterator, Mapping, NamedTuple, Optional
-from urllib.parse import quote
+from stat import S_ISDIR
+from typing import Iterator, Mapping, Optional
+from urllib.parse import quote, unquote
 
 from plumbline.errors import BusyError, StoreError
-from plumbline.model.kinds import numbers
 from plumbline.run.clock import Clock
+from plumbline.run.holder import Holder, left_at, read_holder
 from plumbline.units import format_duration
 
 _ORPHAN_WAIT_S = 5.0
-_PIDS = range(1, 1 << 22)
-"""PID_MAX_LIMIT of the kernel (proc_sys_kernel(5))."""
+_SIGNED_WITHIN_S = 0.2
 _LONGEST_NAME = 240
 """No file system of Linux takes more than 255 bytes."""
 
@@ -41,16 +41,10 @@ class StuckError(BusyError):
         self.component = component
 
 
-class Holder(NamedTuple):
-    """Who wrote a lock file: process, host, and the wall clock in seconds since the epoch."""
-
-    pid: int
-    host: str
-    since: float
-
-
 class Locks:
     """The locks of one directory, which only the user of the probes can write."""
+
+    _MODE = 0o750
 
     def __init__(
         self, directory: Path, clock: Clock, places: Optional[Mapping[str, str]] = None
@@ -65,10 +59,7 @@ class Locks:
         self.directory = directory
         self._clock = clock
         self._places = places or {}
-        try:
-            directory.mkdir(mode=0o750, parents=True, exist_ok=True)
-        except OSError as error:
-            raise self._unusable(error) from error
+        self._make()
 
     @contextmanager
     def hold(self, layer: str, component: str) -> Iterator[int]:
@@ -90,12 +81,13 @@ class Locks:
             self._tidy(path)
 
     def dissolve(self) -> None:
-        """Remove what no run holds any more, and the directory if that was all."""
-        for path in self.directory.glob("*.lock"):
-            self._tidy(path)
-        # it stays while another run has a lock in it
-        with suppress(OSError):
-            self.directory.rmdir()
+        """Take away what is there for a single user's runs alone: of the system's locks nothing."""
+
+    def _make(self) -> None:
+        try:
+            self.directory.mkdir(mode=self._MODE, parents=True, exist_ok=True)
+        except OSError as error:
+            raise self._unusable(error) from error
 
     def _path(self, layer: str, component: str) -> Path:
         place = self._places.get(component, component)
@@ -125,7 +117,12 @@ class Locks:
     def _open(self, path: Path) -> int:
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
-            descriptor = os.open(path, flags, 0o640)
+            try:
+                descriptor = os.open(path, flags, 0o640)
+            except FileNotFoundError:
+                # another run has ended meanwhile and has taken its directory away
+                self._make()
+                descriptor = os.open(path, flags, 0o640)
             if os.geteuid() == 0:
                 owner = self.directory.stat()
                 os.fchown(descriptor, owner.st_uid, owner.st_gid)
@@ -135,11 +132,13 @@ class Locks:
 
     def _take_from_orphans(self, path: Path, component: str) -> int:
         """End the tools of a run that is gone and take over; raise when the holder is alive."""
-        holder = _read(path)
-        orphans = _processes_with(path)
-        if holder is None or holder.pid in orphans or _belongs_to_another_user(holder.pid):
-            raise BusyError(self._busy(path, holder))
-        for pid in orphans:
+        left = left_at(path)
+        if left is not None:
+            # a living run that has not signed yet looks like one that is gone
+            self._clock.sleep(_SIGNED_WITHIN_S)
+        if left is None or left != left_at(path):
+            raise BusyError(self._busy(path, read_holder(path)))
+        for pid in left.orphans:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         deadline = self._clock.monotonic() + _ORPHAN_WAIT_S
@@ -148,14 +147,14 @@ class Locks:
             if descriptor is not None:
                 return descriptor
             self._clock.sleep(0.1)
-        if not orphans:
+        if not left.orphans:
             # what this user cannot see is not known to be stuck
             raise BusyError(self._busy(path, None))
-        age = format_duration(max(0.0, self._clock.wall() - holder.since))
+        age = format_duration(max(0.0, self._clock.wall() - left.holder.since))
         raise StuckError(
-            f"process {', '.join(map(str, orphans))} of a run {age} ago is stuck in "
-            f"the kernel and keeps {path} locked; look at the target's server, and at the kernel "
-            "log here",
+            f"process {', '.join(map(str, left.orphans))} of a run {age} ago is stuck in the "
+            f"kernel and keeps {path} locked; look at the target's server, and at the kernel log "
+            "here",
             component,
         )
 
@@ -163,7 +162,8 @@ class Locks:
         who = "another run" if holder is None else f"process {holder.pid} on {holder.host}"
         since = self._clock.wall() - holder.since if holder else 0.0
         age = f" for {format_duration(since)}" if since > 0 else ""
-        return f"{path.stem} is being measured by {who}{age} (lock {path}); wait for it to end"
+        name = unquote(path.stem)
+        return f"{name} is being measured by {who}{age} (lock {path}); wait for it to end"
 
     def _sign(self, descriptor: int) -> None:
         holder = Holder(os.getpid(), socket.gethostname(), self._clock.wall())
@@ -188,41 +188,34 @@ class Locks:
         )
 
 
+class OwnLocks(Locks):
+    """Locks in a directory that this user alone has and that goes when nothing in it is held.
+
+    It may lie where anybody can write: one that somebody else has made is refused.
+    """
+
+    _MODE = 0o700
+
+    def dissolve(self) -> None:
+        """Remove what no run holds any more, and the directory if that was all."""
+        for path in self.directory.glob("*.lock"):
+            self._tidy(path)
+        # it stays while another run has a lock in it
+        with suppress(OSError):
+            self.directory.rmdir()
+
+    def _make(self) -> None:
+        super()._make()
+        found = self.directory.lstat()
+        if found.st_uid != os.geteuid() or not S_ISDIR(found.st_mode):
+            raise StoreError(
+                f"{self.directory} belongs to somebody else; see who made it, and remove it"
+            )
+
+
 def same_file(descriptor: int, path: Path) -> bool:
     """Return whether a path still names the file that is open."""
     try:
         return os.path.samestat(path.lstat(), os.fstat(descriptor))
     except FileNotFoundError:
         return False
-
-
-def _read(path: Path) -> Optional[Holder]:
-    """Return who signed a lock file; None when it is gone, or not signed in full."""
-    try:
-        holder = Holder(**json.loads(path.read_text()))
-        numbers(since=holder.since)
-    except (FileNotFoundError, ValueError, TypeError):
-        return None
-    return holder if holder.pid in _PIDS else None
-
-
-def _belongs_to_another_user(pid: int) -> bool:
-    """Return whether a process is there and hides what it has open."""
-    try:
-        os.kill(pid, 0)
-    except PermissionError:
-        return True
-    except ProcessLookupError:
-        return False
-    return False
-
-
-def _processes_with(path: Path) -> list[int]:
-    """Return the processes that have a file open, as far as this user may see."""
-    real = os.path.realpath(path)
-    found = []
-    for folder in Path("/proc").glob("[0-9]*/fd"):
-        with suppress(OSError):
-            if any(os.path.realpath(link) == real for link in folder.iterdir()):
-                found.append(int(folder.parent.name))
-    return found

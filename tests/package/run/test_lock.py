@@ -14,10 +14,12 @@ from pathlib import Path
 import pytest
 
 from plumbline.errors import BusyError, StoreError
+from plumbline.run import holder as holder_of_locks
 from plumbline.run import lock
 from plumbline.run.clock import SystemClock
 from plumbline.run.command import SystemRunner
-from plumbline.run.lock import Locks, StuckError
+from plumbline.run.holder import left_at
+from plumbline.run.lock import Locks, OwnLocks, StuckError
 from tests.package.run.bench import is_free
 
 HOLD = """
@@ -164,7 +166,7 @@ def test_what_a_user_cannot_see_is_not_called_stuck(
         process.kill()
         process.wait()
         # as /proc shows it to a user when the tool is another's
-        monkeypatch.setattr(lock, "_processes_with", lambda path: [])
+        monkeypatch.setattr(holder_of_locks, "_processes_with", lambda path: [])
         with pytest.raises(BusyError, match="by another run") as caught, locks.hold("ost", "a"):
             pass
         assert not isinstance(caught.value, StuckError)
@@ -220,12 +222,68 @@ def test_monotonic_time_never_goes_back() -> None:
     assert abs(wall - time.time()) < 5
 
 
-def test_a_folder_of_locks_is_dissolved_but_for_what_is_held(locks: Locks) -> None:
-    (locks.directory / "ost-killed.lock").write_text("{}")
-    other = Locks(locks.directory, SystemClock())
-    with other.hold("ost", "b"):
-        locks.dissolve()
-        (held,) = locks.directory.iterdir()
-        assert held.name == "ost-b.lock"
+@pytest.fixture
+def own(tmp_path: Path) -> OwnLocks:
+    return OwnLocks(tmp_path / "own", SystemClock())
+
+
+def test_a_users_own_folder_is_dissolved_but_for_what_is_held(own: OwnLocks) -> None:
+    (own.directory / "ost-killed.lock").write_text("{}")
+    with own.hold("ost", "b"):
+        own.dissolve()
+        assert [path.name for path in own.directory.iterdir()] == ["ost-b.lock"]
+    own.dissolve()
+    assert not own.directory.exists()
+
+
+def test_a_folder_that_another_run_has_dissolved_is_made_anew(own: OwnLocks) -> None:
+    other = OwnLocks(own.directory, SystemClock())
+    other.dissolve()
+    with own.hold("ost", "b"):
+        assert own.directory.stat().st_mode & 0o777 == 0o700
+
+
+def test_the_folder_of_the_system_is_never_dissolved(locks: Locks) -> None:
     locks.dissolve()
-    assert not locks.directory.exists()
+    assert locks.directory.exists()
+
+
+def test_a_link_to_a_folder_is_not_taken_for_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "own").symlink_to("elsewhere")
+    with pytest.raises(StoreError, match="own belongs to somebody else"):
+        OwnLocks(tmp_path / "own", SystemClock())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone can give a folder to another user")
+def test_the_folder_of_another_user_is_not_taken(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    os.chown(tmp_path / "own", 65534, 65534)
+    with pytest.raises(StoreError, match="own belongs to somebody else"):
+        OwnLocks(tmp_path / "own", SystemClock())
+
+
+IN_A_CONTAINER = """
+mount -t tmpfs plumbline-test "$1" && exec 9> "$1/ost-a.lock" && echo ready && exec sleep 60
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone mounts")
+def test_a_process_that_has_a_file_of_the_same_name_in_a_container_is_left_alone(
+    locks: Locks,
+) -> None:
+    words = ["unshare", "--mount", "sh", "-c", IN_A_CONTAINER, "sh", str(locks.directory)]
+    container = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    assert container.stdout
+    ready = container.stdout.readline()
+    process, tool = holder(locks)
+    try:
+        process.kill()
+        process.wait()
+        left = left_at(locks.directory / "ost-a.lock")
+        assert left
+        assert (ready, left.holder.pid, left.orphans) == ("ready\n", process.pid, (tool,))
+    finally:
+        end(process, tool)
+        container.kill()
+        container.communicate()
