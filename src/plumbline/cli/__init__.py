@@ -45,6 +45,17 @@ VERBS = (
 )
 
 
+_EPILOG = """\
+TIME is written 90s, 10m or 10min, 36h, 2d, 1w; SIZE 512MiB or 1GB.
+
+Without inventory and root: plumbline probe ost --directory a=/mnt/a --directory b=/mnt/b
+
+Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN, 64 usage, 65 document, 69 tool, 74 store,
+75 busy, 130 interrupted.
+
+Shell completion, where argcomplete is installed: eval "$(register-python-argcomplete plumbline)"
+"""
+
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Why a file that standard output leads to takes no more."""
 
@@ -62,9 +73,8 @@ def build_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="plumbline",
         description="Find the slow part of a parallel storage system.",
-        epilog="Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN, 64 usage, 65 document, "
-        "69 tool, 74 store, 75 busy, 130 interrupted.  Shell completion, where argcomplete is "
-        'installed: eval "$(register-python-argcomplete plumbline)"',
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("-V", "--version", action="version", version=f"plumbline {__version__}")
     subparsers = parser.add_subparsers(dest="verb", required=True, metavar="VERB")

@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 
 _COMMENT = "Written by `plumbline baseline {}`; read it with `plumbline baseline diff`."
 
+_EXAMPLES = {
+    "capture": " --records history.jsonl",
+    "diff": "",
+    "accept": ' --reason "new disks in oss03"',
+    "age": "",
+}
+"""What follows the inventory."""
+
 
 def add(subparsers: Any) -> None:
     """Declare the arguments."""
@@ -82,7 +90,12 @@ def _take_records(parser: argparse.ArgumentParser, required: bool) -> None:
 
 
 def _action(actions: Any, name: str, summary: str, run: Any) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = actions.add_parser(name, help=summary)
+    parser: argparse.ArgumentParser = actions.add_parser(
+        name,
+        help=summary,
+        description=f"{summary[0].upper()}{summary[1:]}.",
+        epilog=f"For example: plumbline baseline {name} -i inventories/mysite{_EXAMPLES[name]}",
+    )
     parser.add_argument("-i", "--inventory", required=True, help="folder of the inventory")
     parser.add_argument("--json", action="store_true", help="print the outcome for programs")
     parser.set_defaults(run=run)

@@ -18,7 +18,13 @@ _ZONES = ("fastest", "average", "slowest")
 
 def add(subparsers: Any) -> None:
     """Declare the arguments."""
-    parser = subparsers.add_parser("ceiling", help="show what the hardware should give")
+    parser = subparsers.add_parser(
+        "ceiling",
+        help="show what the hardware should give",
+        description="Print the highest rate that each measurement can have by the topology, the "
+        "parts that set it, and what comes next when these are made faster.",
+        epilog="For example: plumbline ceiling -i inventories/mysite --layer ost",
+    )
     parser.add_argument("-i", "--inventory", required=True, help="folder of the inventory")
     parser.add_argument("--layer", choices=_LAYERS, help="one layer; net with its pairs")
     parser.add_argument(

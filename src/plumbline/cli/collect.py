@@ -52,7 +52,10 @@ def add(subparsers: Any) -> None:
         help="what connects to plumbline export on {node}, default '%(default)s'",
     )
     parser.add_argument(
-        "--limit", metavar="TIME", default="2 min", help="for each node, default %(default)s"
+        "--limit",
+        metavar="TIME",
+        default="2 min",
+        help="for each node, such as 90s; default %(default)s",
     )
     parser.add_argument(
         "--at-once", metavar="N", type=int, default=16, help="nodes asked, default %(default)s"

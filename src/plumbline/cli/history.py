@@ -22,12 +22,17 @@ DATABASE = "history.sqlite"
 
 def add(subparsers: Any) -> None:
     """Declare the arguments."""
-    parser = subparsers.add_parser("history", help="show what this node has measured")
+    parser = subparsers.add_parser(
+        "history",
+        help="show what this node has measured",
+        description="Print what this node has measured, the oldest first.",
+        epilog="For example: plumbline history scratch-OST0003 --since 30d",
+    )
     parser.add_argument("component", nargs="?", help="this component alone")
     parser.add_argument(
         "--layer", choices=("ost", "raw", "net", "fs", "sweep", "server"), help="this layer alone"
     )
-    parser.add_argument("--since", metavar="AGE", help="no older than this, e.g. 30d or 36h")
+    parser.add_argument("--since", metavar="TIME", help="no older than this, e.g. 30d or 36h")
     parser.add_argument("--state", metavar="DIR", default=STATE, help="default: %(default)s")
     parser.add_argument("--json", action="store_true", help="print whole records, one a line")
     parser.set_defaults(run=run)

@@ -28,7 +28,11 @@ SCHEMA = 1
 def add(subparsers: Any) -> None:
     """Declare the arguments."""
     parser = subparsers.add_parser(
-        "judge", help="judge what this node has measured; ends with the worst state"
+        "judge",
+        help="judge what this node has measured; ends with the worst state",
+        description="Hold what was measured last against ceiling, baseline and siblings, and print "
+        "a verdict with its reason for each component.  Nothing is measured.",
+        epilog="For example: plumbline judge --layer ost -v",
     )
     parser.add_argument("--layer", choices=LAYERS, help="this layer alone")
     parser.add_argument("--component", metavar="NAME", help="this component alone, without groups")

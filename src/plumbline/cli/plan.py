@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 
 def add(subparsers: Any) -> None:
     """Declare the arguments."""
-    parser = subparsers.add_parser("plan", help="show who measures what, when, on which terms")
+    parser = subparsers.add_parser(
+        "plan",
+        help="show who measures what, when, on which terms",
+        description="Work out from topology, policy and baselines of an inventory who measures "
+        "what, and what is expected of it.  Nothing is measured.",
+        epilog="For example: plumbline plan -i inventories/mysite --node client1",
+    )
     parser.add_argument("-i", "--inventory", required=True, help="folder of the inventory")
     parser.add_argument("--node", help="show one node alone; as JSON, its expectations")
     parser.add_argument("--json", action="store_true", help="print the document for programs")

@@ -22,6 +22,9 @@ _EPILOG = """\
 Exit codes: the worst verdict, 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN; 75 when another run holds
 one of the targets; see plumbline --help for the others.
 
+TIME is written 90s, 10m or 10min, 36h; SIZE 512MiB or 1GB.
+
+One target now: plumbline probe ost --component scratch-OST0003
 Without inventory and root: plumbline probe ost --directory a=/mnt/a --directory b=/mnt/b
 """
 
@@ -31,11 +34,13 @@ def add(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "probe",
         help="measure now and judge",
+        description="Measure what this node is to measure in a layer, keep the records, and judge "
+        "them.\nWith --directory: compare directories, and keep nothing.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("layer", choices=("ost", "raw", "net", "fs"), help="what to measure")
-    parser.add_argument("--component", action="append", metavar="NAME", help="this one alone")
+    parser.add_argument("--component", action="append", metavar="NAME", help="this one alone, ...")
     parser.add_argument("--slot", type=int, metavar="N", help="pair hosts as in slot N (net)")
     parser.add_argument("--limit", metavar="TIME", help="begin nothing after this, e.g. 1h")
     parser.add_argument("--expectations", metavar="PATH", help="what this node is to measure")

@@ -33,7 +33,10 @@ def add(subparsers: Any) -> None:
     parser.add_argument("--history", metavar="FILE", default=HISTORY, help="default %(default)s")
     parser.add_argument("--to", metavar="FILE", default=PATHS, help="default %(default)s")
     parser.add_argument(
-        "--stale", metavar="TIME", default=STALE, help="how long it holds, default %(default)s"
+        "--stale",
+        metavar="TIME",
+        default=STALE,
+        help="how long it holds, such as 90m; default %(default)s",
     )
     add_runs(parser)
     parser.add_argument("--json", action="store_true", help="print the document as well")

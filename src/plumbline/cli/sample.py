@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _EPILOG = """\
 It reads counters and nothing else, ends by itself at its limit, and keeps what it has when it is
 ended earlier (SIGTERM or Ctrl-C).  The report draws it beside what the clients of a run saw.
+
+For example: plumbline sample --limit 15m
 """
 
 
@@ -33,7 +35,7 @@ def add(subparsers: Any) -> None:
         "sample",
         help="watch what this server's devices move, for the report's composite",
         description="Read the counters of this server's block devices and Lustre targets once a "
-        "second while a probe runs elsewhere, and keep the rates in the history of this node.",
+        "second\nwhile a probe runs elsewhere, and keep the rates in the history of this node.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -36,6 +36,9 @@ def add(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "status",
         help="show on one screen what is not OK and how it went; ends with the worst state",
+        description="Judge what was measured last, as plumbline judge does, and show the states of "
+        "all layers and what is not OK with its course.",
+        epilog="For example: plumbline status --all",
     )
     add_source(parser)
     parser.add_argument("--all", action="store_true", help="show all components, not one screen")

@@ -51,7 +51,11 @@ def add(subparsers: Any) -> None:
         help="where the batch lies until Nagios has taken it, default: where the pipe is",
     )
     parser.add_argument(
-        "--wait", metavar="SECONDS", type=float, default=_WAIT_S, help="default %(default)g"
+        "--wait",
+        metavar="SECONDS",
+        type=float,
+        default=_WAIT_S,
+        help="how long Nagios may take to read its pipe, default %(default)g",
     )
     add_runs(parser)
     parser.add_argument("--json", action="store_true", help="print the counts for programs")

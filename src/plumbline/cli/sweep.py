@@ -12,6 +12,8 @@ _EPILOG = """\
 Lists are numbers or sizes with commas: --writers 1,2,4,8 --transfer 10000B,1MiB.  Every combination
 is one point, the ends of all lists first.  The same call again goes on where the last one ended.
 
+TIME is written 90s, 10m or 10min, 36h; SIZE 512MiB or 1GB.
+
 Exit codes: 0 when every measured point has its figures, 3 when one has none; 75 when another run
 holds one of the targets; see plumbline --help for the others.
 
@@ -24,6 +26,8 @@ def add(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "sweep",
         help="measure all targets at once, with other writers, transfers, stripes each time",
+        description="Drive all targets of a file system at once, again and again with "
+        "other numbers of\nwriters, sizes of calls and stripes, and say where more brings nothing.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

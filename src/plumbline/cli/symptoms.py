@@ -27,6 +27,7 @@ def add(subparsers: Any) -> None:
         description="Look at arrays, disks, enclosures, links, Lustre connections and the kernel's "
         "messages of this node.  Counters are held against those of earlier looks.  Exit code "
         "1 when something raises the suspicion against a component.",
+        epilog="For example: plumbline symptoms --save",
     )
     parser.add_argument(
         "--expectations", metavar="FILE", default=EXPECTATIONS, help="default: %(default)s"

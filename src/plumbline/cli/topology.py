@@ -16,6 +16,11 @@ def add(subparsers: Any) -> None:
     parser = subparsers.add_parser("topology", help="check the description of a site")
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     check = actions.add_parser("check", help="read all documents, follow every path, count")
+    check.description = (
+        "Read topology, policy and baselines of an inventory, follow the path of everything that "
+        "is measured, and count.  Nothing is measured."
+    )
+    check.epilog = "For example: plumbline topology check -i inventories/mysite"
     check.add_argument("-i", "--inventory", required=True, help="folder of the inventory")
     check.add_argument("--json", action="store_true", help="print the components for programs")
     check.set_defaults(run=run)

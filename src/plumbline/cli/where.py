@@ -20,6 +20,7 @@ def add(subparsers: Any) -> None:
         help="say which targets hold a file",
         description="Print the targets that hold a file, from its layout; its data is not read.  "
         "To be asked on a host that measures targets of its file system.",
+        epilog="For example: plumbline where /scratch/u/results.h5",
     )
     parser.add_argument("path", metavar="PATH", help="a file, from the root on")
     parser.add_argument(
