@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from typing import Any
+import sys
+from pathlib import Path
+from typing import Any, Iterator
 
 import tomllib
 
@@ -62,3 +65,26 @@ def test_every_module_is_pure_or_said_to_touch_the_world() -> None:
 
 def test_every_module_runs_on_a_node_or_is_said_to_be_the_consoles() -> None:
     assert sources("nodes") == modules() - CONSOLE
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Yield the packages that a module imports, wherever it does so."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield (node.module or "").partition(".")[0]
+
+
+def test_what_runs_on_a_node_imports_pythons_own_modules_alone() -> None:
+    package = ROOT / "src" / "plumbline"
+    paths = [package / f"{name}.py" for name in modules() - CONSOLE]
+    paths += [path for name in modules() - CONSOLE for path in (package / name).glob("*.py")]
+    # the tests need a newer Python than the package, which mypy does not know
+    known = {*vars(sys)["stdlib_module_names"], "plumbline"}
+    foreign = {
+        (str(path.relative_to(package)), name)
+        for path in filter(Path.exists, paths)
+        for name in set(imported(path)) - known
+    }
+    assert foreign == {("ranks/world.py", "mpi4py")}
