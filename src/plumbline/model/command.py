@@ -30,6 +30,16 @@ class Completed(NamedTuple):
         return self.exit_code == 0 and not self.timed_out and not self.hung
 
 
+def lines(text: str) -> list[str]:
+    """Return what a tool has said, line by line, without what a terminal would obey."""
+    said = (line.expandtabs(1).strip() for line in text.splitlines())
+    return [
+        "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in line)
+        for line in said
+        if line
+    ]
+
+
 class CommandRunner(Protocol):
     """Runs one command with a time limit and comes back in any case."""
 

@@ -6,7 +6,7 @@ import re
 from typing import Optional
 
 from plumbline.errors import DocumentError, ToolError
-from plumbline.model.command import Completed
+from plumbline.model.command import Completed, lines
 from plumbline.model.kinds import LARGEST
 from plumbline.model.spec import ProbeSpec
 
@@ -36,12 +36,16 @@ def refuse_failed(completed: Completed, tool: str, said: Optional[str] = None) -
 
 def failure(completed: Completed, tool: str, said: Optional[str] = None) -> ToolError:
     """Return the error that quotes ``said``, or the last lines of what the tool printed."""
-    text = said if said is not None else completed.stderr.strip() or completed.stdout.strip()
-    quoted = "; ".join(line.strip() for line in text.splitlines()[-3:] if line.strip())
+    text = said if said is not None else completed.stderr.strip() or completed.stdout
     return ToolError(
         f"{tool} failed with exit code {completed.exit_code}: "
-        f"{quoted[:_LONGEST] or 'without a word; run it by hand'}"
+        f"{quoted(text) or 'without a word; run it by hand'}"
     )
+
+
+def quoted(text: str) -> str:
+    """Return the last lines of what a tool has said, in one."""
+    return "; ".join(lines(text)[-3:])[:_LONGEST]
 
 
 def not_understood(tool: str, what: str, text: str) -> ToolError:

@@ -83,11 +83,14 @@ def parse(job: Job, completed: Completed) -> Measurement:
         raise answer.not_understood("fio", "report", said or completed.stdout)
     last = reports[-1]
     if last.error:
-        raise ToolError(f"fio ended with error {last.error}: {said or 'see errno(3)'}")
+        raise ToolError(
+            f"fio ended with error {last.error}: {answer.quoted(said) or 'see errno(3)'}"
+        )
     direction = "write" if job.operation is Operation.WRITE else "read"
     moved, seconds = _moved(last, direction)
     if moved == 0:
-        raise ToolError(f"fio moved nothing in {seconds:.0f} s; {said or 'the target may hang'}")
+        told = answer.quoted(said) or "the target may hang"
+        raise ToolError(f"fio moved nothing in {seconds:.0f} s; {told}")
     short = moved < size_bytes(job.spec)
     if short and seconds < job.spec.seconds - _TICK_S:
         raise ToolError(

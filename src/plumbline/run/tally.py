@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence, Union
 
 from plumbline.errors import DocumentError
-from plumbline.model.command import Completed
+from plumbline.model.command import Completed, lines
 from plumbline.model.measurement import Measurement
 from plumbline.model.record import Flag, Operation, Outcome
 from plumbline.profile.bins import added, whole_seconds
@@ -89,11 +89,11 @@ class Tally(NamedTuple):
 
 def _said(completed: Completed) -> str:
     """Return the line of a launcher that tells most: plumbline's own, else one on an exit."""
-    said = [*completed.stderr.splitlines(), *completed.stdout.splitlines()]
-    lines = [line for line in (line.strip(" -") for line in said) if line]
-    own = [line for line in lines if line.startswith("plumbline: ")]
-    on_exit = [line for line in lines if any(mark in line for mark in _ON_EXIT)]
-    told = own or on_exit or lines[-1:] or ["it said nothing"]
+    said = [line.strip(" -") for line in lines(f"{completed.stderr}\n{completed.stdout}")]
+    words = [line for line in said if line]
+    own = [line for line in words if line.startswith("plumbline: ")]
+    on_exit = [line for line in words if any(mark in line for mark in _ON_EXIT)]
+    told = own or on_exit or words[-1:] or ["it said nothing"]
     return f"{completed.argv[0]} ended with {completed.exit_code}: {told[0]}"
 
 

@@ -43,8 +43,11 @@ def temporary_folder() -> Iterator[Path]:
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_folder(folder)
         os.close(descriptor)
+        # what the tools of a killed run were still writing at the beginning
+        with suppress(OSError):
+            _remove_abandoned(base)
 
 
 def _made(base: Path) -> tuple[Path, int]:
@@ -75,6 +78,22 @@ def _remove_unheld(folder: Path) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if same_file(descriptor, folder / _HELD):
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_folder(folder)
     finally:
         os.close(descriptor)
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder, its lock last: what resists, or is written meanwhile, is the next run's."""
+    try:
+        for entry in folder.iterdir():
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry, ignore_errors=True)
+            elif entry.name != _HELD:
+                entry.unlink(missing_ok=True)
+        (folder / _HELD).unlink(missing_ok=True)
+        folder.rmdir()
+    except FileNotFoundError:
+        return
+    except OSError:
+        (folder / _HELD).touch(mode=0o600)

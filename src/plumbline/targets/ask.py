@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Sequence
 
 from plumbline.errors import SkipTarget
-from plumbline.model.command import CommandRunner, Completed
+from plumbline.model.command import CommandRunner, Completed, lines
 
 QUICK_S = 10.0
 """What answers at all on a healthy system answers within this."""
@@ -28,6 +28,5 @@ def complaint(completed: Completed) -> str:
     if completed.timed_out or completed.hung:
         stuck = " and cannot be ended: it is stuck in the kernel" if completed.hung else ""
         return f"{called} gave no answer in {completed.seconds:.0f} s{stuck}"
-    lines = (completed.stderr.strip() or completed.stdout.strip()).splitlines()
-    said = lines[-1].strip() if lines else "without a word"
-    return f"{called} failed with exit code {completed.exit_code}: {said}"
+    said = lines(completed.stderr) or lines(completed.stdout) or ["without a word"]
+    return f"{called} failed with exit code {completed.exit_code}: {said[-1]}"

@@ -89,6 +89,12 @@ BROKEN = [
     ("fio", completed(data("fio/missing-file-3.33.json"), "", 1), "failed with exit code 1"),
     ("fio", completed(data("fio/file-ends-3.33.json")), "shorter than that"),
     ("fio", completed("fio: engine libaio not loadable\n", "", 1), "libaio not loadable"),
+    ("fio", completed("", "fio: \x1b]0;x\x07\x1b[2J\tgone\r\nbad\n", 1), "\ufffd\\[2J gone; bad$"),
+    (
+        "fio",
+        completed("fio: one\n" + FIO.replace('"error" : 0', '"error" : 5'), "two\nthree\n"),
+        "error 5: fio: one; two; three",
+    ),
     (
         "fio",
         completed("fio: out of memory\n" + FIO.replace('"error" : 0', '"error" : 5')),

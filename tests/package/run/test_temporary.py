@@ -60,6 +60,25 @@ def test_what_a_killed_run_left_goes_and_what_a_living_run_has_stays(base: Path)
         living.communicate()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone mounts")
+def test_what_resists_its_removal_goes_with_a_later_run(base: Path) -> None:
+    killed, abandoned = another_run()
+    killed.kill()
+    killed.communicate()
+    busy = abandoned / "busy"
+    busy.mkdir()
+    words = ["mount", "-t", "tmpfs", "plumbline-test", str(busy)]
+    if subprocess.run(words, check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        with temporary_folder():
+            assert sorted(path.name for path in abandoned.iterdir()) == ["busy", "held.lock"]
+    finally:
+        subprocess.run(["umount", str(busy)], check=True)
+    with temporary_folder() as own:
+        assert list(base.iterdir()) == [own]
+
+
 def test_what_is_no_folder_of_a_run_stays(base: Path) -> None:
     kept = base / "kept"
     kept.mkdir()
