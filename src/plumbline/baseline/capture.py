@@ -83,7 +83,7 @@ def capture(
             _outlier(
                 baseline.median_Bps, groups[_siblings(key, expected)], _even_Bps(key, expected)
             ),
-            baseline.weakness(_limits(key, expected)),
+            _limits(key, expected).weakness(baseline),
         )
         for key, baseline in baselines.items()
     }

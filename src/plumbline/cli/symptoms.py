@@ -48,9 +48,9 @@ def run(arguments: argparse.Namespace) -> int:
     from plumbline.store.symptoms import FILE, Saved, save_symptoms
     from plumbline.symptoms.counters import Counters
     from plumbline.symptoms.gather import gather
+    from plumbline.symptoms.node import Node
     from plumbline.symptoms.parts import Parts
     from plumbline.symptoms.symptom import Direction
-    from plumbline.symptoms.system import Node
 
     path = Path(arguments.state) / FILE
     counters = Counters(_past(str(path)))

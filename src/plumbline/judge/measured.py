@@ -146,7 +146,7 @@ def doubt_about(baseline: Optional[Baseline], record: Record, limits: Limits) ->
     """Return why a record cannot be compared with a baseline, empty when it can."""
     if baseline is None:
         return "no baseline yet"
-    weakness = baseline.weakness(limits)
+    weakness = limits.weakness(baseline)
     if weakness:
         return f"its baseline {weakness}"
     changed = differences(of_baseline(baseline), of_record(record), limits.fill_change)

@@ -13,6 +13,8 @@ from plumbline.model.threshold import Range
 if TYPE_CHECKING:
     from typing import Any, Mapping, Optional
 
+    from plumbline.model.reference import Baseline
+
 SCHEMA = 1
 
 
@@ -54,6 +56,16 @@ class Limits(NamedTuple):
     profile_distance: float = 0.10
     stale_after_s: float = 129600.0
     hung_after_s: float = 900.0
+
+    def weakness(self, baseline: Baseline) -> str:
+        """Return why a baseline is not firm enough to alarm anybody; empty when it is."""
+        if baseline.runs < self.min_runs:
+            return f"rests on {baseline.runs} runs of {self.min_runs} needed"
+        if baseline.spread > self.max_spread:
+            return (
+                f"spreads by {100 * baseline.spread:.0f} %, more than {100 * self.max_spread:.0f} %"
+            )
+        return ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form, ranges as text."""

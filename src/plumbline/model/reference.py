@@ -8,8 +8,6 @@ from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from typing import Any, Mapping, Optional
 
-    from plumbline.model.expectation import Limits
-
 
 class Ceiling(NamedTuple):
     """The theoretical rate of a path, in bytes per second, and the component(s) that set it.
@@ -60,16 +58,6 @@ class Baseline(NamedTuple):
     tool: str = ""
     fill: Optional[float] = None
     profile: tuple[float, ...] = ()
-
-    def weakness(self, limits: Limits) -> str:
-        """Return why it is not firm enough to alarm anybody; empty when it is."""
-        if self.runs < limits.min_runs:
-            return f"rests on {self.runs} runs of {limits.min_runs} needed"
-        if self.spread > limits.max_spread:
-            return (
-                f"spreads by {100 * self.spread:.0f} %, more than {100 * limits.max_spread:.0f} %"
-            )
-        return ""
 
 
 class Reference(NamedTuple):

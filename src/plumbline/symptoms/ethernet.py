@@ -10,8 +10,8 @@ from typing import Iterator, Optional
 from plumbline.errors import ToolError
 from plumbline.model.state import State
 from plumbline.symptoms.counters import Growth
+from plumbline.symptoms.node import Node
 from plumbline.symptoms.symptom import Direction, Look, Symptom
-from plumbline.symptoms.system import Node
 
 NAME = "ethernet"
 

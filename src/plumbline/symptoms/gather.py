@@ -6,9 +6,9 @@ from typing import Callable
 
 from plumbline.errors import PlumblineError
 from plumbline.symptoms import enclosure, ethernet, kernel, lustre, md, smart, zfs
+from plumbline.symptoms.node import Node
 from plumbline.symptoms.ports import FIBRE_CHANNEL, INFINIBAND, SAS
 from plumbline.symptoms.symptom import Look, Report
-from plumbline.symptoms.system import Node
 
 Collector = Callable[[Node], Look]
 

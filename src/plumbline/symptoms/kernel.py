@@ -11,8 +11,9 @@ from typing import Iterator, NamedTuple, Sequence
 
 from plumbline.errors import ToolError
 from plumbline.symptoms.messages import Told, understand
+from plumbline.symptoms.node import Node
 from plumbline.symptoms.symptom import Direction, Look, Symptom
-from plumbline.symptoms.system import Node, ask
+from plumbline.symptoms.system import ask
 
 NAME = "kernel"
 

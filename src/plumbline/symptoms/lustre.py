@@ -10,8 +10,9 @@ from typing import Iterator
 
 from plumbline.errors import SkipTarget, ToolError
 from plumbline.model.state import State
+from plumbline.symptoms.node import Node
 from plumbline.symptoms.symptom import Direction, Look, Symptom
-from plumbline.symptoms.system import QUICK_S, Node
+from plumbline.symptoms.system import QUICK_S
 from plumbline.targets.ask import complaint
 from plumbline.targets.lustre_output import Import, parse_import
 

@@ -7,8 +7,8 @@ from typing import Iterator
 
 from plumbline.errors import ToolError
 from plumbline.model.state import State
+from plumbline.symptoms.node import Node
 from plumbline.symptoms.symptom import Direction, Look, Symptom
-from plumbline.symptoms.system import Node
 
 NAME = "md"
 

@@ -12,11 +12,7 @@ from typing import Any, Iterator, Mapping, Optional, Sequence
 
 from plumbline.errors import ToolError
 from plumbline.model.expectation import Expectations
-
-TYPE_CHECKING = False
-
-if TYPE_CHECKING:
-    from plumbline.symptoms.system import System
+from plumbline.symptoms.system import System
 
 _BLOCK = "/sys/class/block"
 _DEPTH = 8

@@ -12,8 +12,8 @@ from typing import Iterator, NamedTuple, Optional
 
 from plumbline.errors import ToolError
 from plumbline.model.state import State
+from plumbline.symptoms.node import Node
 from plumbline.symptoms.symptom import Direction, Look, Symptom
-from plumbline.symptoms.system import Node
 
 
 class Kind(NamedTuple):

@@ -10,8 +10,9 @@ from typing import Any, Iterator, Mapping
 
 from plumbline.errors import ToolError
 from plumbline.model.state import State
+from plumbline.symptoms.node import Node
 from plumbline.symptoms.symptom import Direction, Look, Symptom
-from plumbline.symptoms.system import Node, parse_json
+from plumbline.symptoms.system import parse_json
 
 NAME = "smart"
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple, Protocol, Sequence
+from typing import Any, Protocol, Sequence
 
 from plumbline.errors import ToolError
 from plumbline.model.command import Completed
-from plumbline.symptoms.counters import Counters
-from plumbline.symptoms.parts import Parts
 from plumbline.targets.ask import complaint
 
 QUICK_S = 10.0
@@ -33,15 +31,6 @@ class System(Protocol):
     def real(self, path: str) -> str:
         """Return a path with all of its links followed."""
         ...
-
-
-class Node(NamedTuple):
-    """What a collector is given; ``now`` is in seconds since the epoch."""
-
-    system: System
-    parts: Parts
-    counters: Counters
-    now: float
 
 
 def ask(system: System, argv: Sequence[str], timeout_s: float = QUICK_S) -> str:

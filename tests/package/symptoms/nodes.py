@@ -12,8 +12,8 @@ from plumbline.model.expectation import Expectations
 from plumbline.plan.policy import load
 from plumbline.run.system import LocalSystem
 from plumbline.symptoms.counters import Counters, Past
+from plumbline.symptoms.node import Node
 from plumbline.symptoms.parts import Parts
-from plumbline.symptoms.system import Node
 from plumbline.topology.graph import build
 from tests.package.fakes import Answer, FakeRunner
 from tests.package.sites import site
