@@ -269,7 +269,7 @@ def damaged(text: str, **changes: Any) -> str:
         ("snapshot", lambda old: damaged(old, running=[["ost"]]), "the snapshot is damaged"),
         ("expectations", None, "expectations.json: no such file; deploy the role agent again"),
         ("expectations", lambda old: "{", "expectations.json is damaged (Expecting property"),
-        ("expectations", lambda old: damaged(old, schema=2), "the document of expectations has schema 2"),
+        ("expectations", lambda old: damaged(old, schema=2), "expectations has schema 2"),
         (
             "expectations",
             lambda old: damaged(old, entries=[]),
