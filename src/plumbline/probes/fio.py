@@ -21,8 +21,10 @@ from plumbline.probes.interface import Job
 OPERATIONS = (Operation.WRITE, Operation.READ, Operation.REREAD)
 VERSION_COMMAND = ("fio", "--version")
 
-# control characters, and the dollar with which fio marks variables and keywords
-_FORBIDDEN = re.compile(r"[\x00-\x1f\x7f$]|^\s|\s$")
+# Control characters; the dollar with which fio marks variables and keywords; what begins a comment
+# also on its command line, so that it would write to the file that is named before it; and the
+# backslash, of which one and two mean the same before a colon.
+_FORBIDDEN = re.compile(r"[\x00-\x1f\x7f$;#\\]|^\s|\s$")
 _NOT_FILES = ("/dev/", "/proc/", "/sys/")
 _DRAIN_S = 60.0
 _TICK_S = 1.5
@@ -113,7 +115,7 @@ def parse_version(completed: Completed) -> str:
 
 
 def _file_name(path: str) -> str:
-    """Return the value of ``filename``, in which a colon separates names and a backslash escapes.
+    """Return the value of ``filename``, in which a colon that separates no names is escaped.
 
     Raises:
         DocumentError: fio would understand more than a name, or it names no file.
@@ -123,7 +125,7 @@ def _file_name(path: str) -> str:
         raise DocumentError(f"{path!r} is not the absolute path of a plain file; fio is not run")
     if _FORBIDDEN.search(path):
         raise DocumentError(f"{path!r} holds characters that fio interprets; rename the folder")
-    return path.replace("\\", "\\\\").replace(":", "\\:")
+    return path.replace(":", "\\:")
 
 
 def _moved(report: Report, direction: str) -> tuple[int, float]:
