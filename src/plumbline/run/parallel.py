@@ -32,7 +32,7 @@ from plumbline.run.launcher import find_launcher
 from plumbline.run.ranks_left import end_ranks
 from plumbline.run.recording import Conditions, Taken
 from plumbline.run.tally import Tally, details, details_of_all, read_results
-from plumbline.run.temporary import remove_folder, temporary_folder
+from plumbline.run.temporary import temporary_folder
 from plumbline.run.trial import Failure, Task
 
 _LOOK_S = 0.2
@@ -237,7 +237,7 @@ class Run:
     def _removed(self, folder: Path) -> None:
         """Remove the run's folder, also while ranks that lost their launcher still write to it."""
         for _ in range(int(_LAST_S / _LOOK_S)):
-            remove_folder(folder)
+            shutil.rmtree(folder, ignore_errors=True)
             if not folder.exists():
                 return
             self._bench.clock.sleep(_LOOK_S)

@@ -18,8 +18,9 @@ from typing import Iterator
 from plumbline.errors import StoreError
 from plumbline.run.lock import same_file
 
-_NAME = re.compile(r"plumbline-\d+-[a-z0-9_]{8}")
-"""A process, and what :mod:`tempfile` adds."""
+_NAME = re.compile(r"plumbline-(?P<process>\d+)-[a-z0-9_]{8}")
+"""The process that has made it, and what :mod:`tempfile` adds."""
+
 _HELD = "held.lock"
 _FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -43,57 +44,49 @@ def temporary_folder() -> Iterator[Path]:
     try:
         yield folder
     finally:
-        remove_folder(folder)
+        shutil.rmtree(folder, ignore_errors=True)
         os.close(descriptor)
-        # what the tools of a killed run were still writing at the beginning
-        with suppress(OSError):
-            _remove_abandoned(base)
+        # what the ranks of a killed run were still writing at the beginning
+        _remove_abandoned(base)
 
 
 def _made(base: Path) -> tuple[Path, int]:
     """Return a new folder and the descriptor that holds its lock."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=f"plumbline-{os.getpid()}-", dir=base))
-        descriptor = os.open(folder / _HELD, _FLAGS | os.O_CREAT, 0o600)
-        # where a file system has no locks the next run cannot take it either, and leaves it
-        with suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        if same_file(descriptor, folder / _HELD):
-            return folder, descriptor
-        # another run has found it before it was locked, and removes it
-        os.close(descriptor)
+        # gone when another run has found it before it was locked
+        with suppress(FileNotFoundError):
+            descriptor = os.open(folder / _HELD, _FLAGS | os.O_CREAT, 0o600)
+            # where a file system has no locks the next run cannot take it either, and leaves it
+            with suppress(OSError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if same_file(descriptor, folder / _HELD):
+                return folder, descriptor
+            os.close(descriptor)
 
 
 def _remove_abandoned(base: Path) -> None:
     """Remove the folders of this user that no process holds; one that resists is left."""
-    for folder in [one for one in base.iterdir() if _NAME.fullmatch(one.name)]:
-        with suppress(OSError):
-            if folder.lstat().st_uid == os.geteuid():
-                _remove_unheld(folder)
+    with suppress(OSError):
+        for folder in list(base.iterdir()):
+            name = _NAME.fullmatch(folder.name)
+            with suppress(OSError):
+                if name and folder.lstat().st_uid == os.geteuid():
+                    _remove_unheld(folder, int(name["process"]))
 
 
-def _remove_unheld(folder: Path) -> None:
+def _remove_unheld(folder: Path, process: int) -> None:
     """Remove a folder unless a process holds it; raise OSError if that is not certain."""
-    descriptor = os.open(folder / _HELD, _FLAGS)
+    try:
+        descriptor = os.open(folder / _HELD, _FLAGS)
+    except FileNotFoundError:
+        # just made, or left by ranks that have written for longer than their run has lived
+        if not Path(f"/proc/{process}").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+        return
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if same_file(descriptor, folder / _HELD):
-            remove_folder(folder)
+            shutil.rmtree(folder, ignore_errors=True)
     finally:
         os.close(descriptor)
-
-
-def remove_folder(folder: Path) -> None:
-    """Remove a folder, its lock last: what resists, or is written meanwhile, is the next run's."""
-    try:
-        for entry in folder.iterdir():
-            if entry.is_dir() and not entry.is_symlink():
-                shutil.rmtree(entry, ignore_errors=True)
-            elif entry.name != _HELD:
-                entry.unlink(missing_ok=True)
-        (folder / _HELD).unlink(missing_ok=True)
-        folder.rmdir()
-    except FileNotFoundError:
-        return
-    except OSError:
-        (folder / _HELD).touch(mode=0o600)
