@@ -28,7 +28,7 @@ LEAST_ERROR = 0.015
 """Even a steady measurement is off by this much: caches, zones of disks, timers."""
 _MOST = 0.75
 """The share of runs on which a loss must be there to be a lasting one."""
-_SIBLINGS = 5
+SIBLINGS = 5
 """With fewer, one slow sibling makes all others look fast."""
 _OF_A_BUSY_RUN = 4.0
 """So many times as much do runs differ by while a file system is busy: 19 % against 5 % in a year
@@ -81,10 +81,12 @@ def held(
         runs = of.baseline.runs if of.baseline else 1
         fixed = OF_THE_MIDDLE * known / sqrt(max(1, runs))
         return Held(own, (known,) * len(own), fixed, False, expected, shared is not None)
+    # of a baseline that spreads too much even the middle is uncertain
+    level = known if known > of.limits.max_spread else min(known, ERROR_BESIDE_PEERS)
     known = min(known, ERROR_BESIDE_PEERS)
     spreads = tuple(_spreads(samples, [one < limit for one in shared], known, company))
     runs = of.baseline.runs if of.baseline else 1
-    fixed = hypot(_SIBLINGS_DIFFER, OF_THE_MIDDLE * known / sqrt(max(1, runs)))
+    fixed = hypot(_SIBLINGS_DIFFER, OF_THE_MIDDLE * level / sqrt(max(1, runs)))
     losses = tuple(one - common for one, common in zip(own, shared))
     return Held(losses, spreads, fixed, True, expected)
 
@@ -100,7 +102,7 @@ def _siblings(samples: Sequence[Sample], company: Beside) -> Optional[_Siblings]
     """Return what a component without a baseline is held against, None where nobody is beside."""
     apart = max(_SIBLINGS_DIFFER, company.apart)
     peers = [one.peers_Bps or 0.0 for one in samples]
-    if all(peers) and all(one.peers >= _SIBLINGS for one in samples):
+    if all(peers) and all(one.peers >= SIBLINGS for one in samples):
         return _Siblings(peers, apart)
     days = [day_of(one.started_at) for one in samples]
     if all(day in company.rates for day in days):
@@ -131,7 +133,7 @@ def _shared(samples: Sequence[Sample], expected: float, company: Beside) -> Opti
     days = [day_of(one.started_at) for one in samples]
     if all(day in company.losses for day in days):
         return [min(0.0, company.losses[day].middle) for day in days]
-    if all(one.peers_Bps and one.peers >= _SIBLINGS for one in samples):
+    if all(one.peers_Bps and one.peers >= SIBLINGS for one in samples):
         return [min(0.0, log((one.peers_Bps or 0.0) / expected)) for one in samples]
     return None
 

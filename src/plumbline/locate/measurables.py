@@ -77,12 +77,31 @@ class Site:
                     one.component,
                     words,
                     partner.path,
-                    _rate(Reference(partner.ceiling, reference.baseline)),
+                    _rate(of_pair(one, partner, reference)),
                     lanes,
                     (),
                     node,
                 )
                 yield Placed(of, one, operation, scenario, partner)
+
+
+_ABOVE = 1.05
+"""No healthy rate is further above its ceiling (rule 2), nor then a baseline."""
+
+
+def of_pair(one: Expectation, partner: Partner, reference: Reference) -> Reference:
+    """Return what is expected of a host with one partner: the host's baseline is of all of them.
+
+    Where their ceilings differ, the baseline is taken for that of pairs with the lowest ceiling
+    that allows it, and this pair should give the same share of its own.
+    """
+    baseline = reference.baseline
+    rates = {each.ceiling.rate_Bps for each in one.partners}
+    if baseline is None or len(rates) == 1:
+        return Reference(partner.ceiling, baseline)
+    allowing = [rate for rate in rates if rate * _ABOVE >= baseline.median_Bps]
+    share = partner.ceiling.rate_Bps / min(allowing, default=max(rates))
+    return Reference(partner.ceiling, baseline._replace(median_Bps=baseline.median_Bps * share))
 
 
 def _sharing(found: Sequence[Expectation]) -> Counter[tuple[str, str]]:

@@ -7,20 +7,22 @@ not vote.
 
 from __future__ import annotations
 
-from math import log, sqrt
+from math import inf, log, sqrt
 from statistics import median
 
 from plumbline.errors import DocumentError
 from plumbline.judge.component import rule
 from plumbline.judge.finding import RULE_FINE
+from plumbline.judge.measured import doubt_about
 from plumbline.judge.pair import SEGMENT_BYTES
 from plumbline.locate.company import ERROR_BESIDE_PEERS, NOBODY
-from plumbline.locate.held import LEAST_ERROR
+from plumbline.locate.held import LEAST_ERROR, SIBLINGS
+from plumbline.locate.measurables import of_pair
 from plumbline.locate.observation import SEGMENTS, Observation, Vote
 from plumbline.locate.window import CERTAIN, window
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.reference import Reference
 from plumbline.model.state import State
+from plumbline.plan.rounds import cycle, span
 
 if TYPE_CHECKING:
     from typing import Iterable, Iterator, Optional, Sequence
@@ -94,7 +96,7 @@ def _observe(placed: Placed, memory: Memory, now: float, over: _Over) -> Iterato
     one = placed.expectation
     try:
         series = _series(placed, memory.of(one.layer, one.component))
-        ruling = rule(_with_pair(placed), (placed.operation, placed.scenario), series, now)
+        ruling = rule(_with_pair(placed, over[0]), (placed.operation, placed.scenario), series, now)
     except DocumentError as error:
         # what is damaged says nothing about its component, and the others go on
         yield Observation(placed.of, Vote.NONE, 0.0, 0.0, 0.0, 0.0, str(error))
@@ -104,7 +106,8 @@ def _observe(placed: Placed, memory: Memory, now: float, over: _Over) -> Iterato
         yield Observation(placed.of, Vote.NONE, 0.0, 0.0, begun, 0.0, _OVERTAKEN)
         return
     one_run = _observation(placed, series, ruling)
-    yield one_run if over[0] == 1 else _over(one_run, ruling, over)
+    alone = over[0] == 1 or ruling.finding.rule < _RULE_CONTENDED
+    yield one_run if alone else _over(one_run, _with_wide(placed, ruling.measured), over)
     if placed.partner:
         yield from _segments(placed, ruling)
 
@@ -120,15 +123,21 @@ def _series(placed: Placed, found: Sequence[Series]) -> Optional[Series]:
     return None
 
 
-def _with_pair(placed: Placed) -> Expectation:
-    """Return the expectation; that of a host with the ceiling of the pair."""
+def _with_pair(placed: Placed, runs: int) -> Expectation:
+    """Return the expectation; of a host that of the pair.
+
+    Over several runs a pair speaks of today until it meets again, which of many hosts takes days.
+    """
     one = placed.expectation
     if placed.partner is None:
         return one
-    baseline = one.reference(placed.operation, placed.scenario).baseline
-    reference = Reference(placed.partner.ceiling, baseline)
+    own = one.reference(placed.operation, placed.scenario)
+    reference = of_pair(one, placed.partner, own)
     key = f"{placed.operation.value}/{placed.scenario.value}"
-    return one._replace(references={key: reference})
+    hosts = len(one.partners) + 1
+    meeting = cycle(hosts) / span(hosts) if runs > 1 else 1.0
+    limits = one.limits._replace(stale_after_s=one.limits.stale_after_s * meeting)
+    return one._replace(references={key: reference}, limits=limits)
 
 
 def _observation(placed: Placed, series: Optional[Series], ruling: Ruling) -> Observation:
@@ -148,21 +157,32 @@ def _observation(placed: Placed, series: Optional[Series], ruling: Ruling) -> Ob
     return Observation(measurable, vote, run.rate_Bps, run.error, at, run.since, finding.text)
 
 
-def _over(one_run: Observation, ruling: Ruling, over: _Over) -> Observation:
+def _with_wide(placed: Placed, of: Optional[Measured]) -> Optional[Measured]:
+    """Return a measurement with its baseline though that spreads, where few siblings are beside it.
+
+    The few may be slow for the same reason; how much a baseline spreads is counted.
+    """
+    if of is None or of.baseline or of.peers >= SIBLINGS:
+        return of
+    own = placed.expectation.reference(placed.operation, placed.scenario).baseline
+    doubt = doubt_about(own, of.record, of.limits._replace(max_spread=inf))
+    return of if doubt else of._replace(baseline=own)
+
+
+def _over(one_run: Observation, of: Optional[Measured], over: _Over) -> Observation:
     """Return the observation of the last runs in the place of that of the latest."""
-    expected = _expected(ruling.measured)
-    if ruling.measured is None or not expected or ruling.finding.rule < _RULE_CONTENDED:
+    expected = _expected(of)
+    if of is None or not expected:
         return one_run
-    found = window(ruling.measured, expected, *over)
+    found = window(of, expected, *over)
     if found is None:
         # before there is a second run, the first is all that there is
-        young = sum(one.rate_Bps is not None for one in ruling.measured.samples) == 1
+        young = sum(one.rate_Bps is not None for one in of.samples) == 1
         return one_run if young else one_run._replace(vote=Vote.NONE)
-    of = one_run.of._replace(expected_Bps=found.expected_Bps)
-    one = ruling.measured.record
-    shared = f"{one.layer} {of.operation}" if found.shared else ""
+    made, one = one_run.of._replace(expected_Bps=found.expected_Bps), of.record
+    shared = f"{one.layer} {made.operation}" if found.shared else ""
     values = (found.vote, found.rate_Bps, found.error, one_run.at, found.begun, one_run.reason)
-    return Observation(of, *values, shared)
+    return Observation(made, *values, shared)
 
 
 def _vote(ruling: Ruling) -> Vote:

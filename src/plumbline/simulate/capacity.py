@@ -1,7 +1,7 @@
 """What healthy and faulty paths give: each flow's ceiling, by the code that finds ceilings.
 
-A part without a rate is taken to be just fast enough for the most that is ever asked of it, so that
-any loss of it shows.
+A part without a rate is taken to be just fast enough for the most that is ever asked of it, whatever
+way, so that any loss of it shows.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Capacity:
         for flow, place in self._places.items():
             for name in place.path:
                 self._crossing.setdefault(name, {})[flow] = None
-        self._needed: dict[tuple[str, str], float] = {}
+        self._needed: dict[str, float] = {}
         self.healthy_Bps: dict[Flow, float] = self._rates(self._places, {})
         self._needed = self._most_asked()
 
@@ -91,18 +91,18 @@ class Capacity:
         given = self._given[way].get(name)
         if name not in left:
             return given
-        return left[name] * (self._needed[name, way] if given is None else given)
+        return left[name] * (self._needed[name] if given is None else given)
 
-    def _most_asked(self) -> dict[tuple[str, str], float]:
-        """Return the most that the flows ask of each part, each way."""
-        asked: dict[tuple[str, str], float] = {}
+    def _most_asked(self) -> dict[str, float]:
+        """Return the most that the flows ask of each part, whatever way they run."""
+        asked: dict[str, float] = {}
         for place in self._places.values():
             sums: dict[str, float] = {}
             for other in place.beside:
                 for name in self._places[other].path:
                     sums[name] = sums.get(name, 0.0) + self.healthy_Bps[other]
             for name, total in sums.items():
-                asked[name, place.way] = max(asked.get((name, place.way), 0.0), total)
+                asked[name] = max(asked.get(name, 0.0), total)
         return asked
 
 

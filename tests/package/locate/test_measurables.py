@@ -6,10 +6,12 @@ import pytest
 
 from plumbline.expect.plan import compile_plan
 from plumbline.locate.candidates import Candidates
-from plumbline.locate.measurables import Site
+from plumbline.locate.measurables import Site, of_pair
 from plumbline.locate.observation import BOTH, Measurable
 from plumbline.locate.suspects import locate
+from plumbline.model.reference import Ceiling, Reference
 from plumbline.plan.policy import load
+from tests.package.judgements import BASELINE, host_expectation
 from tests.package.locate.scenes import Scene, both, lab, observation, rate, suspects
 
 LAB = Scene(lab())
@@ -98,3 +100,36 @@ def test_one_parallel_run_is_enough_to_suspect_a_slow_disk() -> None:
     (found,) = suspects(locate(seen))
     assert "oss2-disk1" in found
     assert not found & {"client1", "client1-nic", "switch1", "oss2", "oss2-nic"}
+
+
+@pytest.mark.parametrize(
+    ("ceilings", "baseline", "expected"),
+    [
+        pytest.param((10.0, 10.0), 9.5, (9.5, 9.5), id="alike: the baseline is of each"),
+        pytest.param((10.0, 12.5), 9.5, (9.5, 11.875), id="a baseline of the slower pairs"),
+        pytest.param((10.0, 12.5), 12.0, (9.6, 12.0), id="a baseline of the faster pairs"),
+        pytest.param((1.0, 10.0), 1.02, (1.02, 10.2), id="a little above its ceiling"),
+        pytest.param((1.0, 10.0), 12.0, (1.2, 12.0), id="above all of them"),
+    ],
+)
+def test_a_host_s_baseline_is_that_of_pairs_with_the_ceiling_that_allows_it(
+    ceilings: tuple[float, ...], baseline: float, expected: tuple[float, ...]
+) -> None:
+    one = host_expectation("a", "b")
+    partners = tuple(
+        each._replace(ceiling=Ceiling(rate * 1e9, (), ()))
+        for each, rate in zip(one.partners, ceilings)
+    )
+    one = one._replace(partners=partners)
+    own = Reference(None, BASELINE._replace(median_Bps=baseline * 1e9))
+    for partner, wanted in zip(partners, expected):
+        found = of_pair(one, partner, own)
+        assert found.ceiling == partner.ceiling
+        assert found.baseline is not None
+        assert found.baseline.median_Bps == pytest.approx(wanted * 1e9)
+
+
+def test_a_pair_without_a_baseline_has_its_ceiling() -> None:
+    one = host_expectation("a", "b")
+    partner = one.partners[0]
+    assert of_pair(one, partner, Reference(None, None)) == Reference(partner.ceiling, None)

@@ -42,10 +42,12 @@ class Memory:
         return self._found
 
 
-def seen(found: Sequence[Series], one: Optional[Expectation] = None) -> list[Observation]:
+def seen(
+    found: Sequence[Series], one: Optional[Expectation] = None, runs: int = 1
+) -> list[Observation]:
     expected = one or expectation(references=READ)
     site = Site({"client1": (expected,)})
-    return list(observe(site.of("client1"), Memory(*found), NOW))
+    return list(observe(site.of("client1"), Memory(*found), NOW, runs))
 
 
 @pytest.mark.parametrize(
@@ -177,3 +179,50 @@ def test_a_parallel_run_of_days_ago_does_not_speak_of_today(age_s: float, vote: 
     taken = series(80e6, layer="fs", scenario=Scenario.TOGETHER, **when)
     (one,) = seen([taken], entry._replace(limits=entry.limits._replace(stale_after_s=10 * DAY_S)))
     assert one.vote is vote
+
+
+def nights(rate_Bps: float, peers_Bps: float, peers: int, **changes: Any) -> Series:
+    """Return eleven nights that gave the same, beside so many siblings."""
+    past = [
+        Sample(NOW - day * DAY_S, rate_Bps, 1.0, peers_Bps, peers, None) for day in range(1, 11)
+    ]
+    made = series(rate_Bps, peers_Bps, past, **changes)
+    first = made.samples[0]._replace(peers=peers)
+    return made._replace(samples=(first, *made.samples[1:]))
+
+
+@pytest.mark.parametrize(
+    ("spread", "peers", "vote"),
+    [
+        pytest.param(0.18, 1, Vote.BAD, id="one sibling, which may be slow for the same reason"),
+        pytest.param(0.18, 5, Vote.GOOD, id="five siblings"),
+        pytest.param(0.9, 1, Vote.NONE, id="a baseline that says nothing"),
+    ],
+)
+def test_a_baseline_that_spreads_says_more_than_a_sibling_or_two(
+    spread: float, peers: int, vote: Vote
+) -> None:
+    wide = {"read/single": Reference(CEILING, BASELINE._replace(spread=spread))}
+    (one,) = seen([nights(70e6, 71e6, peers)], expectation(references=wide), runs=9)
+    assert one.vote is vote
+
+
+def test_a_baseline_of_another_probe_says_nothing_though_it_spreads() -> None:
+    wide = {"read/single": Reference(CEILING, BASELINE._replace(spread=0.18))}
+    found = [nights(70e6, 71e6, 1, spec_hash="other")]
+    (one,) = seen(found, expectation(references=wide), runs=9)
+    assert one.vote is Vote.GOOD
+
+
+@pytest.mark.parametrize(("hosts", "vote"), [(4, Vote.NONE), (40, Vote.BAD)])
+def test_over_several_runs_a_pair_speaks_until_it_meets_again(hosts: int, vote: Vote) -> None:
+    """Of many hosts that takes days; of few it would have met again."""
+    names = [f"oss{number:02d}" for number in range(10, 9 + hosts)]
+    entry = host_expectation(*names)
+    entry = entry._replace(limits=entry.limits._replace(stale_after_s=0.6 * DAY_S))
+    when = {"started_at": NOW - 2 * DAY_S, "finished_at": NOW - 2 * DAY_S + 10}
+    past = [Sample(NOW - day * DAY_S, 40e6, None, None, 0, names[0]) for day in (6, 10, 14)]
+    of_pair = {"layer": "net", "component": "oss3", "operation": Operation.SEND}
+    made = series(40e6, None, past, partner=names[0], **of_pair, **when)
+    assert seen([made], entry, runs=9)[0].vote is vote
+    assert seen([made], entry)[0].vote is Vote.NONE

@@ -13,6 +13,7 @@ from plumbline.simulate.faults import Fault, Losses
 from plumbline.simulate.noise import NONE, QUIET, Noise
 from plumbline.simulate.twins import twins, visible
 from tests.package.simulate.fleets import fleet, judge
+from tests.package.sites import site
 
 SITE = fleet()
 CAPACITY = Capacity(SITE)
@@ -32,6 +33,26 @@ def test_without_noise_every_part_at_fault_is_suspected() -> None:
 
 def test_a_healthy_site_has_no_suspect() -> None:
     assert all(not one.named and not one.alarms for one in tried(0, 5, QUIET))
+
+
+def test_hosts_of_different_speed_are_not_suspects_and_a_slow_one_is() -> None:
+    """A host's baseline is of all its partners; not all pairs can give it."""
+    document = site()
+    document["parts"] += [
+        {"name": "login[1-4]", "kind": "client", "rate": "125 MB/s", "feeds": "switch1"},
+        {"name": "old1", "kind": "client", "rate": "60 MB/s", "feeds": "switch1"},
+    ]
+    document["parts"][-2]["address"] = "10.0.1.[1-4]"
+    document["parts"][-1]["address"] = "10.0.1.9"
+    mixed = fleet(document)
+    capacity = Capacity(mixed)
+    terms = Terms(0, LARGE, QUIET, 9, days_for(mixed, 9))
+    assert [one.named for one in islice(campaign(mixed, capacity, terms, "1", judge), 2)] == [
+        frozenset()
+    ] * 2
+    terms = terms._replace(faults=1)
+    found = islice(campaign(mixed, capacity, terms, "1", judge), 20)
+    assert all(one.inside for one in found)
 
 
 def test_equal_seeds_give_equal_attempts() -> None:
