@@ -38,7 +38,7 @@ _FEWEST = 3
 _TWO = 2
 _LONGER = 2
 """A small loss among busy days is looked for in so many times as many runs."""
-_SITES = 2000.0
+_SITES = 10_000.0
 """Of so many healthy sites one may have a measurement that chance makes slow."""
 _OVER = -log(1000)
 """The odds at which a loss that was there is there no more."""
