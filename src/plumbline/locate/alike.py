@@ -12,6 +12,8 @@ say nothing about it.
 
 from __future__ import annotations
 
+from math import hypot
+
 from plumbline.locate.observation import BOTH, Vote
 from plumbline.locate.parts import Part, make_lane
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from plumbline.locate.parts import Lane
 
 _STORAGE = ("raw", "ost", "fs")
+_DIFFER = 0.02
+"""What one cause takes from several devices differs by so much, a standard deviation."""
 
 
 class _Stream(NamedTuple):
@@ -51,6 +55,7 @@ def find_alike(observations: Sequence[Observation]) -> dict[str, Part]:
     suspected = [name for name, devices in slow.items() if len(devices) > 1]
     if not suspected:
         return {}
+    observations = [one._replace(error=hypot(one.error, _DIFFER)) for one in observations]
     streams, most = _streams(observations, hosts, suspected)
     found = {}
     for name in suspected:

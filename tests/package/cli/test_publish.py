@@ -112,6 +112,15 @@ def test_a_mild_loss_is_a_warning(tmp_path: Path) -> None:
     assert states(document)["nic oss3-nic"] == "WARNING"
 
 
+def test_a_server_all_of_whose_disks_are_slow_is_one_alarm(tmp_path: Path) -> None:
+    document = publish(tmp_path, measured({f"oss2-disk{one}": both(60e6) for one in (1, 2)}))
+    assert states(document) == {"server oss2": "CRITICAL", "file system scratch": "WARNING"}
+    _, out = check(document, "--service", "server oss2")
+    assert out.startswith(
+        "PATH CRITICAL - Suspect: server oss2 (all 2 of its 2 disks are slow alike"
+    )
+
+
 def test_a_slow_disk_leaves_the_alarm_to_its_own_services(tmp_path: Path) -> None:
     document = publish(tmp_path, measured({"oss2-disk1": both(60e6)}))
     assert states(document) == {"file system scratch": "WARNING"}

@@ -65,6 +65,11 @@ def test_what_else_explains_it_stays_as_it_is(
     assert alternatives(LAB.locate(left)) == expected
 
 
+@pytest.mark.parametrize(("second", "alike"), [(88e6, True), (110e6, False)])
+def test_shares_are_alike_within_what_one_cause_differs_by(second: float, alike: bool) -> None:
+    assert (alternatives(LAB.locate(disks(80e6, second)))[0][0] == ("oss2",)) is alike
+
+
 def test_targets_behind_it_carry_a_note() -> None:
     located = LAB.locate(disks(80e6, 80e6))
     explained = explanations(located)
