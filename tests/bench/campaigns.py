@@ -70,7 +70,7 @@ def campaigns() -> Iterator[str]:
     yield paragraph(
         "The odds that a vote must have were 2,000 to 1, and 4 of 3,000 healthy Edisons had "
         "suspects (seeds 13, 31 and 32). At 10,000 to 1, as it is now, fewer mild losses are told "
-        "from chance within these days: 143 of 150 between 20 and 30 %, where it were 147 (seed "
+        "from chance within these days: 143 of 150 between 20 and 30 %, where 147 were (seed "
         "31); all that was missed had lost 23 % or less. A loss of 40 % takes four quiet nights "
         "instead of three. Two faults at once are below the aim of 99 % for that reason. Of seed "
         "31 one healthy Edison still has a suspect: a target that wrote four nights in a row at "

@@ -1,7 +1,8 @@
 """Locate: from observations of every layer to the components that explain the slow ones.
 
 ``observation`` says what was measured and what it crosses, ``parts`` which components could have
-slowed it, ``cover`` finds the smallest sets of them, ``likelihood`` compares sets of one size,
+slowed it, ``alike`` and ``hosts`` which of them did so by other losses than of capacity, ``cover``
+finds the smallest sets of them, ``likelihood`` compares sets of one size, ``solving`` does both,
 ``suspects`` puts the answer together, ``next_probe`` says what would divide it, ``words`` and
 ``document`` say it to people and to programs.  ``measurables``, ``observe``, ``window`` and
 ``candidates`` read expectations and what was measured.  ``investigation`` looks for a fault that
