@@ -36,6 +36,7 @@ ROWS = (
     Row("redstorm", "year", 2, 50),
     Row("redstorm", "year", 0, 60),
     Row("edison", "quiet", 1, 60),
+    Row("edison", "quiet", 0, 300),
     Row("example", "year", 1, 30),
     Row("example", "quiet", 1, 30),
     Row("lab", "year", 1, 300),
@@ -72,10 +73,12 @@ def campaigns() -> Iterator[str]:
         "suspects (seeds 13, 31 and 32). At 10,000 to 1, as it is now, fewer mild losses are told "
         "from chance within these days: 143 of 150 between 20 and 30 %, where 147 were (seed "
         "31); all that was missed had lost 23 % or less. A loss of 40 % takes four quiet nights "
-        "instead of three. Two faults at once are below the aim of 99 % for that reason. Of seed "
+        "instead of three. Two faults at once, either of which may be mild or lie behind the "
+        "other, are below the aim of 99 %. Of seed "
         "31 one healthy Edison still has a suspect: a target that wrote four nights in a row at "
         "six tenths of what its siblings did. None in 1,000 bounds the share below 3 in 1,000, "
-        "with 95 % certainty."
+        "with 95 % certainty; none of 60 on Red Storm says little, and in the lab one of 1,000 had "
+        "a suspect."
     )
     yield ""
     yield paragraph(
