@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections import Counter
 from datetime import datetime, timezone
 from functools import lru_cache
-from math import inf
+from math import exp, inf, sqrt
 from statistics import median
 from typing import Any, Iterable, Mapping, NamedTuple, Optional, Sequence
 
@@ -30,6 +30,10 @@ LAST_RUNS = 12
 
 _SIBLING_SHARE = 0.90
 """A median below this share of its siblings' median is an outlier: a slow disk, not a reference."""
+
+_SURE = 2.0
+_MEDIAN_ERROR = 1.2533
+"""Standard error of a median in units of that of the mean, sqrt(pi / 2), for normal noise."""
 
 _PARALLEL = "fs"
 """The layer whose runs are long and alike enough for a profile to be kept of them."""
@@ -80,9 +84,7 @@ def capture(
     candidates = {
         key: Candidate(
             baseline,
-            _outlier(
-                baseline.median_Bps, groups[_siblings(key, expected)], _even_Bps(key, expected)
-            ),
+            _outlier(baseline, groups[_siblings(key, expected)], _even_Bps(key, expected)),
             _limits(key, expected).weakness(baseline),
         )
         for key, baseline in baselines.items()
@@ -242,15 +244,18 @@ def _even_Bps(key: Key, expected: Expected) -> float:
     return inf if ceiling is None or ceiling.even_Bps is None else ceiling.even_Bps
 
 
-def _outlier(own_Bps: float, medians_Bps: Sequence[float], even_Bps: float) -> str:
+def _outlier(baseline: Baseline, medians_Bps: Sequence[float], even_Bps: float) -> str:
     """Return what sets one of ascending medians apart from the others; empty where nothing does.
 
     With an even share of what all can have at once it is not slow, although others ended earlier.
+    A median of few runs that differ is not known well enough to be called low.
     """
     if len(medians_Bps) < 2:
         return ""
+    own_Bps = baseline.median_Bps
     middle = median_without(medians_Bps, bisect_left(medians_Bps, own_Bps))
-    if own_Bps >= _SIBLING_SHARE * min(middle, even_Bps):
+    error = _SURE * _MEDIAN_ERROR * baseline.spread / sqrt(baseline.runs)
+    if own_Bps * exp(error) >= _SIBLING_SHARE * min(middle, even_Bps):
         return ""
     share = f"{100 * own_Bps / middle:.0f} %"
     return f"{format_rate(own_Bps)} is {share} of its siblings' {format_rate(middle)}"

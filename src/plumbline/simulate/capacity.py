@@ -1,7 +1,7 @@
 """What healthy and faulty paths give: each flow's ceiling, by the code that finds ceilings.
 
-A part without a rate is taken to be just fast enough for the most that is ever asked of it, whatever
-way, so that any loss of it shows.
+A part without a rate is taken to be just fast enough for the most that is ever asked of it,
+whatever way, so that any loss of it shows.
 """
 
 from __future__ import annotations

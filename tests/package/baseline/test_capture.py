@@ -192,6 +192,22 @@ def test_a_slower_kind_of_hardware_is_no_slow_sibling() -> None:
     assert outlier(capture(records, site), "d") == ""
 
 
+@pytest.mark.parametrize(
+    ("rates", "refused"),
+    [
+        ([140, 170], False),
+        ([154, 156], True),
+        ([140, 170, 140, 170, 140, 170, 155, 155], True),
+        ([60, 90], True),
+    ],
+)
+def test_a_median_that_is_not_known_well_is_an_outlier_only_where_it_is_far(
+    rates: list[float], refused: bool
+) -> None:
+    records = [record for name in "abc" for record in runs(name, [200, 200])]
+    assert bool(outlier(capture([*records, *runs("d", rates)], SITE), "d")) is refused
+
+
 def test_an_even_share_of_what_all_can_have_is_no_outlier() -> None:
     records = [one for name in "abc" for one in runs(name, [200])] + runs("d", [150])
 
