@@ -76,7 +76,7 @@ def test_a_slow_disk_and_a_bad_cable_are_each_named_and_nothing_else_is(
     found = {name: state for name, state in not_ok(services).items() if name not in behind}
     assert found == {**slow, "NET oss1 send receive": "WARNING"}
     check_sentences(services, slow)
-    assert "sent again (limit 0.5 %), bad cable?" in services["NET oss1 send receive"].output
+    assert "sent again (limit 1.5 %), bad cable?" in services["NET oss1 send receive"].output
 
 
 def follow(browser: Browser, console: Console, host: str, service: str) -> str:
