@@ -113,7 +113,12 @@ def _own_error(losses: Sequence[float]) -> float:
     """Return the standard error of the middle of a component's own runs; 0 of too few."""
     if len(losses) < _RUNS_TO_SPREAD:
         return 0.0
-    return _MEDIAN_ERROR * _spread(losses) / sqrt(len(losses))
+    return error_of_median(_spread(losses), len(losses))
+
+
+def error_of_median(spread: float, count: int) -> float:
+    """Return the standard error of the median of ``count`` values with normal noise ``spread``."""
+    return _MEDIAN_ERROR * spread / sqrt(count)
 
 
 def _spread(values: Sequence[float]) -> float:

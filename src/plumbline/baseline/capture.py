@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections import Counter
 from datetime import datetime, timezone
 from functools import lru_cache
-from math import exp, inf, sqrt
+from math import exp, inf
 from statistics import median
 from typing import Any, Iterable, Mapping, NamedTuple, Optional, Sequence
 
@@ -22,7 +22,7 @@ from plumbline.model.record import Flag, Operation, Outcome, Record, Scenario
 from plumbline.model.reference import Baseline, Ceiling
 from plumbline.model.spec import ProbeSpec, terms
 from plumbline.profile.distance import POINTS, form
-from plumbline.siblings import median_without
+from plumbline.siblings import error_of_median, median_without
 from plumbline.units import format_rate
 
 LAST_RUNS = 12
@@ -32,8 +32,7 @@ _SIBLING_SHARE = 0.90
 """A median below this share of its siblings' median is an outlier: a slow disk, not a reference."""
 
 _SURE = 2.0
-_MEDIAN_ERROR = 1.2533
-"""Standard error of a median in units of that of the mean, sqrt(pi / 2), for normal noise."""
+"""Standard errors that a low median may be off by."""
 
 _PARALLEL = "fs"
 """The layer whose runs are long and alike enough for a profile to be kept of them."""
@@ -254,8 +253,8 @@ def _outlier(baseline: Baseline, medians_Bps: Sequence[float], even_Bps: float) 
         return ""
     own_Bps = baseline.median_Bps
     middle = median_without(medians_Bps, bisect_left(medians_Bps, own_Bps))
-    error = _SURE * _MEDIAN_ERROR * baseline.spread / sqrt(baseline.runs)
-    if own_Bps * exp(error) >= _SIBLING_SHARE * min(middle, even_Bps):
+    error = error_of_median(baseline.spread, baseline.runs)
+    if own_Bps * exp(_SURE * error) >= _SIBLING_SHARE * min(middle, even_Bps):
         return ""
     share = f"{100 * own_Bps / middle:.0f} %"
     return f"{format_rate(own_Bps)} is {share} of its siblings' {format_rate(middle)}"
