@@ -139,10 +139,13 @@ def _shared(
     classes: dict[frozenset[int], list[str]] = {}
     for name, part in alike.items():
         classes.setdefault(part.explains, []).append(name)
+    if not classes:
+        return
+    faults = fewest(weighing.parts, bad)
     for explains in sorted(classes, key=len, reverse=True):
         here = explains & bad
-        if here and fewest(weighing.parts, bad) > 1 + fewest(weighing.parts, bad - here):
-            bad -= here
+        if here and faults > 1 + (others := fewest(weighing.parts, bad - here)):
+            bad, faults = bad - here, others
             yield weighing._replace(parts=alike).likely(tuple(classes[explains])), alike
 
 
