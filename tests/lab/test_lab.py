@@ -178,14 +178,13 @@ def test_ranks_that_the_network_held_up_at_first_are_late_to_start(
     assert console.services()
     break_only(lab, {"link": "oss3", "rate": "1Mbit"})
     at_work = "until pgrep -f [p]lumbline.ranks > /dev/null; do sleep 0.1; done"
-    try:
-        with ThreadPoolExecutor(1) as thread:
-            driving = thread.submit(lab.on_host, "client1", by_hand("", "192MiB"))
+    with ThreadPoolExecutor(1) as thread:
+        driving = thread.submit(lab.on_host, "client1", by_hand("", "192MiB"))
+        try:
             lab.on_host("client1", f"timeout 60 sh -c '{at_work}' && sleep 3")
+        finally:
             lab.playbook("lab_break", {"heal": "all"})
-            written = json.loads(driving.result().splitlines()[-3])
-    finally:
-        lab.playbook("lab_break", {"heal": "all"})
+        written = json.loads(driving.result().splitlines()[-3])
     late = {one["target"]: one["kind"] for one in written["details"]["stragglers"]}
     assert written["operation"] == "write"
     assert late == {"scratch-OST0004": "late", "scratch-OST0005": "late"}
