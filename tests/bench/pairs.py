@@ -29,14 +29,15 @@ Aim = tuple[float, float]
 class Ratio(NamedTuple):
     """``rates`` are the medians of both tools; ``value`` is the median of A / B.
 
-    ``least`` and ``most`` are where it lies with the probability CERTAIN.
+    ``least`` and ``most`` are where it lies with the probability CERTAIN; ``turns`` are the ratios
+    of all turns, the least first.
     """
 
     rates: tuple[float, float]
     value: float
     least: float
     most: float
-    turns: int
+    turns: tuple[float, ...]
 
     def verdict(self, aim: Aim) -> str:
         """Return whether an aim is met; what scatters too much to say so is undecided."""
@@ -73,15 +74,20 @@ def compared(tools: tuple[Tool, Tool], aim: Aim, most: int) -> dict[str, Ratio]:
 def ratio(turns: Sequence[tuple[Rates, Rates]], operation: str) -> Ratio:
     """Return how two tools compare in an operation; of at least LEAST turns."""
     pairs = [(mine[operation], theirs[operation]) for mine, theirs in turns]
-    ratios = sorted(mine / theirs for mine, theirs in pairs)
-    outer = _outer(len(ratios))
-    return Ratio(
-        (median(mine for mine, _ in pairs), median(theirs for _, theirs in pairs)),
-        median(ratios),
-        ratios[outer],
-        ratios[-1 - outer],
-        len(ratios),
-    )
+    rates = median(mine for mine, _ in pairs), median(theirs for _, theirs in pairs)
+    return _ratio(rates, [mine / theirs for mine, theirs in pairs])
+
+
+def together(found: Sequence[Ratio]) -> Ratio:
+    """Return how two tools compare in all that they were compared in, each turn counting once."""
+    rates = median(one.rates[0] for one in found), median(one.rates[1] for one in found)
+    return _ratio(rates, [turn for one in found for turn in one.turns])
+
+
+def _ratio(rates: tuple[float, float], turns: Sequence[float]) -> Ratio:
+    ordered = tuple(sorted(turns))
+    outer = _outer(len(ordered))
+    return Ratio(rates, median(ordered), ordered[outer], ordered[-1 - outer], ordered)
 
 
 def _outer(number: int) -> int:

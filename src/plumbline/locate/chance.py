@@ -25,39 +25,56 @@ _STEPS = 24
 """So finely is looked for the most likely of what all runs are off by together."""
 
 
+class Run(NamedTuple):
+    """The loss of one run and the standard deviation of such runs, logarithms.
+
+    ``of`` is the number of the measurement that it is a run of.
+    """
+
+    loss: float
+    spread: float
+    of: int = 0
+
+
 class Odds(NamedTuple):
-    """Logarithms of the odds of a lasting loss against none: of all runs, and of each."""
+    """Logarithms of the odds of a lasting loss against none: of all nights, and of each."""
 
     together: float
     each: tuple[float, ...]
 
 
-def odds(losses: Sequence[float], spreads: Sequence[float], loss: float, fixed: float) -> Odds:
+def odds(nights: Sequence[Sequence[Run]], losses: Sequence[float], fixed: Sequence[float]) -> Odds:
     """Return the odds of a lasting loss against what all runs may be off by together.
 
-    ``losses`` and ``loss`` are logarithms of measured / expected, below 0 for what is slower;
-    ``spreads`` the standard deviations of runs, ``fixed`` that of what all are off by.
+    What is measured of one component in one night meets the same others, so it is disturbed
+    together.  Losses are logarithms of measured / expected, below 0 for what is slower; ``losses``
+    are those that may last, of each measurement, ``fixed`` the standard deviations of what all
+    runs of each are off by.
     """
-    slow = _log_densities(losses, spreads, loss)
+    slow = [_log_density(night, losses) for night in nights]
     total, best = -inf, slow
     for step in range(_STEPS + 1):
-        off = loss * step / _STEPS
-        fine = _log_densities(losses, spreads, off)
-        likely = sum(fine) - (off / fixed) ** 2 / 2
+        off = [loss * step / _STEPS for loss in losses]
+        fine = [_log_density(night, off) for night in nights]
+        likely = sum(fine) - sum((one / error) ** 2 / 2 for one, error in zip(off, fixed))
         if likely > total:
             total, best = likely, fine
     each = tuple(one - other for one, other in zip(slow, best))
     return Odds(sum(slow) - total, each)
 
 
-def _log_densities(losses: Sequence[float], spreads: Sequence[float], off: float) -> list[float]:
-    return [_log_density(one - off, spread) for one, spread in zip(losses, spreads)]
-
-
-def _log_density(off: float, spread: float) -> float:
-    normal = exp(-((off / spread) ** 2) / 2) / (spread * _ROOT)
-    share = _LOWER if off < 0 else _FASTER
-    return log((1 - _LOWER - _FASTER) * normal + share * exp(-abs(off) / _BY) / _BY)
+def _log_density(night: Sequence[Run], off: Sequence[float]) -> float:
+    """Return that of runs which are all undisturbed, or lower together, or faster together."""
+    normal = lower = faster = 1.0
+    for run in night:
+        apart = run.loss - off[run.of]
+        bell = exp(-((apart / run.spread) ** 2) / 2) / (run.spread * _ROOT)
+        tail = exp(-abs(apart) / _BY) / _BY
+        normal *= bell
+        # of several only some may be disturbed
+        lower *= tail if apart < 0 else bell + _FASTER * tail
+        faster *= tail if apart > 0 else bell + _LOWER * tail
+    return log((1 - _LOWER - _FASTER) * normal + _LOWER * lower + _FASTER * faster)
 
 
 _ROOT = sqrt(2 * pi)

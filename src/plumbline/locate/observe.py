@@ -7,6 +7,7 @@ not vote.
 
 from __future__ import annotations
 
+from itertools import groupby
 from math import inf, log, sqrt
 from statistics import median
 
@@ -19,7 +20,7 @@ from plumbline.locate.company import ERROR_BESIDE_PEERS, NOBODY
 from plumbline.locate.held import LEAST_ERROR, SIBLINGS
 from plumbline.locate.measurables import of_pair
 from plumbline.locate.observation import SEGMENTS, Observation, Vote
-from plumbline.locate.window import CERTAIN, window
+from plumbline.locate.window import CERTAIN, look, windows
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.state import State
 from plumbline.plan.rounds import cycle, span
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from plumbline.locate.company import Beside, Company
     from plumbline.locate.measurables import Placed
     from plumbline.locate.observation import Measurable
+    from plumbline.locate.window import Looked, Window
     from plumbline.model.expectation import Expectation
     from plumbline.model.series import Memory, Series
 
@@ -83,33 +85,46 @@ def observe(
 
     With one run the verdict of the latest votes, as while one looks for a fault; with more the
     last ``runs`` together, as while one waits for one, beside ``company`` where that is known.
+    Those of a component that follow one another say together what none says for certain.
     """
-    for placed in measured:
-        beside = company.of(placed) if company else NOBODY
-        yield from _observe(placed, memory, now, (runs, beside))
+    for _, group in groupby(measured, lambda one: (one.of.layer, one.of.component, one.partner)):
+        found = []
+        for placed in group:
+            beside = company.of(placed) if company else NOBODY
+            found.append(_observe(placed, memory, now, (runs, beside)))
+        votes = windows([one.looked for one in found if one.looked])
+        for one in found:
+            yield _over(one.of_one, next(votes)) if one.looked else one.of_one
+            yield from one.segments
+
+
+class _Observed(NamedTuple):
+    """What the latest run of a measurement says, and the last ones, where these are to vote."""
+
+    of_one: Observation
+    looked: Optional[Looked] = None
+    segments: Sequence[Observation] = ()
 
 
 _Over = tuple[int, "Beside"]
 
 
-def _observe(placed: Placed, memory: Memory, now: float, over: _Over) -> Iterator[Observation]:
+def _observe(placed: Placed, memory: Memory, now: float, over: _Over) -> _Observed:
     one = placed.expectation
     try:
         series = _series(placed, memory.of(one.layer, one.component))
         ruling = rule(_with_pair(placed, over[0]), (placed.operation, placed.scenario), series, now)
     except DocumentError as error:
         # what is damaged says nothing about its component, and the others go on
-        yield Observation(placed.of, Vote.NONE, 0.0, 0.0, 0.0, 0.0, str(error))
-        return
+        return _Observed(Observation(placed.of, Vote.NONE, 0.0, 0.0, 0.0, 0.0, str(error)))
     if series and one.layer == "fs" and now - series.latest.started_at > _SELDOM_S:
         begun = series.latest.started_at
-        yield Observation(placed.of, Vote.NONE, 0.0, 0.0, begun, 0.0, _OVERTAKEN)
-        return
-    one_run = _observation(placed, series, ruling)
-    alone = over[0] == 1 or ruling.finding.rule < _RULE_CONTENDED
-    yield one_run if alone else _over(one_run, _with_wide(placed, ruling.measured), over)
-    if placed.partner:
-        yield from _segments(placed, ruling)
+        return _Observed(Observation(placed.of, Vote.NONE, 0.0, 0.0, begun, 0.0, _OVERTAKEN))
+    of_one, looked = _observation(placed, series, ruling), None
+    if over[0] > 1 and ruling.finding.rule >= _RULE_CONTENDED:
+        of_one, looked = _looked(of_one, _with_wide(placed, ruling.measured), over)
+    segments = tuple(_segments(placed, ruling)) if placed.partner else ()
+    return _Observed(of_one, looked, segments)
 
 
 def _series(placed: Placed, found: Sequence[Series]) -> Optional[Series]:
@@ -169,19 +184,24 @@ def _with_wide(placed: Placed, of: Optional[Measured]) -> Optional[Measured]:
     return of if doubt else of._replace(baseline=own)
 
 
-def _over(one_run: Observation, of: Optional[Measured], over: _Over) -> Observation:
-    """Return the observation of the last runs in the place of that of the latest."""
+def _looked(
+    of_one: Observation, of: Optional[Measured], over: _Over
+) -> tuple[Observation, Optional[Looked]]:
+    """Return the observation of the latest run, and the last ones where there are enough."""
     expected = _expected(of)
     if of is None or not expected:
-        return one_run
-    found = window(of, expected, *over)
-    if found is None:
-        # before there is a second run, the first is all that there is
-        young = sum(one.rate_Bps is not None for one in of.samples) == 1
-        return one_run if young else one_run._replace(vote=Vote.NONE)
-    made, one = one_run.of._replace(expected_Bps=found.expected_Bps), of.record
-    shared = f"{one.layer} {made.operation}" if found.shared else ""
-    values = (found.vote, found.rate_Bps, found.error, one_run.at, found.begun, one_run.reason)
+        return of_one, None
+    looked = look(of, expected, *over)
+    # before there is a second run, the first is all that there is
+    young = sum(one.rate_Bps is not None for one in of.samples) == 1
+    return of_one if looked or young else of_one._replace(vote=Vote.NONE), looked
+
+
+def _over(of_one: Observation, found: Window) -> Observation:
+    """Return the observation of the last runs in the place of that of the latest."""
+    made = of_one.of._replace(expected_Bps=found.expected_Bps)
+    shared = f"{made.layer} {made.operation}" if found.shared else ""
+    values = (found.vote, found.rate_Bps, found.error, of_one.at, found.begun, of_one.reason)
     return Observation(made, *values, shared)
 
 

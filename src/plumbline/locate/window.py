@@ -7,11 +7,11 @@ found after two or three of them and a small one after more.
 from __future__ import annotations
 
 from itertools import accumulate, takewhile
-from math import ceil, exp, hypot, log, sqrt
+from math import ceil, exp, hypot, inf, log, sqrt
 from statistics import median
 
 from plumbline.judge.measured import contended
-from plumbline.locate.chance import odds
+from plumbline.locate.chance import Run, odds
 from plumbline.locate.company import DAY_S, NOBODY, day_of
 from plumbline.locate.held import (
     LEAST_ERROR,
@@ -25,7 +25,7 @@ from plumbline.locate.observation import Vote
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from typing import Optional, Sequence
+    from typing import Iterator, Optional, Sequence
 
     from plumbline.judge.measured import Measured
     from plumbline.locate.company import Beside
@@ -40,6 +40,8 @@ _LONGER = 2
 """A small loss among busy days is looked for in so many times as many runs."""
 _SITES = 10_000.0
 """Of so many healthy sites one may have a measurement that chance makes slow."""
+_SOON_S = 600.0
+"""A read follows the write of its target within this, and meets the same others."""
 _OVER = -log(1000)
 """The odds at which a loss that was there is there no more."""
 
@@ -67,8 +69,28 @@ def wanted(runs: int, period_s: float) -> int:
     return min(runs, max(_FEWEST, ceil(runs * DAY_S / max(period_s, DAY_S))))
 
 
-def window(of: Measured, expected: float, runs: int, company: Beside = NOBODY) -> Optional[Window]:
-    """Return what the last ``runs`` runs that may vote say, None where there are too few.
+class Looked(NamedTuple):
+    """The newest runs of a measurement that may vote, newest first, and what they are held against.
+
+    ``limit`` is a loss that the policy allows, a logarithm; the first ``least`` runs speak of
+    today.  ``measured`` is how much is measured at the site, any of which chance may make slow.
+    """
+
+    layer: str
+    samples: Sequence[Sample]
+    against: Held
+    limit: float
+    least: int
+    measured: int
+
+    @property
+    def alone(self) -> bool:
+        """Return whether a loss is this component's own, not one that siblings may share."""
+        return self.against.beside or self.layer == "net"
+
+
+def look(of: Measured, expected: float, runs: int, company: Beside = NOBODY) -> Optional[Looked]:
+    """Return the last ``runs`` runs that may vote, None where there are too few.
 
     Of a young history all runs that there are are enough, if there are two.  ``expected`` is what
     the latest is held against, in B/s; ``company`` is what others of its kind gave, where all
@@ -82,10 +104,29 @@ def window(of: Measured, expected: float, runs: int, company: Beside = NOBODY) -
     samples = _in_company(samples, company, runs)
     against = held(of, samples, expected, company, least)
     limit = log(1 - of.limits.peer_loss)
-    if against.beside or of.record.layer == "net":
-        found = _fresh(against, limit, company.measured)
-    else:
-        found = _shared(against, limit, least)
+    return Looked(of.record.layer, samples, against, limit, least, company.measured)
+
+
+def windows(looked: Sequence[Looked]) -> Iterator[Window]:
+    """Yield what the runs of each measurement of one component say.
+
+    A loss that none of them tells from chance they may tell together.
+    """
+    found = [
+        _fresh([one])[0] if one.alone else _shared(one.against, one.limit, one.least)
+        for one in looked
+    ]
+    alone = [number for number, one in enumerate(looked) if one.alone]
+    if len(alone) > 1 and not all(found[number] for number in alone):
+        for number, count in zip(alone, _fresh([looked[number] for number in alone])):
+            found[number] = found[number] or count
+    for one, count in zip(looked, found):
+        yield _window(one, count)
+
+
+def _window(looked: Looked, found: int) -> Window:
+    """Return the vote of a measurement of which the newest ``found`` runs tell a loss, or none."""
+    _, samples, against, limit, least, _ = looked
     count = found or least
     middle, error = _middle(against, count)
     vote = Vote.BAD if found else _harmless(against.losses[:least], middle, limit)
@@ -114,20 +155,44 @@ def _harmless(losses: Sequence[float], middle: float, limit: float) -> Vote:
     return Vote.NONE if low else Vote.GOOD
 
 
-def _fresh(of: Held, limit: float, measured: int) -> int:
-    """Return the number of newest runs that tell a loss best, 0 where chance may have made it.
-
-    ``measured`` is how much is measured, any of which chance may make slow.
-    """
-    best, found = log(_SITES * measured), 0
-    for count in range(_TWO, len(of.losses) + 1):
-        middle = median(of.losses[:count])
-        if middle >= limit:
+def _fresh(looked: Sequence[Looked]) -> list[int]:
+    """Return how many newest runs of each tell a loss best, 0 where chance may have made it."""
+    nights = _nights(looked)
+    fixed = [one.against.fixed for one in looked]
+    best, found = log(_SITES * looked[0].measured), [0] * len(looked)
+    counts = [0] * len(looked)
+    for number, night in enumerate(nights, start=1):
+        for run in night:
+            counts[run.of] += 1
+        if min(counts) < _TWO:
             continue
-        likely = odds(of.losses[:count], of.spreads, middle, of.fixed)
+        middles = [median(one.against.losses[:count]) for one, count in zip(looked, counts)]
+        if any(middle >= one.limit for middle, one in zip(middles, looked)):
+            continue
+        likely = odds(nights[:number], middles, fixed)
         if likely.together > best and min(accumulate(likely.each)) > _OVER:
-            best, found = likely.together, count
+            best, found = likely.together, list(counts)
     return found
+
+
+def _nights(looked: Sequence[Looked]) -> list[list[Run]]:
+    """Return the runs that were made soon after one another together, newest first."""
+    runs = sorted(
+        (
+            (sample.started_at, Run(loss, spread, number))
+            for number, one in enumerate(looked)
+            for sample, loss, spread in zip(one.samples, one.against.losses, one.against.spreads)
+        ),
+        key=lambda each: -each[0],
+    )
+    nights: list[list[Run]] = []
+    begun = inf
+    for started_at, run in runs:
+        if begun - started_at > _SOON_S:
+            nights.append([])
+            begun = started_at
+        nights[-1].append(run)
+    return nights
 
 
 def _shared(of: Held, limit: float, least: int) -> int:

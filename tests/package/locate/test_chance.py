@@ -6,10 +6,16 @@ from math import log
 
 import pytest
 
-from plumbline.locate.chance import odds
+from plumbline.locate.chance import Odds, Run, odds
 
 LOG = log(1000)
 NORMAL, FIXED = 0.05, 0.03
+
+
+def of_one(losses: list[float], spreads: list[float], loss: float, fixed: float = FIXED) -> Odds:
+    """Return the odds of one measurement, a run a night."""
+    nights = [[Run(each, spread)] for each, spread in zip(losses, spreads)]
+    return odds(nights, [loss], [fixed])
 
 
 @pytest.mark.parametrize(
@@ -24,26 +30,26 @@ NORMAL, FIXED = 0.05, 0.03
 )
 def test_the_larger_a_loss_the_fewer_runs_tell_it(loss: float, runs: int, certain: bool) -> None:
     lost = log(1 - loss)
-    found = odds([lost] * runs, [NORMAL] * runs, lost, FIXED)
+    found = of_one([lost] * runs, [NORMAL] * runs, lost)
     assert (found.together > 1.5 * LOG) is certain
     assert len(found.each) == runs
 
 
 def test_a_run_as_fast_as_ever_speaks_against_a_loss_more_than_a_low_one_for_it() -> None:
     lost = log(0.75)
-    low, fast = odds([lost, 0.0], [NORMAL] * 2, lost, FIXED).each
+    low, fast = of_one([lost, 0.0], [NORMAL] * 2, lost).each
     assert low > 0 > fast
     assert -fast > low
 
 
 def test_runs_of_a_busy_day_say_little() -> None:
     lost = log(0.75)
-    quiet, busy = odds([lost, lost], [NORMAL, 4 * NORMAL], lost, FIXED).each
+    quiet, busy = of_one([lost, lost], [NORMAL, 4 * NORMAL], lost).each
     assert quiet > 2 * busy > 0
 
 
 def test_what_all_runs_are_off_by_together_is_no_loss() -> None:
     lost = log(0.85)
     runs = [lost] * 9
-    assert odds(runs, [NORMAL] * 9, lost, 0.02).together > LOG
-    assert odds(runs, [NORMAL] * 9, lost, 0.1).together < 2
+    assert of_one(runs, [NORMAL] * 9, lost, 0.02).together > LOG
+    assert of_one(runs, [NORMAL] * 9, lost, 0.1).together < 2

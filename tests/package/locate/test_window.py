@@ -9,7 +9,7 @@ import pytest
 from plumbline.judge.measured import Measured
 from plumbline.locate.company import Beside, Day, day_of
 from plumbline.locate.observation import Vote
-from plumbline.locate.window import wanted, window
+from plumbline.locate.window import look, wanted, windows
 from plumbline.model.expectation import Limits
 from plumbline.model.series import Sample
 from tests.package.judgements import BASELINE, CEILING, DAY_S, NOW
@@ -31,8 +31,8 @@ def vote(
         for day, (rate, other) in enumerate(zip(own, beside))
     )
     of = Measured(record(), 1e6 * own[0], samples, CEILING, BASELINE, "", Limits())
-    found = window(of, EXPECTED_BPS, 4)
-    return found.vote if found else None
+    looked = look(of, EXPECTED_BPS, 4)
+    return next(windows([looked])).vote if looked else None
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,9 @@ def test_a_mild_loss_is_told_from_chance_by_more_runs_than_make_a_good_vote() ->
 
     def voted(of: tuple[Sample, ...]) -> Vote:
         measured = Measured(record(), of[0].rate_Bps or 0, of, CEILING, BASELINE, "", Limits())
-        found = window(measured, EXPECTED_BPS, 4, company)
-        assert found
-        return found.vote
+        looked = look(measured, EXPECTED_BPS, 4, company)
+        assert looked
+        return next(windows([looked])).vote
 
     assert voted(samples[:4]) is Vote.NONE
     assert voted(samples) is Vote.BAD
