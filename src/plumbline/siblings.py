@@ -7,22 +7,16 @@ the siblings lie on that day, and in how far apart the component's own runs of t
 
 from __future__ import annotations
 
-from math import log, sqrt
-from statistics import median
+from math import log
 from typing import Iterable, Mapping, Sequence
 
 from plumbline.model.series import Day
+from plumbline.robust import deviation, error_of_median
 
 KEPT = 14
 """Days that are kept of each component."""
 
 DAY_S = 86400.0
-
-_MAD_TO_SIGMA = 1.4826
-"""Median absolute deviation to standard deviation of a normal distribution (Hampel, 1974)."""
-
-_MEDIAN_ERROR = 1.2533
-"""Standard error of a median times sqrt(n) / sigma, sqrt(pi / 2); the midmean's is smaller."""
 
 _RUNS_TO_SPREAD = 4
 """Of fewer runs the spread says nothing."""
@@ -55,7 +49,7 @@ def one_day(day: int, runs: Iterable[Rates]) -> dict[str, Day]:
     if not losses:
         return {}
     middles = {name: midmean(found) for name, found in losses.items()}
-    spread, peers = round(_spread(list(middles.values())), 5), len(losses) - 1
+    spread, peers = round(deviation(middles.values()), 5), len(losses) - 1
     return {
         name: Day(
             day,
@@ -110,18 +104,10 @@ def midmean(values: Sequence[float]) -> float:
 
 
 def _own_error(losses: Sequence[float]) -> float:
-    """Return the standard error of the middle of a component's own runs; 0 of too few."""
+    """Return the standard error of the middle of a component's own runs; 0 of too few.
+
+    That of a median; the midmean's is smaller.
+    """
     if len(losses) < _RUNS_TO_SPREAD:
         return 0.0
-    return error_of_median(_spread(losses), len(losses))
-
-
-def error_of_median(spread: float, count: int) -> float:
-    """Return the standard error of the median of ``count`` values with normal noise ``spread``."""
-    return _MEDIAN_ERROR * spread / sqrt(count)
-
-
-def _spread(values: Sequence[float]) -> float:
-    """Return the standard deviation of values, found so that a few odd ones do not matter."""
-    centre = median(values)
-    return _MAD_TO_SIGMA * median(abs(value - centre) for value in values)
+    return error_of_median(deviation(losses), len(losses))

@@ -22,7 +22,8 @@ from plumbline.model.record import Flag, Operation, Outcome, Record, Scenario
 from plumbline.model.reference import Baseline, Ceiling
 from plumbline.model.spec import ProbeSpec, terms
 from plumbline.profile.distance import POINTS, form
-from plumbline.siblings import error_of_median, median_without
+from plumbline.robust import error_of_median
+from plumbline.siblings import median_without
 from plumbline.units import format_rate
 
 LAST_RUNS = 12

@@ -6,11 +6,7 @@ from math import exp, log
 from statistics import median
 from typing import NamedTuple, Sequence
 
-_NORMAL = 1.4826
-"""Makes the median absolute deviation of a normal distribution its standard deviation.
-
-Rousseeuw and Croux, J. Am. Stat. Assoc. 88 (1993) 1273.
-"""
+from plumbline.robust import deviation
 
 
 class Summary(NamedTuple):
@@ -28,5 +24,4 @@ def summarize(rates_Bps: Sequence[float]) -> Summary:
     """
     logarithms = [log(rate) for rate in rates_Bps]
     middle = median(logarithms)
-    deviation = median(abs(value - middle) for value in logarithms)
-    return Summary(exp(middle), _NORMAL * deviation, len(logarithms))
+    return Summary(exp(middle), deviation(logarithms, middle), len(logarithms))

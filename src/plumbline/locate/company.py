@@ -6,11 +6,12 @@ all records are together, the disks behind a file system are siblings wherever t
 
 from __future__ import annotations
 
-from math import log, sqrt
+from math import hypot, log
 from statistics import median
 
 from plumbline.judge.measured import contended
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.robust import deviation, error_of_median
 
 if TYPE_CHECKING:
     from typing import Iterable, Mapping, Optional, Sequence
@@ -22,10 +23,8 @@ if TYPE_CHECKING:
     _Days = dict[int, dict[str, float]]
 
 DAY_S = 86400.0
-LEAST = 6
-"""Members, of which five are beside each: one slow sibling among fewer makes all look fast."""
-_OF_A_DEVIATION = 1.4826
-_OF_THE_MIDDLE = 1.25
+LEAST = 5
+"""Members, of which four are beside each: two slow siblings among fewer make all look fast."""
 
 _ALONE = ("ost", "raw")
 """Layers whose measurements meet the traffic of a file system; a network has its own."""
@@ -127,8 +126,8 @@ def _day(values: Sequence[float]) -> Day:
     and their middle is uncertain itself.
     """
     middle, count = median(values), len(values)
-    spread = _OF_A_DEVIATION * median([abs(one - middle) for one in values])
-    return Day(middle, spread * count / (count - 0.8) * sqrt(1 + _OF_THE_MIDDLE**2 / count))
+    spread = deviation(values, middle) * count / (count - 0.8)
+    return Day(middle, hypot(spread, error_of_median(spread, count)))
 
 
 def _apart(days: _Days, middles: Mapping[int, Day]) -> float:

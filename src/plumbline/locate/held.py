@@ -7,11 +7,12 @@ shared, and the expected rate is what counts.
 
 from __future__ import annotations
 
-from math import exp, hypot, log, sqrt
+from math import exp, hypot, log
 from statistics import median
 
 from plumbline.locate.company import ERROR_BESIDE_PEERS, day_of
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.robust import deviation, error_of_median
 
 if TYPE_CHECKING:
     from typing import Iterator, Optional, Sequence
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
     from plumbline.locate.company import Beside
     from plumbline.model.series import Sample
 
-OF_THE_MIDDLE = 1.25
-"""The standard error of a median, times sqrt(n) / standard deviation."""
-OF_A_DEVIATION = 1.4826
-"""Median absolute deviation to standard deviation of a normal distribution."""
 LEAST_ERROR = 0.015
 """Even a steady measurement is off by this much: caches, zones of disks, timers."""
 _MOST = 0.75
@@ -48,6 +45,8 @@ class Held(NamedTuple):
     ``spreads`` are their standard deviations, ``fixed`` is that of what all of them are off by
     together.  ``beside`` says whether siblings are what they are held against, ``shared`` whether
     these have lost as well; ``expected_Bps`` is what the component gives while it is healthy.
+    ``busy`` says whether siblings have lost on most runs, though not as steadily as a broken part:
+    what is no slower than they are says nothing then of parts that they share.
     """
 
     losses: tuple[float, ...]
@@ -56,6 +55,7 @@ class Held(NamedTuple):
     beside: bool
     expected_Bps: float
     shared: bool = False
+    busy: bool = False
 
 
 def held(
@@ -72,23 +72,24 @@ def held(
         if found:
             losses = tuple(log(rate / other) for rate, other in zip(rates, found.rates))
             spreads = tuple(_spreads(samples, [False] * len(samples), known, company))
-            healthy = _healthy(samples, found.rates, company, least)
-            return Held(losses, spreads, found.apart, True, healthy)
+            healthy, busy = _healthy(samples, found.rates, company, least)
+            return Held(losses, spreads, found.apart, True, healthy, busy=busy)
     own = tuple(log(rate / expected) for rate in rates)
     shared = _shared(samples, expected, company)
     limit = log(1 - of.limits.peer_loss)
-    if shared is None or (lasting(shared[:least], limit) and steady(shared[:least])):
+    busy = shared is not None and lasting(shared[:least], limit)
+    if shared is None or (busy and steady(shared[:least])):
         runs = of.baseline.runs if of.baseline else 1
-        fixed = OF_THE_MIDDLE * known / sqrt(max(1, runs))
+        fixed = error_of_median(known, max(1, runs))
         return Held(own, (known,) * len(own), fixed, False, expected, shared is not None)
     # of a baseline that spreads too much even the middle is uncertain
     level = known if known > of.limits.max_spread else min(known, ERROR_BESIDE_PEERS)
     known = min(known, ERROR_BESIDE_PEERS)
     spreads = tuple(_spreads(samples, [one < limit for one in shared], known, company))
     runs = of.baseline.runs if of.baseline else 1
-    fixed = hypot(_SIBLINGS_DIFFER, OF_THE_MIDDLE * level / sqrt(max(1, runs)))
+    fixed = hypot(_SIBLINGS_DIFFER, error_of_median(level, max(1, runs)))
     losses = tuple(one - common for one, common in zip(own, shared))
-    return Held(losses, spreads, fixed, True, expected)
+    return Held(losses, spreads, fixed, True, expected, busy=busy)
 
 
 class _Siblings(NamedTuple):
@@ -112,16 +113,18 @@ def _siblings(samples: Sequence[Sample], company: Beside) -> Optional[_Siblings]
 
 def _healthy(
     samples: Sequence[Sample], rates: Sequence[float], company: Beside, least: int
-) -> float:
-    """Return what siblings give while they are not busy, in B/s; what they all lack for good, not.
+) -> tuple[float, bool]:
+    """Return what siblings give while they are not busy, in B/s, and whether they mostly are.
 
-    Beside them on quiet days, a loss says what is left on a quiet day, as it does of all others.
+    Beside them on quiet days, a loss says what is left on a quiet day, as it does of all others;
+    what they all lack for good, it does not.
     """
     days = [company.losses.get(day_of(one.started_at)) for one in samples]
     lost = [day.middle for day in days if day]
-    if len(lost) < len(days) or (lasting(lost[:least], _LOST) and steady(lost[:least])):
-        return median(rates[:least])
-    return median([rate / exp(loss) for rate, loss in zip(rates, lost)])
+    low = lasting(lost[:least], _LOST)
+    if len(lost) < len(days) or (low and steady(lost[:least])):
+        return median(rates[:least]), False
+    return median([rate / exp(loss) for rate, loss in zip(rates, lost)]), low
 
 
 def _shared(samples: Sequence[Sample], expected: float, company: Beside) -> Optional[list[float]]:
@@ -153,8 +156,7 @@ def _spreads(
 def steady(losses: Sequence[float]) -> bool:
     """Return whether a loss is as steady from run to run as that of a part is."""
     middle = median(losses)
-    seen = OF_A_DEVIATION * median([abs(one - middle) for one in losses])
-    return -middle >= _STEADY * seen
+    return -middle >= _STEADY * deviation(losses, middle)
 
 
 def lasting(losses: Sequence[float], limit: float) -> bool:

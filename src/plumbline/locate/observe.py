@@ -7,7 +7,6 @@ not vote.
 
 from __future__ import annotations
 
-from itertools import groupby
 from math import inf, log, sqrt
 from statistics import median
 
@@ -16,6 +15,7 @@ from plumbline.judge.component import rule
 from plumbline.judge.finding import RULE_FINE
 from plumbline.judge.measured import doubt_about
 from plumbline.judge.pair import SEGMENT_BYTES
+from plumbline.locate.companions import companions
 from plumbline.locate.company import ERROR_BESIDE_PEERS, NOBODY
 from plumbline.locate.held import LEAST_ERROR, SIBLINGS
 from plumbline.locate.measurables import of_pair
@@ -85,17 +85,17 @@ def observe(
 
     With one run the verdict of the latest votes, as while one looks for a fault; with more the
     last ``runs`` together, as while one waits for one, beside ``company`` where that is known.
-    Those of a component that follow one another say together what none says for certain.
+    What a part slows says together what none of it says for certain (``companions``).
     """
-    for _, group in groupby(measured, lambda one: (one.of.layer, one.of.component, one.partner)):
-        found = []
-        for placed in group:
-            beside = company.of(placed) if company else NOBODY
-            found.append(_observe(placed, memory, now, (runs, beside)))
-        votes = windows([one.looked for one in found if one.looked])
-        for one in found:
-            yield _over(one.of_one, next(votes)) if one.looked else one.of_one
-            yield from one.segments
+    placed = tuple(measured)
+    found = []
+    for each in placed:
+        beside = company.of(each) if company else NOBODY
+        found.append(_observe(each, memory, now, (runs, beside)))
+    votes = windows([one.looked for one in found], companions(placed))
+    for one, vote in zip(found, votes):
+        yield _over(one.of_one, vote) if vote else one.of_one
+        yield from one.segments
 
 
 class _Observed(NamedTuple):

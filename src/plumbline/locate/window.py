@@ -6,7 +6,7 @@ found after two or three of them and a small one after more.
 
 from __future__ import annotations
 
-from itertools import accumulate, takewhile
+from itertools import accumulate
 from math import ceil, exp, hypot, inf, log, sqrt
 from statistics import median
 
@@ -15,17 +15,16 @@ from plumbline.locate.chance import Run, odds
 from plumbline.locate.company import DAY_S, NOBODY, day_of
 from plumbline.locate.held import (
     LEAST_ERROR,
-    OF_A_DEVIATION,
-    OF_THE_MIDDLE,
     held,
     lasting,
     steady,
 )
 from plumbline.locate.observation import Vote
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.robust import OF_A_MEDIAN, deviation
 
 if TYPE_CHECKING:
-    from typing import Iterator, Optional, Sequence
+    from typing import Iterable, Optional, Sequence
 
     from plumbline.judge.measured import Measured
     from plumbline.locate.company import Beside
@@ -107,38 +106,42 @@ def look(of: Measured, expected: float, runs: int, company: Beside = NOBODY) -> 
     return Looked(of.record.layer, samples, against, limit, least, company.measured)
 
 
-def windows(looked: Sequence[Looked]) -> Iterator[Window]:
-    """Yield what the runs of each measurement of one component say.
+def windows(
+    looked: Sequence[Optional[Looked]], companions: Iterable[Sequence[int]] = ()
+) -> list[Optional[Window]]:
+    """Return what the runs of each measurement say, None where there are too few.
 
-    A loss that none of them tells from chance they may tell together.
+    A loss that none of some ``companions`` (indices) tells from chance they may tell together.
     """
-    found = [
-        _fresh([one])[0] if one.alone else _shared(one.against, one.limit, one.least)
-        for one in looked
-    ]
-    alone = [number for number, one in enumerate(looked) if one.alone]
-    if len(alone) > 1 and not all(found[number] for number in alone):
-        for number, count in zip(alone, _fresh([looked[number] for number in alone])):
-            found[number] = found[number] or count
-    for one, count in zip(looked, found):
-        yield _window(one, count)
+    found = [_told(one) if one else 0 for one in looked]
+    for group in companions:
+        alone = {number: one for number in group if (one := looked[number]) and one.alone}
+        if len(alone) > 1 and not all(found[number] for number in alone):
+            for number, count in zip(alone, _fresh(tuple(alone.values()))):
+                found[number] = found[number] or count
+    return [_window(one, count) if one else None for one, count in zip(looked, found)]
+
+
+def _told(of: Looked) -> int:
+    """Return how many newest runs of a measurement tell a loss, 0 where chance may have made it."""
+    return _fresh([of])[0] if of.alone else _shared(of.against, of.limit, of.least)
 
 
 def _window(looked: Looked, found: int) -> Window:
     """Return the vote of a measurement of which the newest ``found`` runs tell a loss, or none."""
-    _, samples, against, limit, least, _ = looked
-    count = found or least
+    against = looked.against
+    count = found or looked.least
     middle, error = _middle(against, count)
-    vote = Vote.BAD if found else _harmless(against.losses[:least], middle, limit)
+    vote = Vote.BAD if found else _harmless(looked, middle)
     rate_Bps = against.expected_Bps * exp(middle)
-    begun = samples[count - 1].started_at
+    begun = looked.samples[count - 1].started_at
     return Window(vote, against.expected_Bps, rate_Bps, error, begun, against.shared)
 
 
 def _in_company(samples: list[Sample], company: Beside, runs: int) -> list[Sample]:
-    """Return the newest runs, no more than ``runs`` where older ones were without company."""
-    known = takewhile(lambda one: day_of(one.started_at) in company.losses, samples)
-    return samples[: max(runs, sum(1 for _ in known))]
+    """Return the runs of days with company, where these are enough, else the newest ``runs``."""
+    known = [one for one in samples if day_of(one.started_at) in company.losses]
+    return known if len(known) >= runs else samples[:runs]
 
 
 def _period_s(samples: Sequence[Sample]) -> float:
@@ -146,13 +149,14 @@ def _period_s(samples: Sequence[Sample]) -> float:
     return median(apart) if apart else DAY_S
 
 
-def _harmless(losses: Sequence[float], middle: float, limit: float) -> Vote:
+def _harmless(of: Looked, middle: float) -> Vote:
     """Return whether what is not bad is good.
 
     Of what is measured seldom, the last run may be the only one since the trouble began.
     """
-    low = middle < limit or losses[0] < limit or lasting(losses, limit)
-    return Vote.NONE if low else Vote.GOOD
+    losses = of.against.losses[: of.least]
+    low = middle < of.limit or losses[0] < of.limit or lasting(losses, of.limit)
+    return Vote.NONE if low or of.against.busy else Vote.GOOD
 
 
 def _fresh(looked: Sequence[Looked]) -> list[int]:
@@ -210,13 +214,13 @@ def _shared(of: Held, limit: float, least: int) -> int:
 def _middle(of: Held, count: int) -> tuple[float, float]:
     """Return the middle loss of the newest runs, and its error.
 
-    The error of a median of values that differ by s_1 ... s_n is 1.25 sqrt(n) / sum(1 / s_i): its
+    The error of a median of values that differ by s_1 ... s_n is 1.2533 sqrt(n) / sum(1 / s_i): its
     variance is 1 / (4 n f^2), where f is the mean of their densities in the middle.
     """
     losses, spreads = of.losses[:count], of.spreads[:count]
     middle = median(losses)
-    off = [abs(one - middle) / spread for one, spread in zip(losses, spreads)]
+    off = [(one - middle) / spread for one, spread in zip(losses, spreads)]
     # a few runs may be alike by chance, which those before were not
-    wider = max(1.0, OF_A_DEVIATION * median(off))
-    error = OF_THE_MIDDLE * wider * sqrt(count) / sum(1 / spread for spread in spreads)
+    wider = max(1.0, deviation(off, 0.0))
+    error = OF_A_MEDIAN * wider * sqrt(count) / sum(1 / spread for spread in spreads)
     return middle, max(LEAST_ERROR, hypot(error, of.fixed))

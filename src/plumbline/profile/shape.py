@@ -11,13 +11,11 @@ from statistics import median
 from typing import Any, NamedTuple, Optional, Sequence
 
 from plumbline.profile.distance import SHORTEST
+from plumbline.robust import deviation
 
 _TENTH = 10
 _MOST_POINTS = 60
 """Of a curve that the line is laid through: their pairs are counted."""
-
-_MAD_TO_SIGMA = 1.4826
-"""Median absolute deviation to standard deviation of a normal distribution (Hampel, 1974)."""
 
 _TRAILING = 0.5
 """Of the usual rate: seconds below it at the end are a tail."""
@@ -142,5 +140,5 @@ def _sag(body: Sequence[float], line: _Line, window: int) -> tuple[float, float]
 
 def _spread(body: Sequence[float], line: _Line) -> float:
     usual = median(body)
-    away = median(abs(rate - line.at(second)) for second, rate in enumerate(body))
-    return _MAD_TO_SIGMA * away / usual if usual else 0.0
+    away = deviation((rate - line.at(second) for second, rate in enumerate(body)), 0.0)
+    return away / usual if usual else 0.0

@@ -14,6 +14,7 @@ from itertools import accumulate
 from statistics import median
 from typing import Any, NamedTuple, Sequence
 
+from plumbline.robust import deviation
 from plumbline.siblings import median_without
 from plumbline.units import format_duration
 
@@ -21,9 +22,6 @@ _LATE = 1.10
 """Times the others' time: as much as a target may be slower than its peers."""
 
 _SURE = 3.0
-_MAD_TO_SIGMA = 1.4826
-"""Median absolute deviation to standard deviation of a normal distribution (Hampel, 1974)."""
-
 _SHORTEST_S = 1.0
 """Curves have one-second bins: of a smaller delay nothing more can be said."""
 
@@ -172,12 +170,10 @@ class _Crowd:
 
 def _first_late(needed: Sequence[float]) -> int:
     """Return from which place on ascending times are those of stragglers."""
-    middle = median(needed)
     # of two, the other one is all there is to compare with
-    scatter = median(abs(one - middle) for one in needed) if len(needed) > 2 else 0.0
+    sure = _SURE * deviation(needed) if len(needed) > 2 else 0.0
     for place in range(len(needed) // 2, len(needed)):
         usual = median_without(needed, place)
-        sure = _SURE * _MAD_TO_SIGMA * scatter
         if needed[place] > max(_LATE * usual, usual + sure, usual + _SHORTEST_S):
             return place
     return len(needed)

@@ -11,12 +11,13 @@ from plumbline.model.kinds import numbers, texts
 from plumbline.model.record import Record
 from plumbline.profile.calls import Block, Profile
 from plumbline.profile.latencies import Durations, by_tenths, durations_of, latency, together
+from plumbline.robust import deviation
 
 _POINTS = 60
 """Of one rank in a picture: more cannot be seen, and a thousand ranks are drawn."""
 
 _LATE = 1.1
-_MADS = 3 * 1.4826
+_SURE = 3.0
 
 
 class Rank(NamedTuple):
@@ -96,8 +97,7 @@ def judged(found: Sequence[Rank]) -> list[Rank]:
     """Return ranks of one operation with who of them straggles."""
     ends = [one.end_s for one in found]
     middle = median(ends)
-    away = median(abs(end - middle) for end in ends)
-    limit = max(_LATE * middle, middle + _MADS * away)
+    limit = max(_LATE * middle, middle + _SURE * deviation(ends, middle))
     return [one._replace(straggles=one.end_s > limit) for one in found]
 
 

@@ -53,3 +53,18 @@ def test_what_all_runs_are_off_by_together_is_no_loss() -> None:
     runs = [lost] * 9
     assert of_one(runs, [NORMAL] * 9, lost, 0.02).together > LOG
     assert of_one(runs, [NORMAL] * 9, lost, 0.1).together < 2
+
+
+def test_what_is_low_in_one_night_says_less_than_what_is_low_in_two() -> None:
+    """A neighbour may slow the write and the read of a target one after the other."""
+    lost = log(0.7)
+    low = [Run(lost, NORMAL, 0), Run(lost, NORMAL, 1)]
+    both = odds([low], [lost, lost], [FIXED, FIXED]).together
+    two = odds([[low[0]], [low[1]]], [lost, lost], [FIXED, FIXED]).together
+    one = of_one([lost], [NORMAL], lost).together
+    assert one < both < two
+
+
+def test_what_is_slower_and_faster_in_one_night_beyond_all_noise_has_odds_all_the_same() -> None:
+    found = odds([[Run(-9.0, 0.01, 0), Run(9.0, 0.01, 1)]], [-0.3, -0.3], [FIXED, FIXED])
+    assert abs(found.together) < LOG

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Optional, Sequence
+from typing import Any, Optional, Sequence
 
 import pytest
 
 from plumbline.judge.measured import Measured
 from plumbline.locate.company import Beside, Day, day_of
 from plumbline.locate.observation import Vote
-from plumbline.locate.window import look, wanted, windows
+from plumbline.locate.window import Looked, look, wanted, windows
 from plumbline.model.expectation import Limits
 from plumbline.model.series import Sample
 from tests.package.judgements import BASELINE, CEILING, DAY_S, NOW
@@ -18,21 +18,28 @@ from tests.package.records import record
 EXPECTED_BPS = 200e6
 
 
-def vote(
+def looked(
     own: Sequence[float],
     peers: Optional[Sequence[float]] = None,
     coverage: float = 1.0,
     siblings: int = 9,
-) -> Optional[Vote]:
-    """Return the vote of four runs; rates are in MB/s, newest first."""
+) -> Optional[Looked]:
+    """Return four runs or more, a night each; rates are in MB/s, newest first."""
     beside = peers or [200] * len(own)
     samples = tuple(
         Sample(NOW - day * DAY_S, 1e6 * rate, coverage, 1e6 * other, siblings, None)
         for day, (rate, other) in enumerate(zip(own, beside))
     )
     of = Measured(record(), 1e6 * own[0], samples, CEILING, BASELINE, "", Limits())
-    looked = look(of, EXPECTED_BPS, 4)
-    return next(windows([looked])).vote if looked else None
+    return look(of, EXPECTED_BPS, 4)
+
+
+def votes(of: Sequence[Optional[Looked]], *companions: Sequence[int]) -> list[Optional[Vote]]:
+    return [one.vote if one else None for one in windows(of, companions)]
+
+
+def vote(*runs: Any, **given: Any) -> Optional[Vote]:
+    return votes([looked(*runs, **given)])[0]
 
 
 @pytest.mark.parametrize(
@@ -74,12 +81,32 @@ def test_a_mild_loss_is_told_from_chance_by_more_runs_than_make_a_good_vote() ->
 
     def voted(of: tuple[Sample, ...]) -> Vote:
         measured = Measured(record(), of[0].rate_Bps or 0, of, CEILING, BASELINE, "", Limits())
-        looked = look(measured, EXPECTED_BPS, 4, company)
-        assert looked
-        return next(windows([looked])).vote
+        found = windows([look(measured, EXPECTED_BPS, 4, company)])[0]
+        assert found
+        return found.vote
 
     assert voted(samples[:4]) is Vote.NONE
     assert voted(samples) is Vote.BAD
+
+
+MILD = [168, 172, 165, 171]
+"""MB/s in nights of which each may be chance."""
+
+
+def test_what_one_part_slows_is_certain_together_before_any_of_it_is() -> None:
+    write, read = looked(MILD), looked(MILD[::-1])
+    assert votes([write, read]) == [Vote.NONE, Vote.NONE]
+    assert votes([write, read], [0, 1]) == [Vote.BAD, Vote.BAD]
+
+
+def test_what_is_fine_keeps_a_part_from_having_slowed_all_of_it() -> None:
+    fine = [201, 199, 200, 202]
+    assert votes([looked(MILD), looked(fine)], [0, 1]) == [Vote.NONE, Vote.GOOD]
+    assert votes([looked(MILD), looked(MILD), looked(fine)], [0, 1, 2])[:2] == [Vote.NONE] * 2
+
+
+def test_what_is_measured_too_seldom_is_not_asked() -> None:
+    assert votes([looked(MILD), looked([168])], [0, 1]) == [Vote.NONE, None]
 
 
 def test_few_siblings_are_no_measure() -> None:
@@ -95,8 +122,8 @@ def test_siblings_that_are_faster_do_not_make_slow_what_is_as_fast_as_ever() -> 
     assert vote([200, 201, 199, 200], [300, 300, 300, 300]) is Vote.GOOD
 
 
-def test_a_loss_that_all_share_and_that_changes_daily_is_a_busy_time() -> None:
-    assert vote([150, 100, 60, 170], [150, 100, 60, 170]) is Vote.GOOD
+def test_a_loss_that_all_share_and_that_changes_daily_accuses_and_absolves_nobody() -> None:
+    assert vote([150, 100, 60, 170], [150, 100, 60, 170]) is Vote.NONE
 
 
 def test_what_is_measured_weekly_needs_three_runs() -> None:
