@@ -65,29 +65,28 @@ def held(
 
     ``expected`` is what the rate of the latest run is held against, in B/s.
     """
-    known = max(LEAST_ERROR, of.baseline.spread if of.baseline else ERROR_BESIDE_PEERS)
     rates = [one.rate_Bps or 0.0 for one in samples]
-    if of.baseline is None:
-        found = _siblings(samples, company)
-        if found:
-            losses = tuple(log(rate / other) for rate, other in zip(rates, found.rates))
-            spreads = tuple(_spreads(samples, [False] * len(samples), known, company))
-            healthy, busy = _healthy(samples, found.rates, company, least)
-            return Held(losses, spreads, found.apart, True, healthy, busy=busy)
-    own = tuple(log(rate / expected) for rate in rates)
     shared = _shared(samples, expected, company)
     limit = log(1 - of.limits.peer_loss)
     busy = shared is not None and lasting(shared[:least], limit)
-    if shared is None or (busy and steady(shared[:least])):
-        runs = of.baseline.runs if of.baseline else 1
-        fixed = error_of_median(known, max(1, runs))
+    for_good = shared is not None and busy and steady(shared[:least])
+    found = None if of.baseline and for_good else _siblings(of, samples, company)
+    if found:
+        losses = tuple(log(rate / other) for rate, other in zip(rates, found.rates))
+        spreads = tuple(_spreads(samples, [False] * len(samples), ERROR_BESIDE_PEERS, company))
+        healthy, busy = _healthy(samples, found.rates, company, least)
+        return Held(losses, spreads, found.apart, True, healthy, busy=busy)
+    own = tuple(log(rate / expected) for rate in rates)
+    known = max(LEAST_ERROR, of.baseline.spread if of.baseline else ERROR_BESIDE_PEERS)
+    runs = max(1, of.baseline.runs) if of.baseline else 1
+    if shared is None or for_good:
+        fixed = error_of_median(known, runs)
         return Held(own, (known,) * len(own), fixed, False, expected, shared is not None)
     # of a baseline that spreads too much even the middle is uncertain
     level = known if known > of.limits.max_spread else min(known, ERROR_BESIDE_PEERS)
-    known = min(known, ERROR_BESIDE_PEERS)
-    spreads = tuple(_spreads(samples, [one < limit for one in shared], known, company))
-    runs = of.baseline.runs if of.baseline else 1
-    fixed = hypot(_SIBLINGS_DIFFER, error_of_median(level, max(1, runs)))
+    fixed = hypot(_SIBLINGS_DIFFER, error_of_median(level, runs))
+    low = [one < limit for one in shared]
+    spreads = tuple(_spreads(samples, low, min(known, ERROR_BESIDE_PEERS), company))
     losses = tuple(one - common for one, common in zip(own, shared))
     return Held(losses, spreads, fixed, True, expected, busy=busy)
 
@@ -99,15 +98,21 @@ class _Siblings(NamedTuple):
     apart: float
 
 
-def _siblings(samples: Sequence[Sample], company: Beside) -> Optional[_Siblings]:
-    """Return what a component without a baseline is held against, None where nobody is beside."""
+def _siblings(of: Measured, samples: Sequence[Sample], company: Beside) -> Optional[_Siblings]:
+    """Return what a component is held against of which no baseline says more, None otherwise."""
     apart = max(_SIBLINGS_DIFFER, company.apart)
+    days = [day_of(one.started_at) for one in samples]
+    known = all(day in company.rates for day in days)
+    middles = [exp(company.rates[day].middle) for day in days] if known else []
+    if of.baseline:
+        uncertain = error_of_median(of.baseline.spread, max(1, of.baseline.runs))
+        wide = of.baseline.spread > of.limits.max_spread and uncertain > apart
+        return _Siblings(middles, apart) if middles and wide else None
     peers = [one.peers_Bps or 0.0 for one in samples]
     if all(peers) and all(one.peers >= SIBLINGS for one in samples):
         return _Siblings(peers, apart)
-    days = [day_of(one.started_at) for one in samples]
-    if all(day in company.rates for day in days):
-        return _Siblings([exp(company.rates[day].middle) for day in days], apart)
+    if middles:
+        return _Siblings(middles, apart)
     return _Siblings(peers, ERROR_BESIDE_PEERS) if all(peers) else None
 
 

@@ -74,6 +74,33 @@ def test_without_a_baseline_one_sibling_says_less_than_a_company_of_many() -> No
     assert alone.fixed == 0.05
 
 
+WIDE = BASELINE._replace(median_Bps=200e6, spread=0.4)
+
+
+def test_a_baseline_that_spreads_says_less_than_a_company_of_many() -> None:
+    found = of_runs([150] * RUNS, [300] * RUNS, 1, company(losses=0.0, rate=180e6), baseline=WIDE)
+    assert found.losses == pytest.approx([log(150 / 180)] * RUNS)
+    assert found.fixed == 0.03
+    sure = of_runs([150] * RUNS, [300] * RUNS, 1, company(losses=0.0, rate=180e6))
+    assert sure.losses == pytest.approx([log(0.75)] * RUNS)
+
+
+def test_a_steady_loss_of_all_counts_beside_a_baseline_that_spreads() -> None:
+    found = of_runs([100] * RUNS, [100] * RUNS, 1, company(losses=log(0.5)), baseline=WIDE)
+    assert found.losses == pytest.approx([log(0.5)] * RUNS)
+    assert found.shared
+    assert not found.beside
+
+
+def test_siblings_that_have_lost_most_days_by_other_amounts_are_busy() -> None:
+    some = company(losses=0.0)
+    lost = {day: Day(log(1 - 0.2 * (1 + n)), 0.05) for n, day in enumerate(some.losses)}
+    found = of_runs([160, 120, 80, 40], [160, 120, 80, 40], 9, some._replace(losses=lost))
+    assert found.busy
+    assert found.beside
+    assert not of_runs([200] * RUNS, [200] * RUNS, 9, some).busy
+
+
 def test_siblings_that_are_slower_by_nature_do_not_share_a_loss() -> None:
     """They give less than this one, and each of them as much as its own baseline."""
     found = of_runs([150] * RUNS, [150] * RUNS, 9, company(losses=0.0))
