@@ -16,7 +16,7 @@ from typing import Any, Iterator, Mapping, NamedTuple
 from plumbline.cli import main as plumbline
 
 INVENTORIES = Path(__file__).parents[2] / "inventories"
-SEED = 21
+SEED = 22
 
 
 class Row(NamedTuple):
@@ -33,11 +33,11 @@ ROWS = (
     Row("edison", "year", 2, 200),
     Row("edison", "year", 0, 1000),
     Row("redstorm", "year", 1, 500),
-    Row("redstorm", "year", 2, 50),
-    Row("redstorm", "year", 0, 60),
+    Row("redstorm", "year", 2, 200),
+    Row("redstorm", "year", 0, 1000),
     Row("edison", "quiet", 1, 60),
     Row("edison", "quiet", 0, 300),
-    Row("example", "year", 1, 30),
+    Row("example", "year", 1, 100),
     Row("example", "quiet", 1, 30),
     Row("lab", "year", 1, 300),
     Row("lab", "year", 0, 1000),
