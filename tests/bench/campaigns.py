@@ -55,9 +55,9 @@ def campaigns() -> Iterator[str]:
         "inventories/example, which reads its disks weekly). "
         "*Hidden* are draws that slow nothing by a fifth; *alone* counts single faults that no "
         "other part's loss would look like; *without a note* are alarms of what a fault slows that "
-        "no suspect explains. The limits of locating were found with seeds 1 to 5, 11 to 13, 31 "
-        f"and 32; the table is of seed {SEED}. That of the lab was also looked at while the "
-        "locator was changed, no other row was."
+        "no suspect explains. The limits of locating were found with seeds 1 to 5, 11 to 13, 21, "
+        f"31, 32, 41, 61 to 64, 71, 72 and 81; the table is of seed {SEED}, at which nobody had "
+        "looked before."
     )
     yield ""
     yield (
@@ -69,24 +69,21 @@ def campaigns() -> Iterator[str]:
         yield line(row, tried(row))
     yield ""
     yield paragraph(
-        "The odds that a vote must have were 2,000 to 1, and 4 of 3,000 healthy Edisons had "
-        "suspects (seeds 13, 31 and 32). At 10,000 to 1, as it is now, fewer mild losses are told "
-        "from chance within these days: 143 of 150 between 20 and 30 %, where 147 were (seed "
-        "31); all that was missed had lost 23 % or less. A loss of 40 % takes four quiet nights "
-        "instead of three. Two faults at once, either of which may be mild or lie behind the "
-        "other, are below the aim of 99 %. Of seed "
-        "31 one healthy Edison still has a suspect: a target that wrote four nights in a row at "
-        "six tenths of what its siblings did. None in 1,000 bounds the share below 3 in 1,000, "
-        "with 95 % certainty; none of 60 on Red Storm says little, and in the lab one of 1,000 had "
-        "a suspect."
+        "A vote takes odds of 10,000 to 1; at 2,000 to 1, 4 of 3,000 healthy Edisons had suspects "
+        "(seeds 13, 31 and 32). What is mild is found because all that one part slows speaks "
+        "together: of 200 losses of 20 to 23 % on Edison (`--loss 20-23%`, seed 41) 200, of which "
+        "190 were while each measurement had to be certain by itself. Of seed 31 one healthy "
+        "Edison of 1,000 still has a suspect: a target that wrote four nights in a row at six "
+        "tenths of what its siblings did. None in 1,000 bounds the share below 3 in 1,000, with "
+        "95 % certainty."
     )
     yield ""
     yield paragraph(
         "Small sites are harder under such noise, though not on a quiet one. In the lab the middle "
-        "of six targets moves by chance: losses of a fifth to three tenths are missed, and the "
-        "disk of a slow target more often stays a suspect beside it. What only weekly reads show "
-        "has three runs in a month. A client's link that has lost a fifth is not blamed while "
-        "its targets are held against one another, for all of them cross it."
+        "of six targets moves by chance, so losses of a fifth to three tenths are missed at times, "
+        "and the disk of a slow target more often stays a suspect beside it. What only weekly "
+        "reads show has three runs in a month. A client's link that has lost a fifth is not blamed "
+        "while its targets are held against one another, for all of them cross it."
     )
     yield ""
     yield paragraph(
