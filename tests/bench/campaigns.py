@@ -75,7 +75,7 @@ def campaigns() -> Iterator[str]:
         "190 were while each measurement had to be certain by itself. Of seed 31 one healthy "
         "Edison of 1,000 still has a suspect: a target that wrote four nights in a row at six "
         "tenths of what its siblings did. None in 1,000 bounds the share below 3 in 1,000, with "
-        "95 % certainty."
+        "95 % certainty; in the lab two of 1,000 had a suspect."
     )
     yield ""
     yield paragraph(

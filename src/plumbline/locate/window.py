@@ -1,7 +1,8 @@
 """What the last runs say together, for watching over days: one night's noise is not a fault.
 
 As few of the newest runs are taken as tell a loss from chance beyond doubt, so a large loss is
-found after two or three of them and a small one after more.
+found after two or three of them and a small one after more; where one part slows several
+measurements, they are heard together.
 """
 
 from __future__ import annotations
@@ -13,12 +14,7 @@ from statistics import median
 from plumbline.judge.measured import contended
 from plumbline.locate.chance import Run, odds
 from plumbline.locate.company import DAY_S, NOBODY, day_of
-from plumbline.locate.held import (
-    LEAST_ERROR,
-    held,
-    lasting,
-    steady,
-)
+from plumbline.locate.held import LEAST_ERROR, held, lasting, steady
 from plumbline.locate.observation import Vote
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.robust import OF_A_MEDIAN, deviation
