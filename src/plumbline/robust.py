@@ -13,7 +13,7 @@ from plumbline.model.named_tuple import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Iterable, Optional
 
-OF_A_DEVIATION = 1.4826
+_OF_A_DEVIATION = 1.4826
 """Standard deviation / median absolute deviation."""
 
 OF_A_MEDIAN = 1.2533
@@ -24,7 +24,7 @@ def deviation(values: Iterable[float], middle: Optional[float] = None) -> float:
     """Return the standard deviation of one value or more, from ``middle``, else their median."""
     found = tuple(values)
     centre = median(found) if middle is None else middle
-    return OF_A_DEVIATION * median([abs(value - centre) for value in found])
+    return _OF_A_DEVIATION * median([abs(value - centre) for value in found])
 
 
 def error_of_median(spread: float, count: int) -> float:

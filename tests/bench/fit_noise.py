@@ -18,9 +18,10 @@ from operator import attrgetter
 from pathlib import Path
 from random import Random
 from statistics import mean, median
-from typing import Iterable, NamedTuple, Optional, Sequence
+from typing import NamedTuple, Optional, Sequence
 
 from plumbline.model.sampled import Sampled
+from plumbline.robust import deviation
 from plumbline.siblings import one_day
 from plumbline.simulate.noise import YEAR as NOISE
 from plumbline.simulate.weather import Weather
@@ -31,7 +32,6 @@ YEAR = DATA / "tokio-year" / "summaries.csv.gz"
 DISKS = DATA / "failslow" / "cluster-a.csv.gz"
 SLOW = DATA / "failslow" / "cluster-a-slow-disks.csv"
 
-NORMAL = 1.4826
 BUSY = 0.15
 """A day whose benchmarks, by their median, lost more than this is busy."""
 LOW = -log(0.8)
@@ -65,13 +65,6 @@ class Day(NamedTuple):
 
     runs: list[Run]
     middle: float
-
-
-def sigma(values: Iterable[float]) -> float:
-    """Return the standard deviation by the median absolute deviation."""
-    found = list(values)
-    centre = median(found)
-    return NORMAL * median(abs(value - centre) for value in found)
 
 
 def series(samples: Sequence[Sampled]) -> dict[str, list[Run]]:
@@ -136,8 +129,8 @@ def of_quiet_days(every: Sequence[dict[int, Day]]) -> dict[str, float]:
     """Return the noise of runs and of what the runs of one day share, where nothing is busy."""
     quiet = [day for found in every for day in found.values() if day.middle <= BUSY]
     pairs = [(a.own, b.own) for day in quiet for a, b in combinations(day.runs, 2)]
-    own = sigma(a - b for a, b in pairs) / sqrt(2)
-    total = sigma(value for pair in pairs for value in pair)
+    own = deviation(a - b for a, b in pairs) / sqrt(2)
+    total = deviation(value for pair in pairs for value in pair)
     runs = [run.own for day in quiet for run in day.runs]
     low = [value - LOW for value in runs if value > LOW]
     return {
@@ -166,7 +159,7 @@ def of_spells(every: Sequence[dict[int, Day]]) -> dict[str, float]:
         "spell: goes on after a busy day": after[True][0] / after[True][1],
         "spell: longest, days": max(map(longest, busy)),
         "spell: loss beyond 0.15, mean": mean(day.middle - BUSY for day in on),
-        "spell: standard deviation of runs": sigma(a - b for a, b in pairs) / sqrt(2),
+        "spell: standard deviation of runs": deviation(a - b for a, b in pairs) / sqrt(2),
     }
     if known:
         both["spell: share of runs contended"] = mean(cover < CONTENDED for cover in known)
@@ -203,9 +196,9 @@ def of_siblings() -> dict[str, float]:
     known = [found for found in losses.values() if len(found) > 3]
     spread = [value - median(found) for found in known for value in found]
     return {
-        "component: standard deviation, lasting": sigma(median(found) for found in known),
-        "component: standard deviation, of a day": sigma(spread),
-        "host: standard deviation of a day, at most": sigma(
+        "component: standard deviation, lasting": deviation(median(found) for found in known),
+        "component: standard deviation, of a day": deviation(spread),
+        "host: standard deviation of a day, at most": deviation(
             value - median(found) for found in levels.values() for value in found
         ),
     }

@@ -101,19 +101,18 @@ class _Siblings(NamedTuple):
 def _siblings(of: Measured, samples: Sequence[Sample], company: Beside) -> Optional[_Siblings]:
     """Return what a component is held against of which no baseline says more, None otherwise."""
     apart = max(_SIBLINGS_DIFFER, company.apart)
-    days = [day_of(one.started_at) for one in samples]
-    known = all(day in company.rates for day in days)
-    middles = [exp(company.rates[day].middle) for day in days] if known else []
     if of.baseline:
         uncertain = error_of_median(of.baseline.spread, max(1, of.baseline.runs))
-        wide = of.baseline.spread > of.limits.max_spread and uncertain > apart
-        return _Siblings(middles, apart) if middles and wide else None
+        if of.baseline.spread <= of.limits.max_spread or uncertain <= apart:
+            return None
     peers = [one.peers_Bps or 0.0 for one in samples]
-    if all(peers) and all(one.peers >= SIBLINGS for one in samples):
+    of_its_runs = of.baseline is None and all(peers)
+    if of_its_runs and all(one.peers >= SIBLINGS for one in samples):
         return _Siblings(peers, apart)
-    if middles:
-        return _Siblings(middles, apart)
-    return _Siblings(peers, ERROR_BESIDE_PEERS) if all(peers) else None
+    days = [day_of(one.started_at) for one in samples]
+    if all(day in company.rates for day in days):
+        return _Siblings([exp(company.rates[day].middle) for day in days], apart)
+    return _Siblings(peers, ERROR_BESIDE_PEERS) if of_its_runs else None
 
 
 def _healthy(
