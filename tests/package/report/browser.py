@@ -13,12 +13,19 @@ import os
 import select
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Optional
 
 _IN, _OUT = 3, 4
 _LIMIT_S = 30.0
 _CHUNK = 1 << 16
+_SERVER_ERROR = -32000
+"""The protocol's code for what it could not do; of an expression: its page went away meanwhile."""
+
+
+class PageLeftError(RuntimeError):
+    """The page was left for another one before it could answer."""
 
 
 class Browser:
@@ -71,9 +78,15 @@ class Browser:
         self.wait("document.documentElement?.dataset.drawn === 'all'")
 
     def wait(self, condition: str) -> None:
-        """Wait until an expression is true; raise TimeoutError when it never is."""
+        """Wait until an expression is true; raise TimeoutError when it never is.
+
+        A page that is being left for the next one has no answer yet.
+        """
         end = time.monotonic() + _LIMIT_S
-        while not self.ask(condition):
+        while True:
+            with suppress(PageLeftError):
+                if self.ask(condition):
+                    return
             if time.monotonic() > end:
                 raise TimeoutError(f"never true in the page: {condition}; {self.complaints}")
             time.sleep(0.02)
@@ -115,8 +128,10 @@ class Browser:
             answer = self._read()
             self._note(answer)
             if answer.get("id") == self._number:
-                if "error" in answer:
-                    raise RuntimeError(f"{method}: {answer['error']}")
+                error = answer.get("error")
+                if error:
+                    left = method == "Runtime.evaluate" and error["code"] == _SERVER_ERROR
+                    raise (PageLeftError if left else RuntimeError)(f"{method}: {error}")
                 result: dict[str, Any] = answer["result"]
                 return result
 

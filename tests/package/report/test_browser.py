@@ -15,7 +15,7 @@ import pytest
 from plumbline.report.drawing import Extras, draw
 from plumbline.report.page import LIBRARY, pages
 from plumbline.report.site import Site
-from tests.package.report.browser import Browser
+from tests.package.report.browser import Browser, PageLeftError
 from tests.package.report.sites import HOSTILE, hostile, read, sick
 from tests.package.report.test_drawing import EMPTY, IDS, extras
 from tests.project.repository import ROOT
@@ -195,3 +195,17 @@ def test_a_site_with_nothing_is_shown(browser: Browser, tmp_path: Path) -> None:
     browser.open(written(tmp_path, EMPTY, Extras()))
     assert browser.ask("document.querySelectorAll('.figure .absent').length") == len(IDS)
     assert browser.complaints == []
+
+
+def test_a_page_that_leads_to_another_is_waited_for(browser: Browser, tmp_path: Path) -> None:
+    """The question is under way when the page is left, as after a click on a link."""
+    for name in ("first", "second"):
+        page = f'<!doctype html><html data-drawn="all"><title>{name}</title></html>'
+        (tmp_path / f"{name}.html").write_text(page)
+    first = (tmp_path / "first.html").as_uri()
+    going = "new Promise(() => location.assign('second.html'))"
+    browser.open(first)
+    with pytest.raises(PageLeftError):
+        browser.ask(going)
+    browser.open(first)
+    browser.wait(f"document.title === 'second' || {going}")
