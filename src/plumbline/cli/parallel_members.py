@@ -14,15 +14,13 @@ from plumbline.errors import UsageError
 from plumbline.model.expectation import Expectation, Expectations, Limits
 from plumbline.model.reference import Reference
 from plumbline.model.spec import ProbeSpec
-from plumbline.ranks.terms import limit_s
+from plumbline.ranks.terms import SPARE_S, limit_s
 from plumbline.run.clock import SystemClock
 from plumbline.run.lock import Locks
 from plumbline.store.snapshot import EXPECTATIONS, load_expectations
 
 ALL = "all"
 """What directories that are given together are called as a whole."""
-
-_SPARE_S = 60.0
 
 
 class Members(NamedTuple):
@@ -84,7 +82,7 @@ def _entry(name: str, group: str, target: Mapping[str, Any], path: tuple[str, ..
 def entries_of(members: Members, terms: Terms) -> tuple[Expectation, ...]:
     """Return what is expected of each target and, last, of all together."""
     references = {f"{one.value}/together": Reference(None, None) for one in terms.operations}
-    longest = limit_s(terms.seconds, len(terms.operations)) + _SPARE_S
+    longest = limit_s(terms.seconds, len(terms.operations)) + SPARE_S
     # in a group of its own: the sum is nobody's peer
     whole = _entry(
         members.name, f"{members.name} as a whole", {"kind": "parallel"}, (members.node,)

@@ -15,6 +15,7 @@ from plumbline.model.expectation import Limits
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.threshold import Range
 from plumbline.plan.schedule import LaterTimer, Slots, Timer, WeeklyTimer
+from plumbline.ranks.terms import may_be_direct
 from plumbline.ranks.tests import Method, named_test
 from plumbline.topology.strict import Duration, Percent, Rate, Size, Strict, parse
 
@@ -217,7 +218,7 @@ def _default_spec(policy: Policy, layer: str) -> ProbeSpec:
     if layer != "fs":
         return _SPECS[layer]
     test = test_of(policy)
-    return _SPECS[layer]._replace(block_bytes=test.transfer, direct=test.api == "posix")
+    return _SPECS[layer]._replace(block_bytes=test.transfer, direct=may_be_direct(test))
 
 
 def bytes_given(policy: Policy, layer: str, group: str, component: str) -> bool:

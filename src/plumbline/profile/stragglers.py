@@ -7,7 +7,7 @@ its bytes are moved tells where its delay came from.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from enum import Enum
 from itertools import accumulate
@@ -15,7 +15,6 @@ from statistics import median
 from typing import Any, NamedTuple, Sequence
 
 from plumbline.robust import deviation
-from plumbline.siblings import median_without
 from plumbline.units import format_duration
 
 _LATE = 1.10
@@ -70,7 +69,7 @@ class Track(NamedTuple):
 class Straggler(NamedTuple):
     """Ranks of one target that were late in the same way, the worst of them in figures.
 
-    ``late_s`` is the delay against the others at the same bytes; ``missing`` the fraction of the
+    ``late_s`` is the delay against the others when all of its bytes are safe; ``missing`` the fraction of the
     others' bytes that it did not move, above 0 only where the time was fixed or too short.
     ``beside`` are ranks of the same client on the same server, where others have fewer such.
     """
@@ -172,11 +171,10 @@ def _first_late(needed: Sequence[float]) -> int:
     """Return from which place on ascending times are those of stragglers."""
     # of two, the other one is all there is to compare with
     sure = _SURE * deviation(needed) if len(needed) > 2 else 0.0
-    for place in range(len(needed) // 2, len(needed)):
-        usual = median_without(needed, place)
-        if needed[place] > max(_LATE * usual, usual + sure, usual + _SHORTEST_S):
-            return place
-    return len(needed)
+    # the median of the others, of two in the middle the later one: where most are late, none is
+    usual = needed[(len(needed) - 1) // 2]
+    late = max(_LATE * usual, usual + sure, usual + _SHORTEST_S)
+    return bisect_right(needed, late)
 
 
 def _judged(trace: _Trace, others: Sequence[_Trace], crowd: _Crowd) -> Straggler:
@@ -190,7 +188,7 @@ def _judged(trace: _Trace, others: Sequence[_Trace], crowd: _Crowd) -> Straggler
         (track.rank,),
         track.target,
         _kind(delays),
-        max(delays),
+        delays[-1],
         missing if missing > _MISSING else 0.0,
         track.server,
         crowd.beside(track),

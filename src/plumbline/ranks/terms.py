@@ -45,6 +45,14 @@ def limit_s(seconds: float, operations: int) -> float:
     return START_S + operations * (seconds + max(seconds, DRAIN_S))
 
 
+def may_be_direct(test: Method) -> bool:
+    """Return whether the calls of a test can bypass the page cache: POSIX ones of whole blocks.
+
+    Gathered transfers must be whole blocks too, or else the last buffer, filled in part, is none.
+    """
+    return test.api == "posix" and not _odd(test)
+
+
 class Names(NamedTuple):
     """What the terms are called where they are said: bytes of a rank, of a call, O_DIRECT."""
 
@@ -70,8 +78,15 @@ def contradiction(test: Method, rank_bytes: int, *, direct: bool, names: Names) 
         )
     if direct and test.api == "mpiio":
         return f"MPI-IO, which {test.name} uses, has no {names.direct}; choose another test"
-    if direct and call_bytes % _BLOCK:
+    if direct and _odd(test):
         return (
-            f"{names.direct} needs calls of whole {_BLOCK} bytes; choose another {names.transfer}"
+            f"{names.direct} needs transfers and buffers of whole {_BLOCK} bytes, which "
+            f"{test.name} has not; do without it, or choose another {names.transfer}"
         )
     return ""
+
+
+def _odd(test: Method) -> bool:
+    """Return whether a call may not be of whole blocks."""
+    gathered = test.aggregation
+    return bool(test.transfer % _BLOCK or (gathered and gathered.size % _BLOCK))

@@ -2,7 +2,9 @@
 
 ``ost`` is the five-minute test of the Edison report, section VI: one file of one stripe on each
 target, one rank for each file.  The six others are its table 2.  The stripe count of its shared
-files is printed as 1, which no figure of that report agrees with: they lie on all targets here.
+files is printed as 1, which no figure of that report agrees with.  Here a file lies on one target,
+so that its rate belongs to that, unless a person asks for more stripes; of these the test has the
+size.
 """
 
 from __future__ import annotations
@@ -29,8 +31,8 @@ class Method(NamedTuple):
     """One way to move bytes.
 
     ``transfer`` is the bytes of one call.  ``api`` is ``posix`` or ``mpiio``.  ``shared``: the
-    ranks of a target write one file.  ``stripe_bytes`` and ``stripes`` are for file systems that
-    stripe, ``stripes`` 0 for all targets.  ``hints`` are given to MPI-IO.
+    ranks of a target write one file.  ``stripe_bytes`` is the size of a stripe where files lie on
+    several targets.  ``hints`` are given to MPI-IO.
     """
 
     name: str
@@ -38,7 +40,6 @@ class Method(NamedTuple):
     api: str = "posix"
     shared: bool = False
     stripe_bytes: int = MIB
-    stripes: int = 1
     collective: bool = False
     hints: Mapping[str, str] = {}
     aggregation: Optional[Aggregation] = None
@@ -53,7 +54,7 @@ _ONE_OF_1M = Aggregation(1, 1_000_000)
 
 def _shared(name: str, transfer: int, stripe: int, hints: Mapping[str, str]) -> Method:
     aggregation = None if hints is _BUFFERED else _ONE_OF_1M
-    return Method(name, transfer, "mpiio", True, stripe, 0, hints is _BUFFERED, hints, aggregation)
+    return Method(name, transfer, "mpiio", True, stripe, hints is _BUFFERED, hints, aggregation)
 
 
 TESTS: Mapping[str, Method] = {

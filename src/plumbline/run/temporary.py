@@ -1,7 +1,8 @@
 """A temporary folder that does not outlive a kill for long: whoever makes one removes such as were.
 
 A run holds the lock of a file in its folder, and the kernel lets go of that when the process is
-gone, however it ended.  What this user has made and nobody holds belongs to nobody any more.
+gone, however it ended.  What this user has made on this host and nobody holds belongs to nobody any
+more.  What other hosts have made in a place that they share is theirs to remove.
 """
 
 from __future__ import annotations
@@ -13,33 +14,34 @@ import shutil
 import tempfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from socket import gethostname
 from typing import Iterator
 
 from plumbline.errors import StoreError
 from plumbline.run.lock import same_file
 
-_NAME = re.compile(r"plumbline-(?P<process>\d+)-[a-z0-9_]{8}")
-"""The process that has made it, and what :mod:`tempfile` adds."""
+_ADDED = r"(?P<process>\d+)-[a-z0-9_]{8}"
+"""The process that has made a folder, and what :mod:`tempfile` adds."""
 
 _HELD = "held.lock"
 _FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @contextmanager
-def temporary_folder() -> Iterator[Path]:
-    """Give a new folder of this user alone, removed afterwards; TMPDIR says where.
+def temporary_folder(where: str = "") -> Iterator[Path]:
+    """Give a new folder of this user alone, removed afterwards, in a named place or in TMPDIR.
 
     Raises:
         StoreError: it cannot be made.
     """
     try:
-        base = Path(tempfile.gettempdir())
+        base = Path(where or tempfile.gettempdir())
         _remove_abandoned(base)
         folder, descriptor = _made(base)
     except OSError as error:
         raise StoreError(
             f"no temporary folder can be made: {error.strerror}: {error.filename}; make room "
-            "there, or name another place with TMPDIR"
+            f"there, or name another place{'' if where else ' with TMPDIR'}"
         ) from error
     try:
         yield folder
@@ -53,11 +55,11 @@ def temporary_folder() -> Iterator[Path]:
 def _made(base: Path) -> tuple[Path, int]:
     """Return a new folder and the descriptor that holds its lock."""
     while True:
-        folder = Path(tempfile.mkdtemp(prefix=f"plumbline-{os.getpid()}-", dir=base))
+        folder = Path(tempfile.mkdtemp(prefix=f"{_own()}{os.getpid()}-", dir=base))
         # gone when another run has found it before it was locked
         with suppress(FileNotFoundError):
             descriptor = os.open(folder / _HELD, _FLAGS | os.O_CREAT, 0o600)
-            # where a file system has no locks the next run cannot take it either, and leaves it
+            # a file system may have no locks
             with suppress(OSError):
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
             if same_file(descriptor, folder / _HELD):
@@ -67,9 +69,10 @@ def _made(base: Path) -> tuple[Path, int]:
 
 def _remove_abandoned(base: Path) -> None:
     """Remove the folders of this user that no process holds; one that resists is left."""
+    pattern = re.compile(re.escape(_own()) + _ADDED)
     with suppress(OSError):
         for folder in list(base.iterdir()):
-            name = _NAME.fullmatch(folder.name)
+            name = pattern.fullmatch(folder.name)
             with suppress(OSError):
                 if name and folder.lstat().st_uid == os.geteuid():
                     _remove_unheld(folder, int(name["process"]))
@@ -77,16 +80,32 @@ def _remove_abandoned(base: Path) -> None:
 
 def _remove_unheld(folder: Path, process: int) -> None:
     """Remove a folder unless a process holds it; raise OSError if that is not certain."""
+    gone = not Path(f"/proc/{process}").exists()
     try:
         descriptor = os.open(folder / _HELD, _FLAGS)
     except FileNotFoundError:
         # just made, or left by ranks that have written for longer than their run has lived
-        if not Path(f"/proc/{process}").exists():
+        if gone:
             shutil.rmtree(folder, ignore_errors=True)
         return
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if same_file(descriptor, folder / _HELD):
+        if _let_go(descriptor, gone) and same_file(descriptor, folder / _HELD):
             shutil.rmtree(folder, ignore_errors=True)
     finally:
         os.close(descriptor)
+
+
+def _let_go(descriptor: int, gone: bool) -> bool:
+    """Return whether nobody has a lock, or, where there are no locks, whether its maker is gone."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return gone
+    return True
+
+
+def _own() -> str:
+    """Return how the names of this host's folders begin."""
+    return f"plumbline-{gethostname()}-"

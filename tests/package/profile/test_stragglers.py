@@ -82,6 +82,14 @@ def test_a_last_flush_that_takes_long_is_a_tail() -> None:
     assert found.late_s == pytest.approx(9, abs=0.5)
 
 
+def test_who_catches_up_is_late_by_what_is_left_at_the_end() -> None:
+    def slow_then_fast(moment: float) -> float:
+        return 0 if moment < 10 else 80 * MB
+
+    (found,) = stragglers([*others(), rank(9, slow_then_fast, SIZE)])
+    assert (found.kind, found.late_s) == (Kind.LATE, pytest.approx(2.5, abs=0.3))
+
+
 def test_one_of_two_is_compared_with_the_other() -> None:
     (found,) = stragglers([rank(0, steady(), SIZE), rank(1, steady(31.25), SIZE)])
     assert (
@@ -104,6 +112,9 @@ def test_ranks_of_one_target_and_kind_are_one_straggler() -> None:
         others(12),
         # two kinds of hardware, half of each
         [rank(number, steady(50 if number % 2 else 25), SIZE) for number in range(8)],
+        # an odd number, and fewer than half are as fast as the first
+        [rank(number, steady(50 if number < 1 else 20), SIZE) for number in range(3)],
+        [rank(number, steady(50 if number < 2 else 20), SIZE) for number in range(5)],
         # no group to be behind: all differ
         [rank(number, steady(20 + 3 * number), SIZE) for number in range(12)],
         # less than a second

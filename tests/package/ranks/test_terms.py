@@ -28,11 +28,14 @@ def test_every_operation_has_its_time_and_as_much_to_drain(seconds: float, limit
     ("test", "transfer", "rank_bytes", "direct", "said"),
     [
         ("ost", 1 << 20, 1 << 30, True, ""),
-        ("posix-fpp-10k", 10_000, 1 << 30, True, ""),
+        ("posix-fpp-1m2", 1 << 20, 1 << 30, True, ""),
+        # the last of its buffers, filled in part, would not be whole blocks
+        ("posix-fpp-10k", 10_000, 1 << 30, True, "do without it, or choose another --transfer"),
+        ("posix-fpp-1m1", 1_000_000, 1 << 30, True, "--direct needs transfers and buffers"),
         ("mpiio-shared-1m2", 1 << 20, 1 << 30, False, ""),
         ("ost", 1 << 20, 1000, False, "raise --bytes"),
         ("ost", 1, 1 << 30, False, "of memory; lower --bytes, or raise --transfer"),
-        ("ost", 10_000, 1 << 30, True, "--direct needs calls of whole 4096 bytes"),
+        ("ost", 10_000, 1 << 30, True, "--direct needs transfers and buffers of whole 4096 bytes"),
         ("mpiio-shared-1m2", 1 << 20, 1 << 30, True, "has no --direct"),
     ],
 )

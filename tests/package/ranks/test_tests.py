@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from plumbline.errors import UsageError
-from plumbline.ranks.tests import TESTS, named_test, share_of_memory
+from plumbline.ranks.tests import MIB, TESTS, named_test, share_of_memory
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def test_the_six_tests_are_those_of_table_2(
     assert (test.name, test.transfer, test.api, test.shared) == (name, transfer, api, shared)
     assert set(test.hints.values()) == ({hints} if hints else set())
     assert set(test.hints) == ({"romio_cb_read", "romio_cb_write"} if hints else set())
-    assert test.stripes == (0 if shared else 1)
+    assert test.stripe_bytes == (4 if hints == "enable" else 1) * MIB
 
 
 def test_the_small_shared_test_gathers_in_memory_what_the_large_ones_leave_to_mpi() -> None:
@@ -40,7 +40,6 @@ def test_the_five_minute_test_moves_a_mebibyte_at_a_time_and_gathers_nothing() -
         "posix",
         False,
         1 << 20,
-        1,
         False,
         {},
         None,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from socket import gethostname
 
 import pytest
 
@@ -80,8 +83,10 @@ def test_what_is_no_folder_of_a_run_stays(base: Path) -> None:
     kept.mkdir()
     (base / "plumbline-report").mkdir()
     (base / "plumbline-1000").mkdir()
-    (base / "plumbline-4194399-abcdefgh").symlink_to(kept)
-    (base / "plumbline-4194398-abcdefgh").write_text("a file")
+    # in a place that hosts share nothing is known of the processes of another one
+    (base / "plumbline-another.host-4194399-abcdefgh").mkdir()
+    (base / f"plumbline-{gethostname()}-4194399-abcdefgh").symlink_to(kept)
+    (base / f"plumbline-{gethostname()}-4194398-abcdefgh").write_text("a file")
     before = sorted(base.iterdir())
     with temporary_folder():
         pass
@@ -90,7 +95,7 @@ def test_what_is_no_folder_of_a_run_stays(base: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="root alone can give a folder to another user")
 def test_the_folder_of_another_user_stays(base: Path) -> None:
-    other = base / "plumbline-4194399-abcdefgh"
+    other = base / f"plumbline-{gethostname()}-4194399-abcdefgh"
     other.mkdir()
     os.chown(other, 65534, 65534)
     with temporary_folder():
@@ -105,3 +110,20 @@ def test_no_room_for_a_folder_is_a_sentence(base: Path, monkeypatch: pytest.Monk
         temporary_folder(),
     ):
         pass
+
+
+@pytest.mark.parametrize(("living", "left"), [(True, 1), (False, 0)])
+def test_where_there_are_no_locks_the_process_tells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, living: bool, left: int
+) -> None:
+    folder = tmp_path / f"plumbline-{gethostname()}-{os.getpid() if living else 4194399}-abcdefgh"
+    folder.mkdir()
+    (folder / "held.lock").touch()
+
+    def without(_descriptor: int, _operation: int) -> None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr(fcntl, "flock", without)
+    with temporary_folder(str(tmp_path)) as own:
+        assert own.parent == tmp_path
+    assert len(list(tmp_path.iterdir())) == left
