@@ -69,8 +69,9 @@ class Track(NamedTuple):
 class Straggler(NamedTuple):
     """Ranks of one target that were late in the same way, the worst of them in figures.
 
-    ``late_s`` is the delay against the others when all of its bytes are safe; ``missing`` the fraction of the
-    others' bytes that it did not move, above 0 only where the time was fixed or too short.
+    ``late_s`` is the delay against the others when all of its bytes are safe; ``missing`` the
+    fraction of the others' bytes that it did not move, above 0 only where the time was fixed or too
+    short.
     ``beside`` are ranks of the same client on the same server, where others have fewer such.
     """
 

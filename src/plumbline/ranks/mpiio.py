@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from itertools import repeat
-from typing import Any, Callable, Iterator, Mapping, NamedTuple
+from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional
 
 from plumbline.ranks.buffers import endless, landing, sources
 from plumbline.ranks.loops import Move
@@ -26,9 +26,7 @@ class MpiFile:
     """One file at full size, open for one operation of the ranks of a communicator."""
 
     def __init__(self, path: str, offset: int, write: bool, manner: Manner) -> None:
-        """Open at ``offset``; raise MPI.Exception or OSError when that fails."""
-        if not write:
-            _drop_cached(path)
+        """Open at ``offset``; raise MPI.Exception when that fails."""
         mode = MPI.MODE_WRONLY if write else MPI.MODE_RDONLY
         info = MPI.Info.Create()
         for name, value in manner.hints.items():
@@ -83,9 +81,16 @@ def _moving(call: Callable[[Any, Any], None]) -> Move:
     return move
 
 
-def _drop_cached(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+def obstacle_to(path: str, write: bool) -> Optional[str]:
+    """Return why this rank could not open a file, None where it can; drop its pages to read it."""
+    flags = (os.O_WRONLY if write else os.O_RDONLY) | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
-        drop_cached(descriptor)
+        descriptor = os.open(path, flags)
+    except OSError as error:
+        return f"{path} cannot be opened: {error}"
+    try:
+        if not write:
+            drop_cached(descriptor)
     finally:
         os.close(descriptor)
+    return None

@@ -50,6 +50,15 @@ class PosixFile:
         os.close(self._descriptor)
 
 
+def flush(path: str) -> None:
+    """Return when all that this client has written to a file is on the target."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def drop_cached(descriptor: int) -> None:
     """Take this one file out of this client's page cache; what was not written back stays there.
 

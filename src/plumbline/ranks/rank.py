@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 from typing import NoReturn, Optional
@@ -11,7 +12,7 @@ from plumbline.model.record import Operation
 from plumbline.profile.calls import Block, pack
 from plumbline.ranks.job import Job, Result, State, encoded, result_name, write_whole
 from plumbline.ranks.layout import Place, assign, readers
-from plumbline.ranks.mpiio import Manner, MpiFile
+from plumbline.ranks.mpiio import Manner, MpiFile, obstacle_to
 from plumbline.ranks.operation import (
     Attempt,
     Ended,
@@ -21,7 +22,7 @@ from plumbline.ranks.operation import (
     nothing,
     result_of,
 )
-from plumbline.ranks.posix import PosixFile
+from plumbline.ranks.posix import PosixFile, flush
 from plumbline.ranks.world import World, least, voter
 
 _ENDED = 143
@@ -69,11 +70,15 @@ class Rank:
         attempt = Attempt(work, file) if file is not None and not obstacle else None
         start = self._world.start_together()
         if file is None or attempt is None:
-            return self._keep(nothing(operation, who, obstacle), None)
+            result = self._keep(nothing(operation, who, obstacle), None)
+            if file is not None:
+                # the others of a shared file wait for all to let go of it
+                file.close()
+            return result
         try:
             attempt.make(start)
         except Ended:
-            self._leave(work, attempt, file, who)
+            self._leave(work, attempt, None if file.collective else place.path, who)
         result = self._keep(result_of(work, attempt, who), attempt)
         if file.collective and result.state is State.FAILED:
             # the others wait in a call that this rank will never make
@@ -84,8 +89,15 @@ class Rank:
     def _open(
         self, place: Place, writes: bool, comm: object
     ) -> tuple[Optional[File], Optional[str]]:
-        """Return the open file, or why it cannot be opened."""
+        """Return the open file, or why it cannot be opened.
+
+        Ranks that share a file open it only when each of them can: they wait for one another.
+        """
         test = self._job.test
+        if test.api == "mpiio":
+            obstacle = obstacle_to(place.path, writes)
+            if not voter(comm)(obstacle is None):
+                return None, obstacle or f"{place.path} cannot be opened by another rank"
         try:
             if test.api == "mpiio":
                 manner = Manner(comm, test.collective, test.hints)
@@ -95,16 +107,17 @@ class Rank:
             return None, f"{place.path} cannot be opened: {error}"
 
     def _leave(
-        self, work: Work, attempt: Attempt, file: File, who: tuple[int, str, str]
+        self, work: Work, attempt: Attempt, path: Optional[str], who: tuple[int, str, str]
     ) -> NoReturn:
         """Keep what is known, then see what was written safe, which makes it a measurement.
 
-        There may be no time for more than its bytes, so these are kept first.
+        There may be no time for more than its bytes, so these are kept first.  ``path`` is None
+        where calls were made by several ranks together, of which no part is a measurement.
         """
         known = self._keep(brief_of(work, attempt, who), None)
-        if self._job.test.api == "posix":
+        if path is not None:
             if work.writes:
-                file.sync()
+                flush(path)
             known = known._replace(state=State.SHORT, end_s=monotonic() - attempt.start)
             self._keep(known, None)
         whole = result_of(work, attempt, who)
@@ -114,6 +127,7 @@ class Rank:
     def _keep(self, result: Result, attempt: Optional[Attempt]) -> Result:
         name = result_name(result.operation, result.rank)
         folder = Path(self._job.folder)
+        write_whole(folder / f"{name}.json", encoded(result.to_json()))
         if self._job.keep_calls and attempt is not None:
             block = Block(
                 result.rank,
@@ -122,6 +136,7 @@ class Rank:
                 result.operation.value,
                 attempt.calls,
             )
-            write_whole(folder / f"{name}.calls", pack({}, [block]))
-        write_whole(folder / f"{name}.json", encoded(result.to_json()))
+            # who started the run misses them, which is no reason to lose the measurement as well
+            with suppress(OSError):
+                write_whole(folder / f"{name}.calls", pack({}, [block]))
         return result

@@ -45,7 +45,8 @@ class Bench(NamedTuple):
     """The means of one unit.
 
     ``runners`` are by component, each passes its own lock on.  ``step`` is told the title of each
-    repeat that is over; ``stop`` ends whatever the runners are running now.
+    repeat that is over; ``stop`` ends whatever the runners are running or are given, until
+    ``go_on``.
     """
 
     recorder: Recorder
@@ -53,6 +54,7 @@ class Bench(NamedTuple):
     runners: Mapping[str, CommandRunner]
     step: Callable[[str], None]
     stop: Callable[[], None]
+    go_on: Callable[[], None]
     keep_files: bool = True
 
 

@@ -130,8 +130,8 @@ class Member:
     def remove(self) -> None:
         """Remove all files; a target that gives no answer keeps its own until the next run."""
         if not self.watch.stuck:
-            with suppress(SkipTarget, ToolError):
-                for target in self._targets:
+            for target in self._targets:
+                with suppress(SkipTarget, ToolError):
                     target.remove(self.watch)
 
     @contextmanager

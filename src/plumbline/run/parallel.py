@@ -5,14 +5,12 @@ What a rank has left in the run's folder counts, however the launcher ended.
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Iterator, Mapping, NamedTuple, Optional, Sequence, Union
-from urllib.parse import quote
 
 from plumbline.errors import DocumentError, SkipTarget, StoreError, ToolError
 from plumbline.model.command import Completed
@@ -20,7 +18,7 @@ from plumbline.model.expectation import Expectation
 from plumbline.model.measurement import Measurement
 from plumbline.model.record import Operation, Outcome, Record, Tool
 from plumbline.profile.calls import Block, pack, unpack
-from plumbline.ranks.job import JOB, Fixed, Job, Result, encoded, result_name, write_whole
+from plumbline.ranks.job import JOB, Fixed, Job, Result, State, encoded, result_name, write_whole
 from plumbline.ranks.layout import Place
 from plumbline.ranks.terms import limit_s
 from plumbline.ranks.tests import Method
@@ -69,9 +67,16 @@ class Run:
         self._runner = bench.runners[whole.component]
         self._tool: Optional[Tool] = None
         self._results: tuple[Result, ...] = ()
+        self._interrupt: Optional[KeyboardInterrupt] = None
+        self._unkept: Optional[ToolError] = None
 
     def records(self, crew: Sequence[Member], tasks: Sequence[Task]) -> Iterator[Record]:
-        """Yield the records of all tasks."""
+        """Yield the records of all tasks, of an interrupted run those that were over.
+
+        Raises:
+            KeyboardInterrupt: a person has ended the run; the records have been given before.
+            ToolError: the calls cannot be kept; the records have been given before.
+        """
         ready = [member for member in crew if member.failure is None]
         began = self._bench.clock.wall()
         try:
@@ -80,6 +85,8 @@ class Run:
             with self._folder() as folder:
                 tallies = self._carried_out(folder, ready, tasks)
         except (SkipTarget, ToolError, DocumentError) as error:
+            if self._interrupt is not None:
+                raise self._interrupt from error
             skipped = isinstance(error, SkipTarget)
             trouble = Failure(Outcome.SKIPPED if skipped else Outcome.FAILED, str(error))
             own = {member.entry.component: member.failure for member in crew}
@@ -91,7 +98,13 @@ class Run:
             member.prove()
         ended = self._bench.clock.wall()
         for task in tasks:
-            yield self._record(crew, tallies[task.operation], task, (began, ended))
+            tally = tallies[task.operation]
+            if self._interrupt is None or tally.over:
+                yield self._record(crew, tally, task, (began, ended))
+        if self._interrupt is not None:
+            raise self._interrupt
+        if self._unkept is not None:
+            raise self._unkept
 
     def _carried_out(
         self, folder: Path, ready: Sequence[Member], tasks: Sequence[Task]
@@ -108,9 +121,13 @@ class Run:
         completed = self._watched(folder, argv, limit, tasks)
         # NFS shows a folder as it was some seconds ago, until its own host changes something there
         (folder / "over").touch()
-        if self._course.calls is not None:
-            _keep_calls(folder, job, self._course.calls, self._about(job))
         self._results = tuple(read_results(folder))
+        if self._course.calls is not None:
+            try:
+                in_turn = sorted(self._results, key=lambda one: job.operations.index(one.operation))
+                _keep_calls(folder, in_turn, self._course.calls, self._about(job))
+            except (ToolError, DocumentError) as error:
+                self._unkept = ToolError(f"{error}; what was measured is kept")
         return {
             operation: Tally(
                 job,
@@ -147,10 +164,15 @@ class Run:
                 while not running.done():
                     self._bench.clock.sleep(_LOOK_S)
                     waiting = self._tell(folder, waiting)
+            except KeyboardInterrupt as interrupt:
+                self._interrupt = interrupt
+                self._bench.stop()
             except BaseException:
                 self._bench.stop()
                 raise
-        for task in waiting:
+        # the thread is over: what was made is still to be proven and removed
+        self._bench.go_on()
+        for task in waiting if self._interrupt is None else ():
             self._bench.step(task.title)
         completed = running.result()
         if not completed.ok:
@@ -208,20 +230,14 @@ class Run:
             return came
         names = ", ".join(member.entry.component for member in out)
         reason = out[0].failure.reason if out[0].failure else ""
-        return Failure(
-            Outcome.SKIPPED, f"{names} took no part, so there is no figure of all: {reason}"
-        )
+        return Failure(Outcome.SKIPPED, f"there is no figure of all without {names}: {reason}")
 
     @contextmanager
     def _folder(self) -> Iterator[Path]:
-        """Give a folder for this run alone, removed afterwards; what a killed run left goes first.
-
-        Below a folder that a person has named its name follows from the targets, whose locks this
-        run holds.
-        """
+        """Give a folder for this run alone; what a killed one left there goes first."""
         named = self._course.folder
         try:
-            with _below(named, self._whole.component) if named else temporary_folder() as folder:
+            with temporary_folder(named) as folder:
                 try:
                     yield folder
                 finally:
@@ -251,23 +267,21 @@ class Run:
         }
 
 
-@contextmanager
-def _below(parent: str, name: str) -> Iterator[Path]:
-    folder = Path(parent) / f"plumbline-fs-{os.geteuid()}-{quote(name, safe='')}"
-    if folder.is_dir() and not folder.is_symlink() and folder.stat().st_uid == os.geteuid():
-        shutil.rmtree(folder)
-    folder.mkdir(mode=0o700)
-    yield folder
-
-
-def _keep_calls(folder: Path, job: Job, kept: Path, about: Mapping[str, object]) -> None:
-    """Write the calls of all ranks into one file, operation by operation."""
+def _keep_calls(
+    folder: Path, results: Sequence[Result], kept: Path, about: Mapping[str, object]
+) -> None:
+    """Write the calls of all ranks into one file, operation by operation; raise ToolError."""
     blocks: list[Block] = []
-    for operation in job.operations:
-        for rank in range(len(job.places)):
-            path = folder / f"{result_name(operation, rank)}.calls"
-            if path.exists():
-                blocks += unpack(path.read_bytes()).blocks
+    for one in results:
+        path = folder / f"{result_name(one.operation, one.rank)}.calls"
+        if path.exists():
+            blocks += unpack(path.read_bytes()).blocks
+        elif one.state is State.DONE:
+            raise ToolError(
+                f"the profile {kept} cannot be written: rank {one.rank} on {one.client} had no "
+                f"room in {folder.parent} for its calls of this {one.operation.value}; make room "
+                "there, or name another place with --work"
+            )
     try:
         write_whole(kept, pack(about, blocks))
     except OSError as error:

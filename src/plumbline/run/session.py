@@ -107,7 +107,13 @@ class Session:
                     name: means.runner(kept, stop) for name, kept in _kept(unit, descriptors)
                 }
                 bench = Bench(
-                    means.recorder, means.clock, runners, self._step, stop.set, means.keep_files
+                    means.recorder,
+                    means.clock,
+                    runners,
+                    self._step,
+                    stop.set,
+                    stop.clear,
+                    means.keep_files,
                 )
                 with closing(unit.measure(bench)) as records:
                     for record in records:

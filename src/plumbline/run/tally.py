@@ -38,6 +38,12 @@ class Tally(NamedTuple):
     results: tuple[Result, ...]
     completed: Optional[Completed]
 
+    @property
+    def over(self) -> bool:
+        """Whether every rank has come to an end of its own."""
+        ended = any(one.state is State.ENDED or _cut(one) for one in self.results)
+        return len(self.results) == len(self.job.places) and not ended
+
     def of_target(self, target: str, ranks: int) -> Union[Measurement, Failure]:
         """Return what a target gave to its ``ranks``, or why there is no rate."""
         return self._of(self.on(target), ranks)
@@ -85,6 +91,11 @@ class Tally(NamedTuple):
                 "at the target's server, and at the kernel log of the client",
             )
         return Failure(Outcome.FAILED, f"{number} left no result: {_said(end)}")
+
+
+def _cut(result: Result) -> bool:
+    """Return whether a rank was ended from outside and has still seen its bytes safe."""
+    return result.state is State.SHORT and bool(result.reason)
 
 
 def _said(completed: Completed) -> str:

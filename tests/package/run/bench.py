@@ -73,7 +73,9 @@ def measured(
     """Return the records of a unit, all commands answered by one runner."""
     runners = {task.entry.component: runner for task in unit.tasks}
     recorder = Recorder("run-1", "client1", clock)
-    bench = Bench(recorder, clock, runners, lambda title: None, lambda: None, keep_files)
+    bench = Bench(
+        recorder, clock, runners, lambda title: None, lambda: None, lambda: None, keep_files
+    )
     return list(unit.measure(bench))
 
 

@@ -10,10 +10,12 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from socket import gethostname
 from typing import Any, Callable, Iterator, Optional, Sequence
 
 import pytest
 
+from plumbline.errors import ToolError
 from plumbline.model.command import CommandRunner, Completed
 from plumbline.model.expectation import Expectation, Limits
 from plumbline.model.record import Flag, Operation, Outcome, Record
@@ -101,11 +103,27 @@ def site(tmp_path: Path) -> Site:
 
 def measured(unit: FsUnit, runner: Optional[CommandRunner] = None) -> list[Record]:
     """Return the records of a unit that runs for real."""
-    runners = {task.entry.component: runner or SystemRunner() for task in unit.tasks}
-    clock = SystemClock()
+    return list(unit.measure(bench_for(unit, runner or SystemRunner())))
+
+
+def bench_for(
+    unit: FsUnit,
+    runner: CommandRunner,
+    stop: Optional[threading.Event] = None,
+    step: Callable[[str], None] = lambda title: None,
+) -> Bench:
+    runners = {task.entry.component: runner for task in unit.tasks}
+    clock, stop = SystemClock(), stop or threading.Event()
     recorder = Recorder("run-1", "client1", clock)
-    bench = Bench(recorder, clock, runners, step=lambda title: None, stop=lambda: None)
-    return list(unit.measure(bench))
+    return Bench(recorder, clock, runners, step, stop=stop.set, go_on=stop.clear)
+
+
+def until_trouble(records: Iterator[Record], trouble: type[BaseException]) -> list[Record]:
+    """Return the records that come before a trouble, which must come."""
+    found: list[Record] = []
+    with pytest.raises(trouble):
+        found.extend(records)
+    return found
 
 
 def of(records: Sequence[Record], component: str, operation: Operation) -> Record:
@@ -171,10 +189,11 @@ def writer_on(site: Site, name: str) -> list[int]:
 
 
 def has_written(pid: int, descriptor: str) -> bool:
-    """Return whether a file is open for writing and no longer at its start, by proc(5)."""
+    """Return whether a file is open for writing, by proc(5), and has got something."""
     lines = Path(f"/proc/{pid}/fdinfo/{descriptor}").read_text().splitlines()
     told = dict(line.split(":", 1) for line in lines[:2])
-    return int(told["pos"]) > 0 and int(told["flags"], 8) & os.O_ACCMODE == os.O_WRONLY
+    blocks = Path(f"/proc/{pid}/fd/{descriptor}").stat().st_blocks
+    return blocks > 0 and int(told["flags"], 8) & os.O_ACCMODE != os.O_RDONLY
 
 
 def test_targets_are_measured_together_and_each_alone(site: Site) -> None:
@@ -236,8 +255,11 @@ def test_a_run_of_fixed_time_ends_with_it_and_is_not_called_short(site: Site) ->
     assert 0 < read.bytes <= of(records, "b", Operation.WRITE).bytes + write.bytes
 
 
-def test_a_rank_that_is_killed_ends_the_run_and_the_others_are_kept(site: Site) -> None:
-    spec = site.entry("a", ENDLESS).spec._replace(bytes=10**9, seconds=60.0)
+@pytest.mark.parametrize("test", [ENDLESS, ENDLESS._replace(api="mpiio", shared=True)])
+def test_a_rank_that_is_killed_ends_the_run_and_the_others_are_kept(
+    site: Site, test: Method
+) -> None:
+    spec = site.entry("a", test).spec._replace(bytes=10**9, seconds=60.0)
 
     def kill() -> None:
         (pid,) = eventually(lambda: writer_on(site, "b"))
@@ -245,7 +267,7 @@ def test_a_rank_that_is_killed_ends_the_run_and_the_others_are_kept(site: Site) 
         os.kill(pid, signal.SIGKILL)
 
     with disturbed(kill):
-        records = measured(site.unit(ENDLESS, spec=spec, instrument=False))
+        records = measured(site.unit(test, spec=spec, instrument=False))
     dead, other = of(records, "b", Operation.WRITE), of(records, "a", Operation.WRITE)
     assert dead.outcome is Outcome.FAILED
     assert "left no result: mpirun ended with" in dead.reason
@@ -255,6 +277,81 @@ def test_a_rank_that_is_killed_ends_the_run_and_the_others_are_kept(site: Site) 
     assert of(records, "a", Operation.READ).outcome is Outcome.FAILED
     assert site.left() == []
     assert ranks_of(site) == []
+
+
+def test_an_interrupt_keeps_what_is_over_and_leaves_no_file(site: Site) -> None:
+    """Also where removing takes its time."""
+    spec = site.entry("a", ENDLESS).spec._replace(bytes=10**9, seconds=1.0)
+    stop = threading.Event()
+
+    def slowly(argv: Sequence[str], timeout_s: float) -> Completed:
+        words = ("sh", "-c", 'sleep 0.5; exec "$@"', "sh", *argv) if argv[0] == "rm" else argv
+        return SystemRunner(stop=stop)(words, timeout_s)
+
+    def interrupt(title: str) -> None:
+        # none comes to the end of its read, however long the launcher takes to end them
+        for pid in ranks_of(site):
+            os.kill(pid, signal.SIGKILL)
+        raise KeyboardInterrupt
+
+    unit = site.unit(ENDLESS, ranks=2, spec=spec, instrument=False, fixed=Fixed.TIME)
+    bench = bench_for(unit, slowly, stop, interrupt)
+    records = until_trouble(unit.measure(bench), KeyboardInterrupt)
+    assert [(r.component, r.operation, r.outcome) for r in records] == [
+        (name, Operation.WRITE, Outcome.OK) for name in ("a", "b", "whole")
+    ]
+    assert site.left() == []
+    assert ranks_of(site) == []
+
+
+def test_a_file_that_resists_keeps_no_other_from_being_removed(site: Site) -> None:
+    first = site.home / "a/.plumbline/a.fs-0/probe.dat"
+
+    def run(argv: Sequence[str], timeout_s: float) -> Completed:
+        came = SystemRunner()(argv, timeout_s)
+        if "-np" in argv:
+            first.unlink()
+            first.mkdir()
+        return came
+
+    measured(site.unit(ranks=2), run)
+    assert list(site.home.rglob("probe.dat")) == [first]
+
+
+def test_calls_that_cannot_be_kept_cost_no_figure(site: Site) -> None:
+    unit = site.unit(calls=site.home / "gone/calls")
+    records = until_trouble(unit.measure(bench_for(unit, SystemRunner())), ToolError)
+    assert {record.outcome for record in records} == {Outcome.OK}
+    assert len(records) == 6
+    assert site.left() == []
+
+
+def test_who_cannot_open_a_shared_file_keeps_nobody_waiting(site: Site) -> None:
+    """As where one client has lost its mount after the write."""
+    (site.home / "sitecustomize.py").write_text(
+        "import os\n"
+        "whole = os.open\n"
+        "def lost(path, flags, *more, **named):\n"
+        "    reads = flags & os.O_ACCMODE == os.O_RDONLY\n"
+        "    if reads and str(path).endswith('b.fs-0/probe.dat'):\n"
+        "        raise OSError(116, 'Stale file handle')\n"
+        "    return whole(path, flags, *more, **named)\n"
+        "if os.environ.get('OMPI_COMM_WORLD_RANK') == '1':\n"
+        "    os.open = lost\n"
+    )
+    python = site.home / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH="{site.home}:$PYTHONPATH" exec {PYTHON} "$@"\n')
+    python.chmod(0o755)
+    test = Method("shared", 65536, api="mpiio", shared=True, collective=True)
+    began = time.monotonic()
+    records = measured(site.unit(test, ranks=2, python=str(python)))
+    assert time.monotonic() - began < 30
+    lost = of(records, "b", Operation.READ)
+    assert lost.outcome is Outcome.FAILED
+    assert "Stale file handle" in lost.reason
+    assert "cannot be opened by another rank" in lost.reason
+    assert of(records, "b", Operation.WRITE).outcome is Outcome.OK
+    assert of(records, "a", Operation.READ).outcome is Outcome.OK
 
 
 def test_a_launcher_that_is_killed_leaves_neither_ranks_nor_files(site: Site) -> None:
@@ -305,7 +402,7 @@ def test_a_target_that_cannot_be_measured_leaves_the_others_and_no_sum(site: Sit
     assert of(records, "b", Operation.WRITE).outcome is Outcome.SKIPPED
     whole = of(records, "whole", Operation.WRITE)
     assert whole.outcome is Outcome.SKIPPED
-    assert "b took no part, so there is no figure of all" in whole.reason
+    assert "there is no figure of all without b: " in whole.reason
 
 
 def test_kept_files_are_read_again_until_the_next_run_makes_its_own(site: Site) -> None:
@@ -357,7 +454,7 @@ def test_what_a_killed_run_left_is_gone_after_the_next(site: Site) -> None:
         folder = site.home / f"a/.plumbline/a.fs-{number}"
         folder.mkdir(parents=True)
         (folder / "probe.dat").write_bytes(b"left")
-    work = site.home / f"work/plumbline-fs-{os.geteuid()}-whole"
+    work = site.home / f"work/plumbline-{gethostname()}-4194399-abcdefgh"
     work.mkdir()
     (work / "write-000009.json").write_text("{}")
     records = measured(site.unit())
