@@ -52,7 +52,7 @@ def planned(arguments: argparse.Namespace) -> Optional[Planned]:
 
     Raises:
         DocumentError: the expectations of this node are missing or damaged.
-        UsageError: there is no such file system.
+        UsageError: there is no such file system, or one file is to keep the calls of several.
     """
     said = {name for name, value in vars(arguments).items() if value not in (None, False)}
     if not said <= _GOES_WITH:
@@ -60,9 +60,15 @@ def planned(arguments: argparse.Namespace) -> Optional[Planned]:
     document = load_expectations(arguments.expectations or EXPECTATIONS)
     if all(entry.get("layer") != "fs" for entry in document.entries):
         return None
+    chosen = _chosen(document, arguments.file_system)
+    if arguments.profile and len(chosen) > 1:
+        raise UsageError(
+            f"--profile {arguments.profile} keeps the calls of one file system; choose one of "
+            f"{', '.join(whole.component for whole, _ in chosen)} with --file-system"
+        )
     units = {
         whole.component: FsUnit(whole, members, _course(document, whole, members, arguments))
-        for whole, members in _chosen(document, arguments.file_system)
+        for whole, members in chosen
     }
     return Planned(document, units)
 

@@ -6,12 +6,13 @@ import argparse
 import os
 from pathlib import Path
 from socket import gethostname
-from typing import NamedTuple, Optional, Sequence
+from typing import NamedTuple, Optional
 
 from plumbline.errors import UsageError
 from plumbline.model.record import Operation
 from plumbline.model.spec import ProbeSpec
 from plumbline.ranks.job import Fixed
+from plumbline.ranks.layout import spread
 from plumbline.ranks.terms import Crowd, Names, contradiction, pattern
 from plumbline.ranks.tests import Aggregation, Method, named_test, share_of_memory
 from plumbline.run.crew import Files
@@ -44,8 +45,8 @@ class Terms(NamedTuple):
 
     def spec(self, targets: int) -> ProbeSpec:
         """Return what makes two runs comparable, in figures and in words."""
-        ranks, clients = self.ranks_per_target * targets, max(1, len(self.launch.clients))
-        crowd = Crowd(ranks, targets * self.stripes, clients)
+        ranks = self.ranks_per_target * targets
+        crowd = Crowd(ranks, targets * self.stripes, self.launch.hosts)
         words = [pattern(self.test, crowd, self.fixed.value)]
         words += [format_duration(self.seconds)] if self.fixed is Fixed.TIME else []
         words += ["kept files"] if self.operations == REREAD else []
@@ -77,7 +78,7 @@ def terms_of(arguments: argparse.Namespace, targets: int) -> Terms:
     """Return the terms of ``plumbline probe fs`` on so many targets; raise UsageError."""
     test = test_of(arguments)
     if arguments.transfer:
-        test = test._replace(transfer=parse_bytes(arguments.transfer))
+        test = test._replace(transfer=_transfer(arguments.transfer))
     if arguments.ranks < 1:
         raise UsageError("--ranks is the number of ranks on each target; give 1 or more")
     launch = launch_of(arguments)
@@ -86,7 +87,7 @@ def terms_of(arguments: argparse.Namespace, targets: int) -> Terms:
     terms = Terms(
         test,
         arguments.ranks * stripes,
-        _rank_bytes(arguments, launch.clients, ranks),
+        _rank_bytes(arguments, launch.hosts, ranks),
         parse_duration(arguments.seconds),
         Fixed.TIME if arguments.fixed_time else Fixed.DATA,
         arguments.direct,
@@ -96,6 +97,13 @@ def terms_of(arguments: argparse.Namespace, targets: int) -> Terms:
     )
     terms.refuse_contradictions()
     return terms
+
+
+def _transfer(said: str) -> int:
+    transfer = parse_bytes(said)
+    if transfer < 1:
+        raise UsageError(f"--transfer {said} moves nothing; give the bytes of one call")
+    return transfer
 
 
 def files_of(arguments: argparse.Namespace) -> Files:
@@ -130,20 +138,29 @@ def test_of(arguments: argparse.Namespace) -> Method:
         return test._replace(aggregation=None)
     if arguments.gather:
         number, _, size = arguments.gather.partition("x")
-        if not number.isdigit() or not int(number) or not size:
+        size_bytes = parse_bytes(size) if size else 0
+        if not number.isdigit() or not int(number) or size_bytes < 1:
             raise UsageError(f"--gather {arguments.gather!r} is not NxSIZE; write 2x32MiB or none")
-        return test._replace(aggregation=Aggregation(int(number), parse_bytes(size)))
+        return test._replace(aggregation=Aggregation(int(number), size_bytes))
     return test
 
 
 def launch_of(arguments: argparse.Namespace) -> Launch:
     """Return what starts the ranks; raise UsageError or DocumentError for impossible clients."""
-    return Launch(
-        arguments.launcher,
-        _clients(arguments),
-        arguments.python or "",
-        tuple(arguments.launcher_option or ()),
-    )
+    clients = _clients(arguments)
+    given = _allocated() if not clients and Path(arguments.launcher).name == "srun" else 1
+    options = tuple(arguments.launcher_option or ())
+    return Launch(arguments.launcher, clients, arguments.python or "", options, given)
+
+
+def _allocated() -> int:
+    """Return the hosts of Slurm's allocation, which makes runs comparable; raise UsageError."""
+    number = os.environ.get("SLURM_JOB_NUM_NODES", "")
+    if not number.isdecimal() or not int(number):
+        raise UsageError(
+            "--clients names the hosts that srun is to use; give it, or call from an allocation"
+        )
+    return int(number)
 
 
 def _clients(arguments: argparse.Namespace) -> tuple[Client, ...]:
@@ -157,11 +174,11 @@ def _clients(arguments: argparse.Namespace) -> tuple[Client, ...]:
     return parse_clients(arguments.clients or "")
 
 
-def _rank_bytes(arguments: argparse.Namespace, clients: Sequence[Client], ranks: int) -> int:
+def _rank_bytes(arguments: argparse.Namespace, clients: int, ranks: int) -> int:
     """Return the bytes of one rank: given, or 1.5 memories of a client, within the budget."""
     if arguments.bytes:
         return parse_bytes(arguments.bytes)
-    each = -(-ranks // max(1, len(clients)))
+    each = max(spread(ranks, clients))
     return min(share_of_memory(memory_bytes(), each), parse_bytes(arguments.budget) // ranks)
 
 
@@ -174,7 +191,7 @@ def work_of(arguments: argparse.Namespace, launch: Launch) -> str:
     """Return the folder of the results; several clients must be told one that all of them see."""
     others = {client.name for client in launch.clients} - {"localhost", gethostname()}
     if not launch.clients and Path(launch.launcher).name == "srun":
-        others = {"the hosts that Slurm chooses"}
+        others = {"the hosts of the allocation"}
     if others and not arguments.work:
         raise UsageError(
             f"--work names a folder that {', '.join(sorted(others))} see as well, for example on "

@@ -128,7 +128,7 @@ def plan_of(arguments: argparse.Namespace) -> Plan:
     budget = Budget(parse_bytes(arguments.budget), parse_duration(arguments.limit))
     fixed = Fixed.TIME if arguments.fixed_time else Fixed.DATA
     seconds = parse_duration(arguments.seconds)
-    size = _point_bytes(arguments, max(1, len(launch.clients)), budget.bytes, len(grid.points()))
+    size = _point_bytes(arguments, launch.hosts, budget.bytes, len(grid.points()))
     plan = Plan(
         members,
         grid,

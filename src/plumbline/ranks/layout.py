@@ -1,7 +1,7 @@
 """Which rank works on which place, and whose place it reads.
 
-Two rules: the ranks of one client share a server only where that cannot be avoided, and what a rank
-reads was written by another client wherever there is one.
+Two rules: the ranks of one client that write share a server only where that cannot be avoided, and
+what a rank reads was written by another client wherever there is one.
 """
 
 from __future__ import annotations

@@ -21,14 +21,21 @@ class Client(NamedTuple):
 class Launch(NamedTuple):
     """What starts the ranks.
 
-    ``launcher`` is a program; ``clients`` are empty for this host alone, or for what Slurm has
-    given; ``python`` is empty for the first one that has mpi4py; ``options`` go to the launcher.
+    ``launcher`` is a program; ``clients`` are empty for this host alone, or for the ``given`` hosts
+    of Slurm's allocation; ``python`` is empty for the first one that has mpi4py; ``options`` go to
+    the launcher.
     """
 
     launcher: str = "mpirun"
     clients: tuple[Client, ...] = ()
     python: str = ""
     options: tuple[str, ...] = ()
+    given: int = 1
+
+    @property
+    def hosts(self) -> int:
+        """How many hosts have ranks."""
+        return len(self.clients) or self.given
 
     def slots(self, ranks: int) -> tuple[Client, ...]:
         """Return the clients with their numbers of ranks, which add up to ``ranks``.
@@ -53,7 +60,7 @@ def parse_clients(text: str, separator: str = ",") -> tuple[Client, ...]:
     """Return the clients of ``host1,host2:4``, or of the lines of a hostfile.
 
     Raises:
-        DocumentError: an entry is no host, or one is there twice.
+        DocumentError: an entry is no host, one is there twice, or only some have a number.
     """
     lines = [line.partition("#")[0].strip() for line in text.split(separator)]
     found = []
@@ -66,4 +73,10 @@ def parse_clients(text: str, separator: str = ",") -> tuple[Client, ...]:
     for name in names:
         if names.count(name) > 1:
             raise DocumentError(f"the client {name} is named twice; name it once, with its slots")
+    without = [client.name for client in found if not client.slots]
+    if without and len(without) < len(found):
+        raise DocumentError(
+            f"the client {without[0]} has no number of ranks and others have one; give one to all "
+            "of them, or to none"
+        )
     return tuple(found)

@@ -54,13 +54,12 @@ class Sweep(NamedTuple):
             spent = self.spent(ledger, point)
             if spent:
                 return Ending(ledger, spent)
-            before, ledger = ledger, ledger.begun()
-            self.keeper.save(ledger)
+            self.keeper.save(ledger.begun(estimate(point, self.load, ledger).seconds))
             try:
                 done = measure(point)
             except BusyError:
                 # it has not begun
-                self.keeper.save(before)
+                self.keeper.save(ledger)
                 raise
             ledger = ledger.ended(done)
             self.keeper.save(ledger)
@@ -101,6 +100,5 @@ def planned(sweep: Sweep, ledger: Ledger) -> Sequence[tuple[Point, str]]:
     for point in ledger.left(sweep.points):
         reason = reason or sweep.spent(ledger, point)
         found.append((point, reason))
-        seconds = ledger.seconds + estimate(point, sweep.load, ledger).seconds
-        ledger = ledger.begun()._replace(seconds=seconds)
+        ledger = ledger.begun(estimate(point, sweep.load, ledger).seconds)
     return found

@@ -52,8 +52,8 @@ class Ledger(NamedTuple):
     """A sweep and its measured points; ``terms`` is what another sweep would differ in.
 
     ``point_bytes`` is what each point writes, the same of all.  ``written`` and ``seconds`` are
-    what was spent in all, also on points that gave no figure; the bytes of a point count before its
-    first one is written, so that a killed one is not forgotten.
+    what was spent in all, also on points that gave no figure; what a point will cost counts before
+    its first byte is written, so that a killed one is not forgotten.
     """
 
     terms: Mapping[str, Any]
@@ -67,16 +67,18 @@ class Ledger(NamedTuple):
         over = {done.point for done in self.done if not done.reason}
         return tuple(point for point in points if point not in over)
 
-    def begun(self) -> Ledger:
-        """Return the ledger with a point that is about to write."""
-        return self._replace(written=self.written + self.point_bytes)
+    def begun(self, seconds: float) -> Ledger:
+        """Return the ledger with a point that is about to write and may take so many seconds."""
+        return self._replace(
+            written=self.written + self.point_bytes, seconds=self.seconds + seconds
+        )
 
     def ended(self, done: Done) -> Ledger:
-        """Return the ledger with the point that was begun; it takes the place of a failed one."""
+        """Return the ledger with a point that is over; it takes the place of a failed one."""
         others = tuple(one for one in self.done if one.point != done.point)
         return self._replace(
             done=(*others, done),
-            written=self.written - self.point_bytes + done.written,
+            written=self.written + done.written,
             seconds=self.seconds + done.seconds,
         )
 

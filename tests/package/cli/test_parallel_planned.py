@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from socket import gethostname
-from typing import Any
+from typing import Any, Sequence
 
 import pytest
 
@@ -27,8 +27,11 @@ SOURCE = Path(__file__).parents[3] / "src"
 TARGETS = [f"scratch-OST{index}" for index in range(4)]
 
 
-def deployed(home: Path, **fs: Any) -> list[str]:
-    """Write what the console tells client1, of targets that are folders; return the options."""
+def deployed(home: Path, also: Sequence[str] = (), **fs: Any) -> list[str]:
+    """Write what the console tells client1, of targets that are folders; return the options.
+
+    The targets of other file systems are said and not there.
+    """
     home.mkdir(exist_ok=True)
     document = site()
     system = document["file_systems"][0]
@@ -37,6 +40,9 @@ def deployed(home: Path, **fs: Any) -> list[str]:
     system["targets"][0]["directory"] = f"{home}/{{name}}"
     for name in TARGETS:
         (home / name).mkdir()
+    for name in also:
+        target = {**system["targets"][0], "name": f"{name}-OST[0-3]"}
+        document["file_systems"].append({**system, "name": name, "targets": [target]})
     rules = {"clients": ["client1"], "probe": {"bytes": "2 MiB", "direct": False}, **fs}
     plan = compile_plan(build(document), load({"layers": {"fs": rules}}), {})
     (home / "expectations.json").write_text(json.dumps(plan.node("client1").to_json()))
@@ -87,6 +93,16 @@ def test_options_that_are_no_terms_are_heeded(
     told = dry(tmp_path, capsys, *words, "--file-system", "scratch")
     assert "--tag-output" in told
     assert "/opt/python3 -m plumbline.ranks" in told
+
+
+def test_one_file_keeps_the_calls_of_one_file_system(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*deployed(tmp_path, ["work"]), "--dry-run", "--profile", str(tmp_path / "calls")]
+    with pytest.raises(UsageError, match="choose one of scratch, work with --file-system"):
+        call("probe", "fs", *words)
+    assert call("probe", "fs", *words, "--file-system", "work") == 0
+    assert capsys.readouterr().out.count("mpirun") == 1
 
 
 def test_terms_by_hand_make_another_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

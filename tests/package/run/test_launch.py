@@ -12,7 +12,7 @@ from plumbline.run.launch import Client, Launch, parse_clients
         ("", ",", ()),
         ("c1,c2", ",", (Client("c1"), Client("c2"))),
         ("c1:4,c2:2", ",", (Client("c1", 4), Client("c2", 2))),
-        ("# ours\nc1 slots=4\n\nc2 # the other\n", "\n", (Client("c1", 4), Client("c2"))),
+        ("# ours\nc1 slots=4\n\nc2:1 # the other\n", "\n", (Client("c1", 4), Client("c2", 1))),
         ("10.0.0.1:3", ",", (Client("10.0.0.1", 3),)),
     ],
 )
@@ -22,9 +22,9 @@ def test_clients_are_read_as_launchers_read_them(
     assert parse_clients(text, separator) == clients
 
 
-@pytest.mark.parametrize("text", ["c1;c2", "-np", "c1:0", "c1,c1:2", "c1:x"])
+@pytest.mark.parametrize("text", ["c1;c2", "-np", "c1:0", "c1,c1:2", "c1:x", "c1:6,c2"])
 def test_what_is_no_client_is_refused(text: str) -> None:
-    with pytest.raises(DocumentError, match=r"is no client|is named twice"):
+    with pytest.raises(DocumentError, match=r"is no client|is named twice|c2 has no number of"):
         parse_clients(text)
 
 

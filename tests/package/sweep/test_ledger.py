@@ -17,25 +17,24 @@ PLANNED = 2 * 10**9
 
 
 def test_a_ledger_survives_its_document() -> None:
-    ledger = Ledger({"test": "ost"}, PLANNED).begun().ended(done(POINTS[0], 100, 200))
+    ledger = Ledger({"test": "ost"}, PLANNED).ended(done(POINTS[0], 100, 200))
     assert Ledger.from_json(json.loads(json.dumps(ledger.to_json()))) == ledger
 
 
 def test_what_was_measured_is_not_left_and_what_failed_is() -> None:
     ledger = Ledger({}, PLANNED)
     for one in (done(POINTS[0], 100, 200), done(POINTS[1], None, reason="full")):
-        ledger = ledger.begun().ended(one)
+        ledger = ledger.ended(one)
     assert ledger.left(POINTS) == POINTS[1:]
-    again = ledger.begun().ended(done(POINTS[1], 50, 50))
+    again = ledger.ended(done(POINTS[1], 50, 50))
     assert again.left(POINTS) == POINTS[2:]
     assert len(again.done) == 2
 
 
-def test_bytes_of_a_point_count_from_its_begin_and_are_corrected_at_its_end() -> None:
-    begun = Ledger({}, PLANNED).begun()
-    assert begun.written == PLANNED
-    ended = begun.ended(done(POINTS[0], 100, written=10**9))
-    assert (ended.written, ended.seconds) == (10**9, 20.0)
+def test_a_point_counts_as_it_was_expected_until_it_is_over() -> None:
+    ledger = Ledger({}, PLANNED)
+    assert ledger.begun(60.0)[2:] == ((), PLANNED, 60.0)
+    assert ledger.ended(done(POINTS[0], 100, written=10**9))[3:] == (10**9, 20.0)
 
 
 DAMAGES: list[dict[str, Any]] = [
