@@ -5,7 +5,6 @@ What a rank has left in the run's folder counts, however the launcher ended.
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -238,25 +237,14 @@ class Run:
         named = self._course.folder
         try:
             with temporary_folder(named) as folder:
-                try:
-                    yield folder
-                finally:
-                    self._removed(folder)
+                yield folder
         except StoreError as error:
-            raise ToolError(str(error)) from error
+            raise ToolError(f"{error} with --work" if named else str(error)) from error
         except OSError as error:
             raise ToolError(
                 f"the run cannot keep its results in {named or tempfile.gettempdir()}: "
                 f"{error.strerror}; name a folder with room that all clients see with --work"
             ) from error
-
-    def _removed(self, folder: Path) -> None:
-        """Remove the run's folder, also while ranks that lost their launcher still write to it."""
-        for _ in range(int(_LAST_S / _LOOK_S)):
-            shutil.rmtree(folder, ignore_errors=True)
-            if not folder.exists():
-                return
-            self._bench.clock.sleep(_LOOK_S)
 
     def _about(self, job: Job) -> dict[str, object]:
         return {

@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from socket import gethostname
@@ -24,6 +25,8 @@ _ADDED = r"(?P<process>\d+)-[a-z0-9_]{8}"
 """The process that has made a folder, and what :mod:`tempfile` adds."""
 
 _HELD = "held.lock"
+_TRIES = 25
+_AGAIN_S = 0.2
 _FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -46,10 +49,20 @@ def temporary_folder(where: str = "") -> Iterator[Path]:
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        # first: of a file that is open NFS keeps another one in the folder
         os.close(descriptor)
+        _remove(folder)
         # what the ranks of a killed run were still writing at the beginning
         _remove_abandoned(base)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, also while ranks that lost their launcher still write to it."""
+    for _ in range(_TRIES):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(_AGAIN_S)
 
 
 def _made(base: Path) -> tuple[Path, int]:
