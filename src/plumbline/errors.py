@@ -5,6 +5,9 @@ Lowest layer: every stage raises these, only ``cli`` and ``checks`` catch the ba
 
 from __future__ import annotations
 
+INTERRUPTED = 130
+"""The exit code of a command that somebody has ended, as a shell says it of SIGINT."""
+
 
 class PlumblineError(Exception):
     """Base of all expected trouble; ``exit_code`` is what the command line ends with."""

@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import NoReturn, Optional, Sequence
 
 from plumbline import __version__
-from plumbline.errors import PlumblineError, StoreError, UsageError
+from plumbline.errors import INTERRUPTED, PlumblineError, StoreError, UsageError
 
 __all__ = ["main"]
 
@@ -107,7 +107,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         return StoreError.exit_code
     except KeyboardInterrupt:
         print("plumbline: interrupted; what was measured before is kept", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     return code
 
 

@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.cli.progress import progress
-from plumbline.errors import DocumentError, PlumblineError
+from plumbline.errors import INTERRUPTED, DocumentError, PlumblineError
 from plumbline.judge.component import judge
 from plumbline.judge.pair import judge_pair_host
 from plumbline.model.expectation import Expectation, Expectations
@@ -56,6 +56,7 @@ class Result(NamedTuple):
     records: tuple[Record, ...]
     verdicts: tuple[Verdict, ...]
     busy: tuple[PlumblineError, ...]
+    interrupted: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form."""
@@ -67,7 +68,10 @@ class Result(NamedTuple):
         }
 
     def end(self) -> int:
-        """Return the exit code: the worst verdict, unless another run has kept something busy."""
+        """Return the exit code: the worst verdict, unless it is not about all that was asked."""
+        if self.interrupted:
+            print("plumbline: interrupted; this is what was measured before", file=sys.stderr)
+            return INTERRUPTED
         for error in self.busy:
             print(f"plumbline: {error}", file=sys.stderr)
         if self.busy:
@@ -82,7 +86,8 @@ def measure(
 
     Raises:
         StoreError: a record cannot be kept.
-        KeyboardInterrupt: a person or the service manager has ended the run; records are kept.
+        KeyboardInterrupt: a person or the service manager has ended the run before its first
+            record; otherwise the result has what there is.
     """
     clock = SystemClock()
     run_id = run_id_at(clock.wall())
@@ -102,19 +107,31 @@ def measure(
             )
         )
         session.close_killed(_known(expectations))
-        session.run(units)
+        interrupted = _run(session, units)
+    records = tuple(history.records(Selection(run_id=run_id)))
+    if interrupted and not records:
+        raise KeyboardInterrupt
     history.prune(clock.wall() - KEEP_DAYS * _DAY_S)
     snapshot = publisher.build(clock.wall())
     verdicts = tuple(
         _verdict(entry, snapshot)
         for entry in _measured(units)
+        if not interrupted or entry.component in {record.component for record in records}
         # of what another run is measuring for the first time there is nothing to say yet
         if not session.busy or snapshot.of(entry.layer, entry.component)
     )
     for verdict in verdicts:
         history.save_verdict(run_id, clock.wall(), verdict)
-    records = tuple(history.records(Selection(run_id=run_id)))
-    return Result(run_id, records, verdicts, tuple(session.busy))
+    return Result(run_id, records, verdicts, tuple(session.busy), interrupted)
+
+
+def _run(session: Session, units: Sequence[Unit]) -> bool:
+    """Measure all units and return whether somebody has put an end to it."""
+    try:
+        session.run(units)
+    except KeyboardInterrupt:
+        return True
+    return False
 
 
 def run_id_at(now: float) -> str:

@@ -100,6 +100,21 @@ def test_an_interrupted_probe_ends_its_ranks_and_removes_its_files(tmp_path: Pat
         assert list((tmp_path / folder).iterdir()) == []
 
 
+@with_mpi
+def test_an_interrupted_probe_shows_what_was_over(tmp_path: Path) -> None:
+    words = [*directories(tmp_path), "--quiet", *ENDLESS[:-1], "3s"]
+    process = start(tmp_path, *words)
+    eventually(lambda: len(list(tmp_path.glob("tmp/plumbline-*/write-*.json"))) == 2)
+    process.terminate()
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert err.endswith("plumbline: interrupted; this is what was measured before\n")
+    rates = {row.split()[0]: "MB/s" in row for row in out.splitlines()[1:4]}
+    assert rates == {"a": True, "b": True, "all": True}
+    for folder in ("a", "b", "tmp"):
+        assert list((tmp_path / folder).iterdir()) == []
+
+
 def expect_directories(home: Path) -> None:
     """Write expectations of two targets of one file system, which are directories."""
     directories(home)
