@@ -16,11 +16,13 @@ from typing import IO, Any, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError, PlumblineError, ToolError
 from plumbline.model.exchange import MOST_RECORDS, Cursor, Head, Request
+from plumbline.model.kinds import LARGEST
 from plumbline.model.record import SCHEMA, Record
 from plumbline.store.excerpt import refuse_constant
 
 _LONGEST_LINE = 16 << 20
 _MOST_COMPLAINTS = 1 << 16
+_MOST_DIGITS = 20
 _GRACE_S = 2.0
 
 
@@ -49,7 +51,7 @@ class Conversation:
         """Start the command; after ``limit_s`` seconds it is ended, whatever it does.
 
         Raises:
-            ToolError: it is not installed or cannot be started.
+            ToolError: it is not installed or cannot be started, or nothing can watch over it.
         """
         self._limit_s = limit_s
         self._late = False
@@ -67,7 +69,14 @@ class Conversation:
             raise ToolError(f"{argv[0]} cannot be started: {error.strerror}") from error
         self._alarm = threading.Timer(limit_s, self._ring)
         self._alarm.daemon = True
-        self._alarm.start()
+        try:
+            self._alarm.start()
+        except RuntimeError as error:
+            self.kill()
+            self.__exit__(None, None, None)
+            raise ToolError(
+                f"no thread can be had to watch {argv[0]}; ask fewer at once"
+            ) from error
 
     def __enter__(self) -> Conversation:
         return self
@@ -110,7 +119,7 @@ class Conversation:
         try:
             return self._answer(request)
         except DocumentError as error:
-            raise Unreachable(str(error)) from error
+            raise Unreachable(_whole(str(error))) from error
 
     def _answer(self, request: Request) -> Answer:
         head = Head.from_json(self._line())
@@ -119,13 +128,15 @@ class Conversation:
         damaged: list[str] = []
         last: Optional[Cursor] = None
         while isinstance(line := self._line(), list):
-            last = _place(line, last or cursor)
+            place = _place(line, last or cursor)
             if len(records) + len(damaged) == MOST_RECORDS:
                 raise DocumentError(f"it sent more than the {MOST_RECORDS} records asked for")
             try:
                 records.append(_record(line[1]))
+                last = Cursor(place, records[-1].id)
             except DocumentError as error:
-                damaged.append(str(error))
+                damaged.append(_whole(str(error)))
+                last = Cursor(place)
         if not isinstance(line, dict) or line.get("end") != len(records) + len(damaged):
             raise DocumentError(f"its answer was cut: it ends with {line!r:.80}")
         return Answer(head, tuple(records), last, line.get("more") is True, tuple(damaged))
@@ -166,17 +177,21 @@ def _open(stream: Optional[IO[bytes]]) -> IO[bytes]:
 def _unreadable(text: bytes) -> list[Any]:
     """Return what stands for a record that is no JSON; raise DocumentError for anything else."""
     place, comma, _ = text.partition(b",")
-    if comma and place[:1] == b"[" and place[1:].isdigit():
+    if comma and place[:1] == b"[" and place[1:].isdigit() and len(place) <= _MOST_DIGITS:
         return [int(place[1:]), None]
     raise DocumentError(f"its answer begins with {text[:80].decode('utf-8', 'replace')!r}")
 
 
-def _place(line: list[Any], before: Cursor) -> Cursor:
-    """Return the cursor behind a record; raise DocumentError when it cannot follow ``before``."""
-    if len(line) != 2 or type(line[0]) is not int or line[0] <= before.seq:
+def _place(line: list[Any], before: Cursor) -> int:
+    """Return the place of a record; raise DocumentError when it cannot follow ``before``."""
+    if len(line) != 2 or type(line[0]) is not int or not before.seq < line[0] <= LARGEST:
         raise DocumentError(f"its answer is damaged at {line!r:.80}")
-    name = line[1].get("id") if isinstance(line[1], dict) else ""
-    return Cursor(line[0], name if isinstance(name, str) else "")
+    return int(line[0])
+
+
+def _whole(text: str) -> str:
+    """Return a text of the other side that can be kept and printed: no halves of characters."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _record(raw: Any) -> Record:

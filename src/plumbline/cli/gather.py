@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.cli.conversation import Answer, Conversation
-from plumbline.errors import PlumblineError, StoreError
+from plumbline.errors import PlumblineError, StoreError, ToolError
 from plumbline.model.course import NodeClock
 from plumbline.model.exchange import Cursor, Request
 from plumbline.store.collection import Collection
@@ -82,7 +82,7 @@ class _Work:
         self._waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
         for node in nodes:
             self._waiting.put(node)
-        self._found: queue.SimpleQueue[Gathered | PlumblineError] = queue.SimpleQueue()
+        self._found: queue.SimpleQueue[Gathered | Exception] = queue.SimpleQueue()
         self._keeping = threading.Lock()
         self._stopped = threading.Event()
         self._open: set[Conversation] = set()
@@ -93,13 +93,21 @@ class _Work:
 
     def results(self) -> Iterator[Gathered]:
         """Yield as many results as there are nodes; raise what ended the work before."""
-        for thread in self._threads:
-            thread.start()
+        self._start()
         for _ in range(self._count):
             one = self._found.get()
-            if isinstance(one, PlumblineError):
+            if isinstance(one, Exception):
                 raise one
             yield one
+
+    def _start(self) -> None:
+        try:
+            for thread in self._threads:
+                thread.start()
+        except RuntimeError as error:
+            # where there are no more, those that there are ask everybody
+            if self._threads[0].ident is None:
+                raise ToolError("no thread can be had to ask a node; end other work") from error
 
     def stop(self) -> None:
         """End what still runs; what is being kept is kept to its end."""
@@ -118,7 +126,8 @@ class _Work:
                     self._found.put(self._node(node, collection))
         except queue.Empty:
             return
-        except PlumblineError as error:
+        # whoever waits for a result would wait for ever
+        except Exception as error:  # noqa: BLE001
             self._found.put(error)
 
     def _node(self, node: str, collection: Collection) -> Gathered:
@@ -135,20 +144,28 @@ class _Work:
         except StoreError:
             raise
         except PlumblineError as error:
-            with self._keeping:
-                collection.failed(node, str(error), time.time())
-            return state.result._replace(trouble=str(error))
+            return self._failed(state.result, str(error), collection)
+        # what nobody has thought of is this node's trouble, and no other's
+        except Exception as error:  # noqa: BLE001
+            return self._failed(state.result, f"its answer cannot be kept: {error!r}", collection)
         return state.result
 
+    def _failed(self, result: Gathered, trouble: str, collection: Collection) -> Gathered:
+        with self._keeping:
+            collection.failed(result.node, trouble, time.time())
+        return result._replace(trouble=trouble)
+
     def _talk(self, conversation: Conversation, state: _Progress, collection: Collection) -> None:
-        more = True
-        while more and not self._stopped.is_set():
+        while not self._stopped.is_set():
             asked_at = time.time()
             answer = conversation.ask(Request(state.result.cursor))
             state.compare(answer.head.now, asked_at, time.time())
             with self._keeping:
                 state.keep(answer, collection)
-            more = answer.more
+            if not answer.more:
+                break
+        else:
+            return
         if state.clock:
             collection.clock(state.clock)
         collection.running(state.result.node, answer.head.running)

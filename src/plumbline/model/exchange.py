@@ -5,15 +5,15 @@ The console asks with a :class:`Request`; the node answers with a :class:`Head`,
 cut is seen.  A node that cannot answer says ``{"error": SENTENCE}``.
 The console keeps the answer for good before it asks for more, on the same connection.
 
-A cursor is the place of a record in its history and the record's id.  Where the node has another
-record at that place, or none, its history was begun anew, restored or pruned: everything is asked
-again, and the ids prevent doubles.
+A cursor is the place of a record in its history and the record's id, which is empty behind one that
+could not be read.  Where the node has another record at that place, or none, its history was begun
+anew, restored or pruned: everything is asked again, and the ids prevent doubles.
 """
 
 from __future__ import annotations
 
 from plumbline.errors import DocumentError
-from plumbline.model.kinds import numbers, texts, times
+from plumbline.model.kinds import names, numbers, texts, times
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.series import Running
 
@@ -86,7 +86,7 @@ class Head(NamedTuple):
             texts("version", (raw["version"],))
             running = tuple(Running(*one) for one in raw["running"])
             for one in running:
-                texts("running", one[:2])
+                names("running", one[:2])
                 times(since=one.since)
             symptoms = raw["symptoms"]
             if not (symptoms is None or isinstance(symptoms, dict)):

@@ -62,3 +62,13 @@ def texts(name: str, values: Iterable[Any]) -> None:
     for value in values:
         if type(value) is not str:
             raise TypeError(f"{name} has {value!r:.60}, which is no text")
+
+
+def names(name: str, values: Iterable[Any]) -> None:
+    """Refuse the same, and halves of characters: JSON may hold them, no file or database does."""
+    found = tuple(values)
+    texts(name, found)
+    try:
+        "".join(found).encode()
+    except UnicodeEncodeError as error:
+        raise TypeError(f"{name} has {error.object!r:.60}, which is no Unicode text") from error

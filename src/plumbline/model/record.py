@@ -7,7 +7,7 @@ from enum import Enum
 from math import isfinite
 
 from plumbline.errors import DocumentError
-from plumbline.model.kinds import numbers, numbers_or_none, same_schema, texts, times
+from plumbline.model.kinds import names, numbers, numbers_or_none, same_schema, texts, times
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -180,7 +180,10 @@ def _of_right_kind(record: Record) -> Record:
         raise TypeError(f"details are {record.details!r:.60}, which is no mapping")
     for rate in (*record.repeats_Bps, *record.profile_Bps):
         numbers(rate=rate)
+    # what a history is asked by
+    names("name", (record.id, record.run_id, record.layer, record.component))
+    names("partner", () if record.partner is None else (record.partner,))
     texts("path", record.path)
-    texts("text", (record.layer, record.component, record.host, record.reason, record.spec_hash))
+    texts("text", (record.host, record.reason, record.spec_hash))
     texts("versions", (part for pair in (record.versions or {}).items() for part in pair))
     return record

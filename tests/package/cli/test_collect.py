@@ -13,17 +13,19 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Optional, Sequence
 from uuid import uuid4
 
 import pytest
 
 from plumbline.cli import main
-from plumbline.cli.gather import Manner, gather
+from plumbline.cli.gather import Manner, _Work, gather
 from plumbline.errors import StoreError
+from plumbline.model.exchange import MOST_RECORDS, Head
 from plumbline.model.record import Record
 from plumbline.model.series import Running
 from plumbline.store.clocks import read_clocks
@@ -234,9 +236,9 @@ def test_symptoms_travel_with_the_records(site: Site) -> None:
     assert not (kept / "oss1.json").exists()
 
 
-def spoil(site: Site, body: str) -> None:
+def spoil(site: Site, body: str, place: int = 2) -> None:
     with sqlite3.connect(site.folder / "client1" / "history.sqlite") as database:
-        database.execute("UPDATE records SET body = ? WHERE seq = 2", (body,))
+        database.execute("UPDATE records SET body = ? WHERE seq = ?", (body, place))
 
 
 @pytest.mark.parametrize("body", ["{cut", "{}", 'a\nb"]', '{"schema": 1, "id": "x"}'])
@@ -251,6 +253,138 @@ def test_a_damaged_record_is_named_and_holds_up_no_other(
     site.measure("client1")
     assert site.collect() == 0
     assert len(site.kept()) == 3
+
+
+HALF = "\ud800"
+"""What JSON may hold, and no file, database or terminal."""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"run_id": None},
+        {"id": ["a"]},
+        {"id": HALF},
+        {"partner": {"a": "b"}},
+        {"partner": HALF},
+        {"component": HALF},
+    ],
+)
+def test_a_record_that_no_database_takes_holds_up_nothing(
+    site: Site, change: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = site.measure("client1", 3)
+    site.measure("oss1")
+    spoil(site, json.dumps({**made[2].to_json(), **change}), 3)
+    assert site.collect() == 65
+    assert "1 records left out, first: record" in capsys.readouterr().out
+    assert len(site.kept()) == 3
+    site.measure("client1")
+    assert site.collect() == 0
+    assert len(site.kept()) == 4
+
+
+def test_a_damaged_record_at_the_end_of_a_part_does_not_begin_it_anew(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.measure("client1", MOST_RECORDS + 1)
+    spoil(site, "{cut", MOST_RECORDS)
+    found = result(site, capsys)["client1"]
+    assert (found["new"], found["anew"], len(found["damaged"])) == (MOST_RECORDS, False, 1)
+
+
+def answering(site: Site, *lines: object) -> str:
+    """Return a remote on which client1 says these lines, and the other nodes answer as they do."""
+    said = " ".join(shlex.quote(json.dumps(line)) for line in lines)
+    (script,) = site.remote[2:]
+    own = f"read -r request; printf '%s\\n' {said}; exit"
+    return shlex.join(["sh", "-c", f"test {{node}} = oss1 || {{ {own}; }}; {script}"])
+
+
+def head(**changes: Any) -> dict[str, Any]:
+    return {**Head("1", time.time(), False).to_json(), **changes}
+
+
+def test_a_place_that_no_database_takes_is_trouble_of_its_node_alone(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.measure("oss1")
+    words = answering(site, head(), [2**63, record().to_json()])
+    assert site.collect("--remote", words) == 69
+    assert "no answer: its answer is damaged at [9223372036854775808," in capsys.readouterr().out
+    assert len(site.kept()) == 1
+
+
+def test_what_a_node_says_in_halves_of_characters_is_trouble_of_its_node_alone(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.measure("oss1")
+    for line, said in (
+        (head(running=[["ost", HALF, 1.0]]), "which is no Unicode text"),
+        ({"error": HALF}, "no answer: it says: ?"),
+    ):
+        assert site.collect("--remote", answering(site, line)) == 69
+        assert said in capsys.readouterr().out
+    assert len(site.kept()) == 1
+
+
+def test_what_nobody_has_thought_of_is_trouble_of_its_node_alone(
+    site: Site, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.measure("oss1")
+    kept = Collection.running
+
+    def running(self: Collection, node: str, said: Sequence[Running]) -> None:
+        if node == "client1":
+            raise OverflowError("too large")
+        kept(self, node, said)
+
+    monkeypatch.setattr(Collection, "running", running)
+    assert site.collect() == 69
+    out = capsys.readouterr().out
+    assert "its answer cannot be kept: OverflowError('too large')" in out
+    assert len(site.kept()) == 1
+
+
+def no_thread(self: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
+
+
+def test_a_node_that_nothing_can_watch_over_is_told(
+    site: Site, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threading.Timer, "start", no_thread)
+    assert site.collect() == 69
+    assert "no thread can be had to watch sh; ask fewer at once" in capsys.readouterr().out
+
+
+def test_as_many_threads_as_can_be_had_ask_all_nodes(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = threading.Thread.start
+    first: list[threading.Thread] = []
+
+    def start(self: threading.Thread) -> None:
+        # a Timer is another class
+        if type(self) is threading.Thread and len(first) == 1:
+            no_thread(self)
+        first.append(self)
+        started(self)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    site.measure("client1")
+    site.measure("oss1")
+    assert site.collect() == 0
+    assert len(site.kept()) == 2
+
+
+def test_whoever_stops_early_waits_for_no_node(site: Site) -> None:
+    site.measure("client1")
+    work = _Work(NODES, Manner(site.history, site.remote, 30.0, 1))
+    with Collection(site.history) as collection:
+        work.stop()
+        assert work._node("client1", collection).trouble == ""
+    assert site.kept() == []
 
 
 def test_records_of_a_newer_plumbline_wait_until_the_console_is_updated(

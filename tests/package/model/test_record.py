@@ -69,6 +69,10 @@ def test_a_record_survives_being_written_and_read() -> None:
         ({"operation": "erase"}, "erase"),
         ({"surprise": 1}, "surprise"),
         ({"tool": {"name": "fio"}}, "damaged"),
+        ({"run_id": None}, "None, which is no text"),
+        ({"id": ["a"]}, "which is no text"),
+        ({"partner": {"a": "b"}}, "which is no text"),
+        ({"component": "\ud800"}, "which is no Unicode text"),
     ],
 )
 def test_a_document_that_is_not_a_record_is_named(change: dict[str, Any], message: str) -> None:
