@@ -6,10 +6,11 @@ On releases that keep imports in debugfs this needs CAP_DAC_READ_SEARCH.
 from __future__ import annotations
 
 import re
-from typing import Iterator
+from typing import Iterator, Optional
 
 from plumbline.errors import SkipTarget, ToolError
 from plumbline.model.state import State
+from plumbline.symptoms.counters import Counters, Growth
 from plumbline.symptoms.node import Node
 from plumbline.symptoms.symptom import Direction, Look, Symptom
 from plumbline.symptoms.system import QUICK_S
@@ -20,7 +21,7 @@ NAME = "lustre"
 
 _IMPORT = re.compile(r"^(?:osc|mdc|osp)\.(\S+)\.import=\n", re.MULTILINE)
 _TARGET = re.compile(r"(\S+-(?:OST|MDT)[0-9a-f]{4})-")
-_ATTEMPTS = re.compile(r"^ *connection_attempts: (\d+)$", re.MULTILINE)
+_ATTEMPTS = re.compile(r"\bconnects: (\d+), replied: (\d+)")
 _TIMEOUTS = re.compile(r"^ *timeouts: (\d+)$", re.MULTILINE)
 _CONNECTED = ("FULL", "IDLE")
 _RECOVERING = ("REPLAY", "REPLAY_LOCKS", "REPLAY_WAIT", "RECOVER")
@@ -54,15 +55,35 @@ def _of_import(node: Node, device: str, text: str) -> Iterator[Symptom]:
             f"{target} is failed over to {seen.connection}, which serves two servers' targets"
         )
         yield Symptom(NAME, target, "failed_over", State.WARNING, Direction.LOWERS, sentence)
-    for kind, pattern, words in (
-        ("reconnects", _ATTEMPTS, "new attempts to connect to"),
-        ("timeouts", _TIMEOUTS, "requests without an answer from"),
+    lost = _TIMEOUTS.search(text)
+    for kind, words, grown in (
+        ("reconnects", "attempts to connect to", _unanswered(node.counters, device, text)),
+        (
+            "timeouts",
+            "requests to",
+            lost and node.counters.growth(f"{NAME}/{device}/timeouts", float(lost[1])),
+        ),
     ):
-        count = pattern.search(text)
-        grown = count and node.counters.growth(f"{NAME}/{device}/{kind}", float(count[1]))
         if grown:
-            sentence = f"{grown.amount:.0f} {words} {target}"
+            sentence = f"{grown.amount:.0f} {words} {target} without an answer"
             yield _bad(target, kind, State.WARNING, sentence)._replace(since=grown.since)
+
+
+def _unanswered(counters: Counters, device: str, text: str) -> Optional[Growth]:
+    """Return the growth of attempts to connect that no server has answered, None without any.
+
+    One that was answered is no trouble: a client lets go of a target that it does not use and comes
+    back when it does.
+    """
+    tried = [tuple(map(float, one)) for one in _ATTEMPTS.findall(text)]
+    if not tried:
+        return None
+    connects, replied = (
+        counters.growth(f"{NAME}/{device}/{name}", sum(counts))
+        for name, counts in zip(("connects", "replied"), zip(*tried))
+    )
+    amount = connects.amount - (replied.amount if replied else 0.0) if connects else 0.0
+    return Growth(amount, connects.since) if connects and amount > 0 else None
 
 
 def _state(target: str, seen: Import) -> Iterator[Symptom]:

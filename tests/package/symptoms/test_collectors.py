@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Callable, Mapping
 
@@ -416,14 +417,19 @@ def test_lustre_targets_that_are_connected_or_idle_say_nothing(tmp_path: Path) -
     [
         (
             imports("st4_ost_down"),
-            before({"lustre/lustre-OST0003-osc-ffff888120238800/reconnects": 130}),
+            before(
+                {
+                    "lustre/lustre-OST0003-osc-ffff888120238800/connects": 28,
+                    "lustre/lustre-OST0003-osc-ffff888120238800/replied": 14,
+                }
+            ),
             [
                 ("lustre-OST0003", "CRITICAL", "raises", "lustre-OST0003 is DISCONN"),
                 (
                     "lustre-OST0003",
                     "WARNING",
                     "raises",
-                    "13 new attempts to connect to lustre-OST0003",
+                    "113 attempts to connect to lustre-OST0003 without an answer",
                 ),
             ],
         ),
@@ -466,6 +472,27 @@ def test_lustre_tells_how_targets_are_connected(
     tmp_path: Path, text: str, past: Past, expected: list[tuple[str, str, str, str]]
 ) -> None:
     assert said(lustre.look(make_node(tmp_path, answers={GET: text}, past=past))) == expected
+
+
+def test_lustre_clients_that_let_go_of_idle_targets_and_come_back_say_nothing(
+    tmp_path: Path,
+) -> None:
+    later = data("lustre/lctl_osc_import.txt")
+    # what the same client showed when it had connected to each target once
+    earlier = re.sub(r"connects: \d+, replied: \d+", "connects: 1, replied: 1", later)
+    earlier = re.sub(r"connection_attempts: \d+", "connection_attempts: 1", earlier)
+    assert earlier != later
+    first = make_node(tmp_path, answers={GET: earlier})
+    lustre.look(first)
+    past = first.counters.after(EARLIER)
+    assert lustre.look(make_node(tmp_path, answers={GET: later}, past=past)).symptoms == ()
+
+
+def test_lustre_attempts_that_were_under_way_at_the_last_look_are_no_news(tmp_path: Path) -> None:
+    head = "lustre/lustre-OST0003-osc-ffff888120238800"
+    past = before({f"{head}/connects": 143, f"{head}/replied": 15})
+    text = imports("st4_ost_down").replace("state: DISCONN", "state: FULL")
+    assert lustre.look(make_node(tmp_path, answers={GET: text}, past=past)).symptoms == ()
 
 
 # --- kernel
