@@ -49,7 +49,7 @@ def _of_array(node: Node, text: str) -> Iterator[Symptom]:
             yield _bad(
                 node.parts.of_block(block), "member_failed", f"{block} has failed in array {name}"
             )
-    counts = _COUNTS.search(rest)
+    counts, work = _COUNTS.search(rest), _WORK.search(rest)
     if counts and int(counts[2]) < int(counts[1]):
         missing = int(counts[1]) - int(counts[2])
         yield Symptom(
@@ -57,12 +57,16 @@ def _of_array(node: Node, text: str) -> Iterator[Symptom]:
             component,
             "degraded",
             State.WARNING,
-            Direction.RAISES,
+            Direction.LOWERS if work and _mends(work) else Direction.RAISES,
             f"array {name} is degraded, {missing} of {counts[1]} members missing",
         )
-    work = _WORK.search(rest)
     if work:
         yield _work(component, name, work)
+
+
+def _mends(work: re.Match[str]) -> bool:
+    """Return whether missing members are being made good now: they are missing until it is done."""
+    return work[1] not in _HARMLESS and "%" in work[2]
 
 
 def _work(component: str, name: str, work: re.Match[str]) -> Symptom:

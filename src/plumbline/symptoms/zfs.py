@@ -54,13 +54,15 @@ def _of_pool(node: Node, text: str) -> Iterator[Symptom]:
     devices = [_device(found) for found in _DEVICE.finditer(config[1])]
     leaves = [device for device in devices if device.is_leaf]
     component = node.parts.of_blocks([node.parts.block_name(leaf.path) for leaf in leaves])
+    scan = _SCAN.search(text)
     if state in _BAD:
         severity = State.WARNING if state == "DEGRADED" else State.CRITICAL
-        sentence = f"pool {pool} is {state}"
-        yield Symptom(NAME, component, "pool", severity, Direction.RAISES, sentence)
+        # as long as it is made whole it is no worse than that
+        mends = state == "DEGRADED" and scan and scan[1] == "resilver"
+        direction = Direction.LOWERS if mends else Direction.RAISES
+        yield Symptom(NAME, component, "pool", severity, direction, f"pool {pool} is {state}")
     for leaf in leaves:
         yield from _of_leaf(node, pool, leaf)
-    scan = _SCAN.search(text)
     if scan:
         yield _working(component, pool, scan[1], text[scan.end() :])
 

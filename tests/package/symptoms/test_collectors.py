@@ -12,10 +12,12 @@ import pytest
 from plumbline.errors import ToolError
 from plumbline.symptoms import enclosure, ethernet, kernel, lustre, md, smart, zfs
 from plumbline.symptoms.counters import Past, Seen
+from plumbline.symptoms.evidence import Leaning, leaning
 from plumbline.symptoms.ports import FIBRE_CHANNEL, INFINIBAND, SAS, Kind
 from plumbline.symptoms.symptom import Look
 from tests.package.fakes import HANGING, Answer, answer
 from tests.package.symptoms.nodes import NOW, data, make_node
+from tests.project.repository import ROOT
 
 EARLIER = NOW - 50_000
 
@@ -47,7 +49,7 @@ def test_md_tells_failed_members_degraded_arrays_and_rebuilds(tmp_path: Path) ->
     assert said(look) == [
         ("oss1", "OK", "lowers", f"check of array md1 runs, 7.5 % done, 84 min left; {slower}"),
         ("oss1-disk1", "CRITICAL", "raises", "sdb has failed in array md0"),
-        ("oss1", "WARNING", "raises", "array md0 is degraded, 1 of 10 members missing"),
+        ("oss1", "WARNING", "lowers", "array md0 is degraded, 1 of 10 members missing"),
         (
             "oss1",
             "WARNING",
@@ -69,12 +71,50 @@ def test_md_array_that_is_a_target_is_that_target(tmp_path: Path) -> None:
     assert [one.component for one in degraded] == ["oss1-disk2"]
 
 
+@pytest.mark.parametrize(
+    ("work", "expected"),
+    [
+        ("recovery = 12.6%", Leaning.LOWERED),
+        ("reshape = 0.1%", Leaning.LOWERED),
+        ("recovery=DELAYED", Leaning.RAISED),
+        ("check = 12.6%", Leaning.RAISED),
+        ("", Leaning.RAISED),
+    ],
+)
+def test_md_array_that_is_being_made_whole_is_slower_for_a_reason(
+    tmp_path: Path, work: str, expected: Leaning
+) -> None:
+    text = data("md/mdstat-rebuild.txt").replace("recovery = 12.6%", work)
+    links = {"/dev/disk/by-id/oss1-disk2": "../../md0"}
+    symptoms = md.look(make_node(tmp_path, {"/proc/mdstat": text}, links=links)).symptoms
+    assert leaning("oss1-disk2", symptoms) is expected
+    # the member that has failed is at fault all the time
+    assert leaning("oss1-disk1", symptoms) is Leaning.RAISED
+
+
+def test_md_is_told_as_the_document_shows_it(tmp_path: Path) -> None:
+    text = data("md/mdstat-rebuild.txt").replace("sdb[1](F) ", "").replace("md0", "md3")
+    links = {"/dev/disk/by-id/oss1-disk2": "../../md3"}
+    look = md.look(make_node(tmp_path, {"/proc/mdstat": text}, links=links))
+    shown = (ROOT / "docs" / "symptoms.md").read_text(encoding="utf-8")
+    told = [one for one in said(look) if one[0] == "oss1-disk2"]
+    assert len(told) == 2
+    for _, severity, direction, sentence in told:
+        assert f"\n{severity:<8}  oss2-disk1  {direction:<9}  md        {sentence}\n" in shown
+
+
 # --- zfs
 
 
 def test_zfs_pools_in_order_say_nothing(tmp_path: Path) -> None:
     node = make_node(tmp_path, answers={"zpool status -pP": data("zfs/status-healthy.txt")})
     assert zfs.look(node) == Look("zfs", 1)
+
+
+def test_zfs_pool_that_nothing_makes_whole_is_at_fault(tmp_path: Path) -> None:
+    text = data("zfs/status-degraded.txt").replace("resilver in progress", "resilver paused")
+    look = zfs.look(make_node(tmp_path, answers={"zpool status -pP": text}))
+    assert said(look)[0] == ("oss1", "WARNING", "raises", "pool ost0 is DEGRADED")
 
 
 def test_zfs_tells_devices_pools_resilvers_and_errors_that_grow(tmp_path: Path) -> None:
@@ -89,7 +129,7 @@ def test_zfs_tells_devices_pools_resilvers_and_errors_that_grow(tmp_path: Path) 
     )
     assert look.examined == 2
     assert said(look) == [
-        ("oss1", "WARNING", "raises", "pool ost0 is DEGRADED"),
+        ("oss1", "WARNING", "lowers", "pool ost0 is DEGRADED"),
         (
             "oss1-disk2",
             "CRITICAL",
