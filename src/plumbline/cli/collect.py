@@ -156,4 +156,6 @@ def _remark(one: Gathered) -> str:
         remarks.append(f"its clock is {format_duration(abs(one.clock_s))} {way}")
     if one.damaged:
         remarks.append(f"{len(one.damaged)} records left out, first: {one.damaged[0]}")
+    if one.unsaid:
+        remarks.append(f"without its symptoms: {one.unsaid}")
     return "; ".join(remarks)

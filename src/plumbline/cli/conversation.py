@@ -16,7 +16,7 @@ from typing import IO, Any, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError, PlumblineError, ToolError
 from plumbline.model.exchange import MOST_RECORDS, Cursor, Head, Request
-from plumbline.model.kinds import LARGEST
+from plumbline.model.kinds import LARGEST, whole
 from plumbline.model.record import SCHEMA, Record
 from plumbline.store.excerpt import refuse_constant
 
@@ -119,7 +119,7 @@ class Conversation:
         try:
             return self._answer(request)
         except DocumentError as error:
-            raise Unreachable(_whole(str(error))) from error
+            raise Unreachable(whole(str(error))) from error
 
     def _answer(self, request: Request) -> Answer:
         head = Head.from_json(self._line())
@@ -135,7 +135,7 @@ class Conversation:
                 records.append(_record(line[1]))
                 last = Cursor(place, records[-1].id)
             except DocumentError as error:
-                damaged.append(_whole(str(error)))
+                damaged.append(whole(str(error)))
                 last = Cursor(place)
         if not isinstance(line, dict) or line.get("end") != len(records) + len(damaged):
             raise DocumentError(f"its answer was cut: it ends with {line!r:.80}")
@@ -187,11 +187,6 @@ def _place(line: list[Any], before: Cursor) -> int:
     if len(line) != 2 or type(line[0]) is not int or not before.seq < line[0] <= LARGEST:
         raise DocumentError(f"its answer is damaged at {line!r:.80}")
     return int(line[0])
-
-
-def _whole(text: str) -> str:
-    """Return a text of the other side that can be kept and printed: no halves of characters."""
-    return text.encode("utf-8", "replace").decode()
 
 
 def _record(raw: Any) -> Record:

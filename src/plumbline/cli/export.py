@@ -82,14 +82,16 @@ def symptoms_of(path: Path) -> Optional[dict[str, Any]]:
 
     One that cannot be read becomes ``{"trouble": SENTENCE}``: the records go on.
     """
+    from plumbline.symptoms.said import TROUBLE
+
     try:
         if path.stat().st_size > _MOST_SYMPTOMS:
-            return {"trouble": f"{path} has more than {_MOST_SYMPTOMS} bytes and was left out"}
+            return {TROUBLE: f"{path} has more than {_MOST_SYMPTOMS} bytes and was left out"}
         said = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError) as error:
-        return {"trouble": f"{path} cannot be read: {error}"}
+        return {TROUBLE: f"{path} cannot be read: {error}"}
     if not isinstance(said, dict):
-        return {"trouble": f"{path} is no document of symptoms"}
+        return {TROUBLE: f"{path} is no document of symptoms"}
     return said

@@ -18,10 +18,12 @@ from plumbline.cli.conversation import Answer, Conversation
 from plumbline.errors import PlumblineError, StoreError, ToolError
 from plumbline.model.course import NodeClock
 from plumbline.model.exchange import Cursor, Request
+from plumbline.model.kinds import whole
 from plumbline.store.collection import Collection
 from plumbline.store.history import KEEP_DAYS, History
 from plumbline.store.publish import replace
 from plumbline.store.symptoms import COLLECTED
+from plumbline.symptoms.said import TROUBLE
 
 _DAY_S = 86400.0
 
@@ -38,7 +40,8 @@ class Manner(NamedTuple):
 class Gathered(NamedTuple):
     """What came of one node; ``trouble`` is empty when it answered to the end.
 
-    ``clock_s`` is how many seconds its clock is ahead; ``damaged`` says what was left out and why.
+    ``clock_s`` is how many seconds its clock is ahead; ``damaged`` says what was left out and why,
+    ``unsaid`` why its symptoms did not come.
     """
 
     node: str
@@ -48,6 +51,7 @@ class Gathered(NamedTuple):
     clock_s: float = 0.0
     damaged: tuple[str, ...] = ()
     trouble: str = ""
+    unsaid: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form."""
@@ -170,6 +174,8 @@ class _Work:
             collection.clock(state.clock)
         collection.running(state.result.node, answer.head.running)
         _keep_symptoms(self._manner.history, state.result.node, answer.head.symptoms)
+        unsaid = (answer.head.symptoms or {}).get(TROUBLE, "")
+        state.result = state.result._replace(unsaid=whole(f"{unsaid!s:.300}"))
 
 
 class _Progress:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from plumbline.model.expectation import Expectation
     from plumbline.model.record import Record
     from plumbline.store.plan import SitePlan
-    from plumbline.symptoms.symptom import Symptom
+    from plumbline.symptoms.said import Said
 
 SCHEMA = 1
 
@@ -45,7 +45,7 @@ class _Standing(NamedTuple):
     records: Collection[Record]
     found: Found
     probes: Sequence[Optional[NextProbe]]
-    symptoms: Sequence[Symptom]
+    said: Said
     silence: Silence
 
 
@@ -149,17 +149,29 @@ def _standing(plan: SitePlan, request: Request, files: Sequence[str]) -> _Standi
         slow, probes, _ = locate_site(plan, path, time.time(), 1)
     nodes = _nodes(plan)
     failed = locate_failures(Site(nodes).measurables(), records)
-    symptoms = list(_symptoms(request.symptoms))
-    found = Found(ordered(slow, symptoms), ordered(failed, symptoms))
+    said = _said(plan, request)
+    found = Found(ordered(slow, said.symptoms), ordered(failed, said.symptoms))
     silence = Silence(nodes, request.silent, found)
-    return _Standing(plan, records, found, probes, symptoms, silence)
+    return _Standing(plan, records, found, probes, said, silence)
 
 
-def _symptoms(said: Mapping[str, Any]) -> Iterator[Symptom]:
-    from plumbline.symptoms.symptom import Report
+def _said(plan: SitePlan, request: Request) -> Said:
+    """Return what holds of what the nodes have said, by the clock of each."""
+    from plumbline.symptoms.said import said
 
-    for raw in said.values():
-        yield from Report.from_json(raw).symptoms
+    now = time.time()
+    documents = {node: _document(raw) for node, raw in request.symptoms.items()}
+    return said(documents, {node: request.begun.get(node, now) for node in plan.nodes})
+
+
+def _document(raw: Any) -> Any:
+    """Return a document that may still be text, as a file of a node holds it."""
+    from plumbline.symptoms.said import TROUBLE
+
+    try:
+        return json.loads(raw) if isinstance(raw, str) else raw
+    except (ValueError, RecursionError) as error:
+        return {TROUBLE: f"its symptoms are damaged ({error})"}
 
 
 def _answer(standing: _Standing, decision: Decision, request: Request) -> dict[str, Any]:
@@ -187,6 +199,7 @@ def _answer(standing: _Standing, decision: Decision, request: Request) -> dict[s
 
 def _sentences(standing: _Standing, decision: Decision) -> Iterator[str]:
     """Yield who does not answer, what is slow, what fails, and what neither explains."""
+    from plumbline.cli.locate import left_out
     from plumbline.locate.advice import advice
     from plumbline.locate.failures import failure_sentence, partial_sentences
     from plumbline.locate.investigation import NOTHING
@@ -200,7 +213,7 @@ def _sentences(standing: _Standing, decision: Decision) -> Iterator[str]:
     for located, one in standing.found.sets():
         if standing.silence.explains(located, one):
             continue
-        said = quoted(one, parts, standing.symptoms)
+        said = quoted(one, parts, standing.said.symptoms)
         if decision.step is None and probes.get(id(one)) is None:
             said += advice(one, parts, fails=located is failed)
         if located is slow:
@@ -210,6 +223,7 @@ def _sentences(standing: _Standing, decision: Decision) -> Iterator[str]:
             yield f"{text}.{said}" if said else text
     yield from partial_sentences(failed, parts)
     yield from remarks(slow, parts)
+    yield from left_out(standing.said)
     if decision.step is None and decision.reason == NOTHING:
         if _reason(standing, decision) != NOTHING:
             yield "Nothing was measured that could be judged, so nothing is known to be healthy."

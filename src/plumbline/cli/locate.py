@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from plumbline.locate.suspects import Located
     from plumbline.model.expectation import Expectation
     from plumbline.store.plan import SitePlan
-    from plumbline.symptoms.symptom import Symptom
+    from plumbline.symptoms.said import Said
 
 
 def add(subparsers: Any) -> None:
@@ -65,14 +65,15 @@ def run(arguments: argparse.Namespace) -> int:
     runs = asked_runs(arguments)
     plan = load_plan(arguments.plan)
     found = locate_site(plan, Path(arguments.history), time.time(), runs)
-    located, probes, _ = found
     if arguments.json:
         from plumbline.locate.document import document
 
-        print(json.dumps(document(located, plan.parts, probes), indent=1, allow_nan=False))
+        made = document(found.located, plan.parts, found.probes)
+        made["remarks"] += left_out(found.said)
+        print(json.dumps(made, indent=1, allow_nan=False))
     else:
-        _print(located, plan, sentences(plan, found), arguments.verbose)
-    return _code(located)
+        _print(found, plan, sentences(plan, found), arguments.verbose)
+    return _code(found.located)
 
 
 class SiteLocated(NamedTuple):
@@ -80,7 +81,7 @@ class SiteLocated(NamedTuple):
 
     located: Located
     probes: Sequence[Optional[NextProbe]]
-    symptoms: Sequence[Symptom]
+    said: Said
 
 
 def locate_site(plan: SitePlan, history: Path, now: float, runs: int) -> SiteLocated:
@@ -105,9 +106,18 @@ def locate_site(plan: SitePlan, history: Path, now: float, runs: int) -> SiteLoc
     nodes = {name: _measured_by(plan, name) for name in plan.nodes}
     with without_collector():
         located = locate(_observations(_Site(nodes, history, runs), now))
-        symptoms = list(collected_symptoms(history))
-        located = ordered(located, symptoms)
-        return SiteLocated(located, _probes(located, nodes), symptoms)
+        said = collected_symptoms(history, plan.nodes, now)
+        located = ordered(located, said.symptoms)
+        return SiteLocated(located, _probes(located, nodes), said)
+
+
+def left_out(said: Said) -> list[str]:
+    """Return the remark on nodes whose symptoms were left out, nothing where there are none."""
+    from plumbline.locate.words import listed
+
+    if not said.left_out:
+        return []
+    return [f"Left out are the symptoms of {listed(said.left_out, ', of ')}."]
 
 
 def sentences(plan: SitePlan, found: SiteLocated) -> list[str]:
@@ -116,7 +126,8 @@ def sentences(plan: SitePlan, found: SiteLocated) -> list[str]:
     from plumbline.locate.words import sentence
 
     return [
-        sentence(found.located, one, plan.parts, probe) + quoted(one, plan.parts, found.symptoms)
+        sentence(found.located, one, plan.parts, probe)
+        + quoted(one, plan.parts, found.said.symptoms)
         for one, probe in zip(found.located.sets, found.probes)
     ]
 
@@ -185,15 +196,16 @@ def _probes(
     return probes
 
 
-def _print(located: Located, plan: SitePlan, said: Sequence[str], verbose: bool) -> None:
+def _print(found: SiteLocated, plan: SitePlan, said: Sequence[str], verbose: bool) -> None:
     from plumbline.locate.words import HEADERS, remarks, rows, summary
     from plumbline.output.table import render
 
+    located = found.located
     for one, text in zip(located.sets, said):
         print(text)
         if verbose:
             print(f"\n{render(HEADERS, list(rows(located, one)))}\n")
-    for remark in remarks(located, plan.parts):
+    for remark in [*remarks(located, plan.parts), *left_out(found.said)]:
         print(remark)
     print(summary(located))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,7 +46,7 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the document and return 0, whatever it says."""
-    from plumbline.cli.locate import asked_runs, locate_site, sentences
+    from plumbline.cli.locate import asked_runs, left_out, locate_site, sentences
     from plumbline.output.paths import Site, path_verdicts
     from plumbline.store.paths import document
     from plumbline.store.plan import load_plan
@@ -64,6 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
     verdicts = path_verdicts(site, found.located, sentences(plan, found))
     made = document(verdicts, now, stale_after_s)
     _write(Path(arguments.to), made)
+    for remark in left_out(found.said):
+        print(f"plumbline: {remark}", file=sys.stderr)
     if arguments.json:
         print(json.dumps(made, allow_nan=False))
     else:

@@ -63,7 +63,7 @@ def read_request(name: str) -> Request:
             done,
             {node: float(at) for node, at in raw.get("begun", {}).items()},
             tuple(raw.get("silent", ())),
-            raw.get("symptoms", {}),
+            dict(raw.get("symptoms", {})),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DocumentError(f"request {name} is damaged ({error!r}); {_REMEDY}") from error

@@ -72,3 +72,8 @@ def names(name: str, values: Iterable[Any]) -> None:
         "".join(found).encode()
     except UnicodeEncodeError as error:
         raise TypeError(f"{name} has {error.object!r:.60}, which is no Unicode text") from error
+
+
+def whole(text: str) -> str:
+    """Return a text of somebody else that can be kept and printed: no halves of characters."""
+    return text.encode("utf-8", "replace").decode()

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import closing
 from pathlib import Path
-from typing import Iterator, NamedTuple
+from typing import Any, Iterable, NamedTuple
 
 from plumbline.errors import DocumentError, StoreError
-from plumbline.store.database import keep_owner
+from plumbline.store.clocks import read_clocks
+from plumbline.store.database import Database, keep_owner
 from plumbline.store.snapshot import parse, read
 from plumbline.symptoms.counters import Past
-from plumbline.symptoms.symptom import Report, Symptom
+from plumbline.symptoms.said import TROUBLE, Said, said
+from plumbline.symptoms.symptom import Report
 
 FILE = "symptoms.json"
 COLLECTED = "symptoms"
@@ -41,22 +44,27 @@ def load_symptoms(path: str) -> Saved:
         raise DocumentError(f"symptoms {path} are damaged ({error!r}); {_REMEDY}") from error
 
 
-def collected_symptoms(history: Path) -> Iterator[Symptom]:
-    """Yield what the nodes of a site have said, of which copies lie beside its history.
+def collected_symptoms(history: Path, nodes: Iterable[str], now: float) -> Said:
+    """Return what holds of what the nodes of a site have said, as copies lie beside its history.
 
     Raises:
-        DocumentError: a copy cannot be read.
+        StoreError: the history, which says how their clocks stand, cannot be read.
     """
-    for path in sorted((history.parent / COLLECTED).glob("*.json")):
-        remedy = "delete it: plumbline collect brings it again"
-        raw = parse(read(str(path), "symptoms", remedy), str(path), remedy)
-        if "trouble" in raw:
-            # what the node could not send: plumbline collect has said so
-            continue
-        try:
-            yield from Report.from_json(raw).symptoms
-        except (DocumentError, KeyError, TypeError, AttributeError) as error:
-            raise DocumentError(f"symptoms {path} are damaged ({error!r}); {remedy}") from error
+    found = sorted((history.parent / COLLECTED).glob("*.json"))
+    if not found:
+        return Said()
+    with closing(Database(history)) as database:
+        ahead = {clock.node: clock.ahead_s for clock in read_clocks(database)}
+    documents = {path.stem: _collected(str(path)) for path in found}
+    return said(documents, {node: now + ahead.get(node, 0.0) for node in nodes})
+
+
+def _collected(path: str) -> Any:
+    remedy = "plumbline collect brings it again"
+    try:
+        return parse(read(path, "symptoms", remedy), path, remedy)
+    except DocumentError as error:
+        return {TROUBLE: str(error)}
 
 
 def save_symptoms(path: Path, saved: Saved) -> None:

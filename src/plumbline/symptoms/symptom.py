@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from plumbline.errors import DocumentError
-from plumbline.model.kinds import numbers, same_schema, texts, times
+from plumbline.model.kinds import names, numbers, same_schema, texts, times
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.state import State
 
@@ -58,7 +58,7 @@ class Symptom(NamedTuple):
         values = {**raw, "severity": State[raw["severity"]]}
         values["direction"] = Direction(raw["direction"])
         symptom = cls(**values)
-        texts("symptom", symptom[:3] + (symptom.sentence,))
+        names("symptom", symptom[:3] + (symptom.sentence,))
         if symptom.since is not None:
             times(since=symptom.since)
         return symptom

@@ -236,6 +236,13 @@ def test_symptoms_travel_with_the_records(site: Site) -> None:
     assert not (kept / "oss1.json").exists()
 
 
+def test_symptoms_that_do_not_come_are_told(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    (site.folder / "oss1" / "symptoms.json").write_text(" " * (1 << 20) + "{}")
+    assert site.collect() == 0
+    assert "without its symptoms: " in (out := capsys.readouterr().out)
+    assert "symptoms.json has more than 1048576 bytes and was left out" in out
+
+
 def spoil(site: Site, body: str, place: int = 2) -> None:
     with sqlite3.connect(site.folder / "client1" / "history.sqlite") as database:
         database.execute("UPDATE records SET body = ? WHERE seq = ?", (body, place))

@@ -93,6 +93,27 @@ def test_symptoms_are_quoted_and_order_the_suspects(
     assert healthy["sentences"] == ["Nothing that could be judged is slow."]
 
 
+def test_symptoms_that_do_not_hold_are_remarked_on_and_take_no_suspect_away(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = 1_795_140_780.0
+    old = Report("oss2", now - 7300, ()).to_json()
+    [named] = ask(tmp_path, capsys, measured(SLOW_DISK), done=done(*WHOLE))["sentences"]
+    # as a playbook brings them: the text of a file
+    said = {"oss1": "{cut", "oss2": json.dumps(old), "oss3": {"schema": 7}}
+    begun = {**BEGUN, "oss2": now}
+    records = [
+        one._replace(started_at=now + 60, finished_at=now + 70) if one.host == "oss2" else one
+        for one in measured(SLOW_DISK)
+    ]
+    answer = ask(tmp_path, capsys, records, done=done(*WHOLE), symptoms=said, begun=begun)[
+        "sentences"
+    ]
+    assert answer[0] == named
+    assert answer[1].startswith("Left out are the symptoms of oss1 (its symptoms are damaged (")
+    assert ", of oss2 (its last look is 2 h old), of oss3 (the report of symptoms" in answer[1]
+
+
 def test_what_was_measured_before_the_beginning_does_not_vote(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

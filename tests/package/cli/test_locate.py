@@ -156,6 +156,18 @@ def test_one_slow_night_is_no_fault_unless_it_alone_is_asked_for(
     assert capsys.readouterr().out.startswith("Suspect: disk oss2-disk1 (")
 
 
+def test_whose_symptoms_are_left_out_is_remarked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "symptoms").mkdir()
+    (tmp_path / "symptoms" / "oss9.json").write_text("{}", encoding="utf-8")
+    remark = "Left out are the symptoms of oss9 (it is no node of the plan)."
+    assert execute(tmp_path, measured({})) == 0
+    assert remark in capsys.readouterr().out.splitlines()
+    assert execute(tmp_path, [], "--json") == 0
+    assert json.loads(capsys.readouterr().out)["remarks"] == [remark]
+
+
 def test_a_number_of_runs_is_one_or_more() -> None:
     with pytest.raises(UsageError, match="--runs 0 is no number of runs"):
         call("locate", "--plan", "x", "--history", "y", "--runs", "0")

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any, Iterable
 
@@ -88,7 +89,7 @@ def test_what_a_node_says_of_a_suspect_is_quoted(tmp_path: Path) -> None:
     errors = Symptom(
         "ethernet", "oss3-nic", "errors", State.WARNING, Direction.RAISES, "4711 CRC errors"
     )
-    report = Report("oss3", 100.0, (Look("ethernet", 1, (errors,)),))
+    report = Report("oss3", time.time() - 60, (Look("ethernet", 1, (errors,)),))
     keep_symptoms(tmp_path, json.dumps(report.to_json()))
     document = publish(tmp_path, measured(SLOW_LINK))
     _, out = check(document, "--service", "nic oss3-nic")
@@ -96,15 +97,28 @@ def test_what_a_node_says_of_a_suspect_is_quoted(tmp_path: Path) -> None:
     assert "4711 CRC errors." in out
 
 
-def test_symptoms_that_a_node_could_not_send_are_none(tmp_path: Path) -> None:
-    keep_symptoms(tmp_path, '{"trouble": "too many of them"}')
-    assert states(publish(tmp_path, measured({}))) == {}
+OLD = json.dumps(Report("oss3", 100.0, ()).to_json())
 
 
-def test_damaged_symptoms_are_named_with_the_remedy(tmp_path: Path) -> None:
-    keep_symptoms(tmp_path, '{"schema": 1}')
-    with pytest.raises(DocumentError, match=r"oss3\.json.*plumbline collect brings it again"):
-        publish(tmp_path, measured({}))
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"trouble": "too many of them"}', "oss3 (too many of them)"),
+        ('{"schema": 1}', "oss3 (symptoms are damaged"),
+        ('{"schema": 7}', "oss3 (the report of symptoms has schema 7"),
+        ("{cut", "plumbline collect brings it again)"),
+        (OLD, "oss3 (its last look is "),
+    ],
+)
+def test_symptoms_that_do_not_hold_are_remarked_on_and_take_no_suspect_away(
+    tmp_path: Path, text: str, reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keep_symptoms(tmp_path, text)
+    document = publish(tmp_path, measured(SLOW_LINK))
+    assert states(document) == {"nic oss3-nic": "CRITICAL", "file system scratch": "WARNING"}
+    (remark,) = capsys.readouterr().err.splitlines()
+    assert remark.startswith("plumbline: Left out are the symptoms of oss3 (")
+    assert reason in remark
 
 
 def test_a_mild_loss_is_a_warning(tmp_path: Path) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from plumbline.errors import DocumentError, StoreError
-from plumbline.store.symptoms import Saved, load_symptoms, save_symptoms
+from plumbline.model.course import NodeClock
+from plumbline.store.collection import Collection
+from plumbline.store.symptoms import Saved, collected_symptoms, load_symptoms, save_symptoms
 from plumbline.symptoms.counters import Past, Seen
+from plumbline.symptoms.said import Said
 from plumbline.symptoms.symptom import Look, Report
 
 SAVED = Saved(
@@ -44,3 +48,21 @@ def test_a_file_without_its_past_is_damaged(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="belongs to the user plumbline"):
         save_symptoms(tmp_path / "missing" / "symptoms.json", SAVED)
+
+
+def test_a_look_that_was_collected_is_as_old_as_the_clock_of_its_node_says(tmp_path: Path) -> None:
+    history = tmp_path / "history.sqlite"
+    folder = tmp_path / "symptoms"
+    folder.mkdir()
+    for node in ("oss1", "oss2"):
+        text = json.dumps({**SAVED.report.to_json(), "looked_at": 1000.0})
+        (folder / f"{node}.json").write_text(text, encoding="utf-8")
+    with Collection(history) as collection:
+        collection.clock(NodeClock("oss1", 1e5, -99_000.0, 1.0))
+    found = collected_symptoms(history, ("oss1", "oss2"), 1e5)
+    assert found.left_out == ("oss2 (its last look is 28 h old)",)
+
+
+def test_without_any_look_nothing_is_opened(tmp_path: Path) -> None:
+    assert collected_symptoms(tmp_path / "history.sqlite", (), 1e5) == Said()
+    assert list(tmp_path.iterdir()) == []
