@@ -93,12 +93,16 @@ class Investigation:
         """Return what to do next, given what was found, what was done and what is left."""
         beyond: dict[object, Step] = {}
         for step in self._wanted(found, done):
-            if any(one.covers(step) for one in done):
+            if any(one.covers(step) for one in done) or self._unasked(step):
                 continue
             if left.allows(step):
                 return Decision(step, step.words, tuple(beyond.values()))
             beyond[step.key] = step
         return Decision(None, _end(found, bool(beyond)), tuple(beyond.values()))
+
+    def _unasked(self, step: Step) -> bool:
+        """Return whether a step needs a node that does not answer."""
+        return not self._silent.isdisjoint((step.node, step.partner))
 
     def _wanted(self, found: Found, done: Sequence[Step]) -> Iterator[Step]:
         """Yield what is worth measuring, the most worthwhile first."""
@@ -130,9 +134,7 @@ class Investigation:
         possible = self._candidates.crossing([host], ())
         own = [one for one in possible if (one.of.layer, one.of.component) == ("net", host)]
         steps = {step.key: step for one in own if (step := self._steps.of(one))}
-        answering = (step for step in steps.values() if step.partner not in self._silent)
-        if host not in self._silent:
-            yield from islice(answering, _PAIRS)
+        yield from islice((step for step in steps.values() if not self._unasked(step)), _PAIRS)
 
     def _whole(self, layer: str) -> Iterator[Step]:
         step = self._steps.all(layer)
@@ -168,10 +170,8 @@ class Investigation:
         slow = [located.observations[index].of.component for index in one.explains]
         for candidate in self._candidates.crossing([each.name for each in one.suspects], slow):
             step = self._steps.of(candidate)
-            if step is None or not self._silent.isdisjoint((step.node, step.partner)):
-                continue
             # what was tried and gave no vote is not asked again
-            if not any(each.covers(step) for each in done):
+            if step and not any(each.covers(step) for each in done):
                 yield from ((each, step) for each in _answers(candidate, lanes))
 
     def _behind(self) -> Iterator[Step]:

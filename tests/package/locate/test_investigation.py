@@ -175,12 +175,16 @@ def test_no_step_goes_beyond_the_budget_and_what_does_is_said() -> None:
     assert none.done == []
 
 
-def test_a_node_that_does_not_answer_is_not_asked_alone() -> None:
-    night = Night(SLOW_DISK)
-    night.investigate(["scratch-OST0002"], silent=["oss2"])
+@pytest.mark.parametrize("left", [SLOW_DISK, {}, SLOW_LINK])
+@pytest.mark.parametrize("target", ["scratch-OST0002", "oss2-disk1", "oss2"])
+def test_a_node_that_does_not_answer_is_not_asked_alone(left: Left, target: str) -> None:
+    night = Night(left)
+    end = night.investigate([target], silent=["oss2"])
     assert night.done
-    assert "oss2" not in {step.node for step in night.done}
-    assert "oss2" not in {step.partner for step in night.done}
+    asked = (*night.done, *end.beyond)
+    assert "oss2" not in {name for step in asked for name in (step.node, step.partner)}
+    poor = Night(left).investigate([target], Budget(0.0, 0.0), silent=["oss2"])
+    assert "oss2" not in {name for step in poor.beyond for name in (step.node, step.partner)}
 
 
 def test_an_unknown_target_is_refused_with_what_there_is() -> None:
