@@ -93,11 +93,11 @@ def _investigations(
     """Yield what was asked; then, for a site that the budget does not allow, what is known."""
     from plumbline.locate.investigation import Investigation
 
-    yield Investigation(nodes, request.targets, request.silent)
+    yield Investigation(nodes, request.targets, request.silent, request.forks)
     measured = {one.component for found in nodes.values() for one in found}
     known = [name for name in request.known if name in measured]
     if known and not request.targets:
-        yield Investigation(nodes, known, request.silent)
+        yield Investigation(nodes, known, request.silent, request.forks)
 
 
 def _decide(

@@ -6,7 +6,7 @@ from typing import Any, Mapping, NamedTuple
 
 from plumbline.errors import DocumentError, UsageError
 from plumbline.locate.investigation import Budget
-from plumbline.locate.step import Step
+from plumbline.locate.step import ALL_AT_ONCE, Step
 from plumbline.store.snapshot import parse, read
 from plumbline.units import parse_bytes, parse_duration
 
@@ -25,6 +25,7 @@ _KEYS = {
     "begun",
     "silent",
     "symptoms",
+    "forks",
 }
 
 
@@ -32,7 +33,7 @@ class Request(NamedTuple):
     """A question and how it stands.
 
     ``known`` are components that were not fine before, the worst first; ``begun`` says by each
-    node's own clock, in seconds since the epoch, what counts.
+    node's own clock, in seconds since the epoch, what counts; ``forks`` nodes are asked at once.
     """
 
     targets: tuple[str, ...]
@@ -42,6 +43,7 @@ class Request(NamedTuple):
     begun: Mapping[str, float]
     silent: tuple[str, ...]
     symptoms: Mapping[str, Any]
+    forks: int
 
 
 def read_request(name: str) -> Request:
@@ -64,6 +66,7 @@ def read_request(name: str) -> Request:
             {node: float(at) for node, at in raw.get("begun", {}).items()},
             tuple(raw.get("silent", ())),
             dict(raw.get("symptoms", {})),
+            max(1, int(raw.get("forks", ALL_AT_ONCE))),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DocumentError(f"request {name} is damaged ({error!r}); {_REMEDY}") from error

@@ -14,7 +14,7 @@ from plumbline.locate.failures import FAILURES, failing
 from plumbline.locate.next_probe import next_probe
 from plumbline.locate.observation import SEGMENTS, Vote
 from plumbline.locate.observe import resending
-from plumbline.locate.step import Steps
+from plumbline.locate.step import ALL_AT_ONCE, Steps
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -68,9 +68,15 @@ class Investigation:
     """One question about a site: some of its parts, or all of it when none is named."""
 
     def __init__(
-        self, nodes: Nodes, targets: Sequence[str] = (), silent: Sequence[str] = ()
+        self,
+        nodes: Nodes,
+        targets: Sequence[str] = (),
+        silent: Sequence[str] = (),
+        forks: int = ALL_AT_ONCE,
     ) -> None:
         """Take what the nodes measure, the parts asked about, and nodes that do not answer.
+
+        ``forks`` is how many nodes can be asked at the same time.
 
         Raises:
             UsageError: a part is on no path of any measurement.
@@ -79,7 +85,7 @@ class Investigation:
         self._targets = tuple(dict.fromkeys(targets))
         self._silent = frozenset(silent)
         self._candidates = Candidates(nodes)
-        self._steps = Steps(nodes)
+        self._steps = Steps(nodes, forks)
         self._known = {
             name for found in nodes.values() for one in found for name in (one.component, *one.path)
         }

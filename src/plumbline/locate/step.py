@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 START_S = 4.0
 """To start a unit, to prepare its target and to bring the records back."""
 
+ALL_AT_ONCE = 1_000_000
+"""More nodes than any site has."""
+
 
 class Step(NamedTuple):
     """What is measured together: one component or, where it is empty, all of a layer.
@@ -63,9 +66,10 @@ class Step(NamedTuple):
 class Steps:
     """Builds the steps of a site from what its nodes measure."""
 
-    def __init__(self, nodes: Nodes) -> None:
-        """Take what each node measures."""
+    def __init__(self, nodes: Nodes, forks: int = ALL_AT_ONCE) -> None:
+        """Take what each node measures, and how many nodes can be asked at the same time."""
         self._nodes = nodes
+        self._forks = forks
 
     def of(self, candidate: Candidate) -> Optional[Step]:
         """Return the step that makes a measurement, None where no unit does.
@@ -100,9 +104,12 @@ class Steps:
         words = _ALL_WORDS[layer] + where
         if layer == "net":
             return self._rounds(words)
-        # the nodes work at the same time
-        longest = max(seconds for seconds, _ in costs)
-        return Step(layer, "", node, words, longest, sum(moved for _, moved in costs))
+        seconds = self._batches(len(costs)) * max(seconds for seconds, _ in costs)
+        return Step(layer, "", node, words, seconds, sum(moved for _, moved in costs))
+
+    def _batches(self, nodes: int) -> int:
+        """Return how often nodes take turns, where not all of them can work at the same time."""
+        return -(-nodes // self._forks)
 
     def _entries(self, layer: str, node: str) -> list[Expectation]:
         return [one for one in self._nodes[node] if one.layer == layer]
@@ -110,10 +117,11 @@ class Steps:
     def _rounds(self, words: str) -> Step:
         entries = [one for name in self._nodes for one in self._entries("net", name)]
         slots = max(span(len(_hosts(one))) for one in entries)
-        seconds, moved = _cost(entries[:1])
-        # in each slot half of the hosts begin
-        total = moved * slots * len(entries) // 2
-        return Step("net", "", "", words, slots * seconds, total, tuple(range(slots)))
+        costs = [_cost([one]) for one in entries]
+        # in each slot half of the hosts begin, and no pair moves more than the mean of its two
+        seconds = slots * self._batches(len(entries) // 2) * max(seconds for seconds, _ in costs)
+        total = slots * sum(moved for _, moved in costs) // 2
+        return Step("net", "", "", words, seconds, total, tuple(range(slots)))
 
     def _pair(self, of: Measurable) -> Optional[Step]:
         one = next(each for each in self._entries("net", of.node) if each.component == of.component)
@@ -123,7 +131,7 @@ class Steps:
             met = turn(hosts, one.component, slot)
             if met and met.partner == partner and met.role is Role.INITIATOR:
                 words = f"the network between {one.component} and {partner}"
-                seconds, moved = _cost([one])
+                seconds, moved = _cost([one], partner)
                 return Step("net", one.component, of.node, words, seconds, moved, (slot,), partner)
         return None
 
@@ -141,13 +149,17 @@ def _hosts(one: Expectation) -> Sequence[str]:
     return hosts
 
 
-def _cost(found: Iterable[Expectation]) -> tuple[float, int]:
-    """Return the seconds, and the bytes at most, of measurements one after the other."""
+def _cost(found: Iterable[Expectation], partner: str = "") -> tuple[float, int]:
+    """Return the seconds, and the bytes at most, of measurements one after the other.
+
+    Those of a host are with one partner, or with the one to which most can be moved.
+    """
     seconds, moved = START_S, 0.0
     for one in found:
+        pairs = [each.ceiling.rate_Bps for each in one.partners if partner in ("", each.name)]
         for reference in one.references.values():
-            ceiling = reference.ceiling or (one.partners[0].ceiling if one.partners else None)
-            most = ceiling.rate_Bps if ceiling else 0.0
+            ceiling = reference.ceiling.rate_Bps if reference.ceiling else 0.0
+            most = max(pairs, default=ceiling)
             rate = reference.baseline.median_Bps if reference.baseline else most
             lasts = one.spec.seconds
             if one.spec.bytes and rate:

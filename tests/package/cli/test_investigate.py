@@ -200,6 +200,16 @@ def test_steps_and_what_comes_after_them_fit_into_the_time(
     assert bool(end["beyond"]) is (len(steps) < len(WHOLE))
 
 
+def test_nodes_that_take_turns_take_longer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at_once, in_turns = (
+        ask(tmp_path, capsys, [], done=done("net", "ost"), budget="1h", **forks)["next"]
+        for forks in ({}, {"forks": 1})
+    )
+    assert (at_once["layer"], in_turns["seconds"]) == ("raw", 3 * at_once["seconds"])
+
+
 @pytest.mark.parametrize("size", ["1 kB", "10 GB", "50 GB", "1 TB"])
 def test_steps_fit_into_the_bytes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], size: str
