@@ -152,7 +152,13 @@ def _standing(plan: SitePlan, request: Request, files: Sequence[str]) -> _Standi
     said = _said(plan, request)
     found = Found(ordered(slow, said.symptoms), ordered(failed, said.symptoms))
     silence = Silence(nodes, request.silent, found)
-    return _Standing(plan, records, found, probes, said, silence)
+    asked = [
+        probe
+        for one, probe in zip(found.slow.sets, probes)
+        if not silence.explains(found.slow, one)
+    ]
+    accused = Found(silence.without(found.slow), silence.without(found.failed))
+    return _Standing(plan, records, accused, asked, said, silence)
 
 
 def _said(plan: SitePlan, request: Request) -> Said:
@@ -175,11 +181,10 @@ def _document(raw: Any) -> Any:
 
 
 def _answer(standing: _Standing, decision: Decision, request: Request) -> dict[str, Any]:
-    from plumbline.locate.document import document
+    from plumbline.locate.document import document, failed_sets
     from plumbline.locate.words import summary
 
     located, parts = standing.found.slow, standing.plan.parts
-    failed = [None for _ in standing.found.failed.sets]
     return {
         "schema": SCHEMA,
         "next": decision.step.to_json() if decision.step else None,
@@ -193,7 +198,7 @@ def _answer(standing: _Standing, decision: Decision, request: Request) -> dict[s
         "table": _table(standing),
         "commands": _commands(standing.records),
         "slow": document(located, parts, standing.probes),
-        "failed": document(standing.found.failed, parts, failed)["sets"],
+        "failed": failed_sets(standing.found.failed, parts),
     }
 
 
@@ -211,8 +216,6 @@ def _sentences(standing: _Standing, decision: Decision) -> Iterator[str]:
     probes = dict(zip(map(id, slow.sets), standing.probes))
     yield from standing.silence.sentences(parts)
     for located, one in standing.found.sets():
-        if standing.silence.explains(located, one):
-            continue
         said = quoted(one, parts, standing.said.symptoms)
         if decision.step is None and probes.get(id(one)) is None:
             said += advice(one, parts, fails=located is failed)
@@ -234,12 +237,17 @@ def _sentences(standing: _Standing, decision: Decision) -> Iterator[str]:
 
 
 def _reason(standing: _Standing, decision: Decision) -> str:
-    """Return why it ends; where nothing votes, nothing was found to be healthy either."""
+    """Return why it ends; where nothing votes, nothing was found to be healthy either.
+
+    What gave no rate because a node is silent says nothing.
+    """
     from plumbline.locate.investigation import NOTHING
     from plumbline.locate.observation import Vote
 
     voted = any(
-        one.vote is not Vote.NONE for located in standing.found for one in located.observations
+        one.vote is not Vote.NONE and not standing.silence.loses(one)
+        for located in standing.found
+        for one in located.observations
     )
     if decision.step or voted or decision.reason != NOTHING:
         return decision.reason
@@ -267,8 +275,6 @@ def _table(standing: _Standing) -> list[str]:
 
     lines: list[str] = []
     for located, one in standing.found.sets():
-        if standing.silence.explains(located, one):
-            continue
         told = rows if located is standing.found.slow else failure_rows
         lines += render(HEADERS, list(told(located, one))).splitlines()
     return lines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Iterable, Iterator, Mapping, Sequence
 
-from plumbline.locate.failures import FAILURES
+from plumbline.locate.failures import fails
 from plumbline.locate.observation import Vote
 from plumbline.locate.words import listed, titled
 from plumbline.plan.rounds import Role, turn
@@ -36,7 +36,16 @@ class Silence:
 
     def explains(self, located: Located, one: AmbiguitySet) -> bool:
         """Return whether all that a set explains crosses a silent node and gave no rate at all."""
-        return all(self._lost(located.observations[index]) for index in one.explains)
+        return all(self.loses(located.observations[index]) for index in one.explains)
+
+    def without(self, located: Located) -> Located:
+        """Return what was found less the sets that a silent node explains: they accuse nothing."""
+        sets = tuple(one for one in located.sets if not self.explains(located, one))
+        return located._replace(sets=sets)
+
+    def loses(self, one: Observation) -> bool:
+        """Return whether a measurement gave no rate and crosses a silent node."""
+        return _without_rate(one) and not set(self._dead).isdisjoint(one.of.path)
 
     def sentences(self, parts: Parts) -> Iterator[str]:
         """Yield for each silent node what nothing is concluded about, and what that explains."""
@@ -66,12 +75,7 @@ class Silence:
             if met and met.role is Role.INITIATOR and hosts[met.partner][0] in self._silent:
                 yield node
 
-    def _lost(self, one: Observation) -> bool:
-        return _without_rate(one) and not set(self._dead).isdisjoint(one.of.path)
-
 
 def _without_rate(one: Observation) -> bool:
     """Return whether a measurement failed or hung."""
-    lanes = one.of.lanes
-    failed = bool(lanes) and lanes[0][0].startswith(FAILURES)
-    return one.vote is Vote.BAD and (failed or not one.measured_Bps)
+    return one.vote is Vote.BAD and (fails(one.of) or not one.measured_Bps)

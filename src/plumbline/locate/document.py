@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from plumbline.locate.behind import behind
+from plumbline.locate.failures import FAILURES, fails, failure_sentence
 from plumbline.locate.observation import SEGMENTS, Vote
 from plumbline.locate.words import remarks, sentence
 from plumbline.model.named_tuple import TYPE_CHECKING
@@ -45,7 +46,8 @@ def document(
         "complete": located.complete,
         "votes": {vote.value: votes.count(vote) for vote in Vote},
         "sets": [
-            _set(located, ambiguity, parts, probe) for ambiguity, probe in zip(located.sets, probes)
+            _set(located, one, parts, sentence(located, one, parts, probe), probe)
+            for one, probe in zip(located.sets, probes)
         ],
         "unexplained": [_measured(located.observations[index]) for index in located.unexplained],
         "remarks": list(remarks(located, parts)),
@@ -56,11 +58,22 @@ def document(
     }
 
 
+def failed_sets(located: Located, parts: Parts) -> list[dict[str, Any]]:
+    """Return what explains failures, each set in the form of those of the document."""
+    return [
+        _set(located, one, parts, failure_sentence(located, one, parts)) for one in located.sets
+    ]
+
+
 def _set(
-    located: Located, ambiguity: AmbiguitySet, parts: Parts, probe: Optional[NextProbe]
+    located: Located,
+    ambiguity: AmbiguitySet,
+    parts: Parts,
+    said: str,
+    probe: Optional[NextProbe] = None,
 ) -> dict[str, Any]:
     return {
-        "sentence": sentence(located, ambiguity, parts, probe),
+        "sentence": said,
         "certain": ambiguity.certain,
         "alternatives": [list(one) for one in ambiguity.alternatives],
         "suspects": [_suspect(located, suspect, parts) for suspect in ambiguity.suspects],
@@ -82,7 +95,7 @@ def _suspect(located: Located, suspect: Suspect, parts: Parts) -> dict[str, Any]
 
 
 def _loss(loss: Loss) -> dict[str, Any]:
-    rate = not loss.lane.startswith(SEGMENTS)
+    rate = not loss.lane.startswith((SEGMENTS, FAILURES))
     return {
         "lane": loss.lane,
         "left_Bps": loss.left_Bps if rate else None,
@@ -91,14 +104,15 @@ def _loss(loss: Loss) -> dict[str, Any]:
 
 
 def _measured(one: Observation) -> Mapping[str, Any]:
+    rate = one.of.is_rate and not fails(one.of)
     return {
         "name": one.of.name,
         "layer": one.of.layer,
         "component": one.of.component,
         "operation": one.of.operation,
-        "measured_Bps": one.measured_Bps if one.of.is_rate else None,
-        "expected_Bps": one.of.expected_Bps if one.of.is_rate else None,
-        "error": one.error if one.of.is_rate else None,
+        "measured_Bps": one.measured_Bps if rate else None,
+        "expected_Bps": one.of.expected_Bps if rate else None,
+        "error": one.error if rate else None,
         "path": list(one.of.path),
         "reason": one.reason,
     }

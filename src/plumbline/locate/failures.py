@@ -34,6 +34,11 @@ def failing(of: Measurable) -> Measurable:
     return of._replace(expected_Bps=_ALL, lanes=lanes, flows=())
 
 
+def fails(of: Measurable) -> bool:
+    """Return whether a measurement is one that works or fails."""
+    return bool(of.lanes) and of.lanes[0][0].startswith(FAILURES)
+
+
 def locate_failures(measured: Iterable[Placed], records: Iterable[Record]) -> Located:
     """Return what explains the failures among the latest records of each measurement."""
     latest: dict[tuple[object, ...], Record] = {}

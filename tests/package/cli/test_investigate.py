@@ -137,6 +137,15 @@ def test_a_failure_is_named_with_the_tool_s_words_and_is_not_slow(
         "its server's kernel messages and SMART values, and save its data before it is touched."
     ]
     assert answer["slow"]["sets"] == []
+    [told] = answer["failed"]
+    assert answer["sentences"][0].startswith(f"{told['sentence']}. Next: ")
+    assert told["alternatives"] == [["oss2-disk1"]]
+    # what failed gave no rate, and the part that made it fail has none left or needed
+    [seen] = told["slow"]
+    assert (seen["name"], seen["reason"]) == ("raw oss2-disk1 read", "fio said no")
+    assert {seen[key] for key in ("measured_Bps", "expected_Bps", "error")} == {None}
+    [loss] = told["suspects"][0]["losses"]
+    assert (loss["left_Bps"], loss["needed_Bps"]) == (None, None)
     heading, row = answer["table"]
     assert heading.split()[:2] == ["vote", "measurement"]
     assert row.split() == ["failed", "raw", "oss2-disk1", "read", "oss2-disk1", "fio", "said", "no"]

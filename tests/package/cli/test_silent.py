@@ -75,6 +75,20 @@ def test_what_fails_because_of_it_accuses_nothing_else(end: Any) -> None:
         f"{SILENT} That explains 4 failed measurements that cross it; nothing else is accused."
     )
     assert [text for text in answer["sentences"] if "Failing" in text or "Suspect" in text] == []
+    assert (answer["failed"], answer["slow"]["sets"], answer["table"]) == ([], [], [])
+    # nor is it a reason to end with
+    assert answer["reason"] == "nothing slow"
+
+
+def test_what_it_alone_explains_is_not_divided_any_further(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = sorted(BEHIND)[:1]
+    request = {"targets": target, "silent": ["oss2"], "budget": "1h"}
+    tried = [*done("net", "ost"), *done("raw")]
+    answer = ask(tmp_path, capsys, failing(target), done=tried, **request)
+    assert (answer["failed"], answer["reason"]) == ([], "nothing was measured")
+    assert "nothing is known to be healthy" in answer["sentences"][-1]
 
 
 def test_what_works_although_nobody_can_log_in_is_no_excuse(end: Any) -> None:
