@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
-from typing import Iterator, Optional
+from typing import Any, Iterator, Optional
 
 import jinja2
 import pytest
@@ -25,7 +27,9 @@ HOSTS = ["client1", "oss1", "oss2", "oss3"]
 NEVER = 10**12
 FINE = "0;EVENTS OK - nothing open"
 _SINCE = re.compile(r" ?since \d{4}-\d\d-\d\d \d\d:\d\d UTC")
-_RESULT = re.compile(r"\[\d+\] PROCESS_SERVICE_CHECK_RESULT;([A-Za-z0-9-]+);Storage events;(\d;.*)")
+_RESULT = re.compile(
+    r"\[\d+\] PROCESS_SERVICE_CHECK_RESULT;([A-Za-z0-9_.-]+);Storage events;(\d;.*)"
+)
 
 
 def rendered(role: Path, template: str, **values: object) -> str:
@@ -41,22 +45,22 @@ def rendered(role: Path, template: str, **values: object) -> str:
 class Correlator:
     """The real program with the role's rules, and the pipe that Nagios would read."""
 
-    def __init__(self, folder: Path, pipe: Optional[Path] = None, **options: object) -> None:
+    def __init__(self, folder: Path, pipe: Optional[Path] = None, **options: Any) -> None:
         self.folder = folder
         self.pipe = pipe or folder / "nagios.cmd"
+        self.hosts = options.get("__events_hosts", HOSTS)
         self.log = folder / "storage.log"
         self.log.touch()
         setup = rendered(
             ROLE,
             "setup.sec.j2",
             __events_directory=str(ROLE / "files"),
-            __events_hosts=HOSTS,
             __events_state=str(folder),
             __events_pipe=str(self.pipe),
             nagios_events_service=document(ROOT / "roles/nagios/defaults/main.yml")[
                 "nagios_events_service"
             ],
-            **{"events_heartbeat_min": NEVER, **options},
+            **{"events_heartbeat_min": NEVER, "__events_hosts": HOSTS, **options},
         )
         (folder / "setup.sec").write_text(setup, encoding="utf-8")
         if pipe is None:
@@ -74,7 +78,7 @@ class Correlator:
         call = self.command("--notail", "--fromstart")
         ended = subprocess.run(call, capture_output=True, text=True, timeout=30, check=True)
         assert ended.stderr == ""
-        return self.told()[len(HOSTS) :]
+        return self.told()[len(self.hosts) :]
 
     def told(self) -> list[tuple[str, str]]:
         """Return host, and state with text without times, of each line in the pipe."""
@@ -136,6 +140,138 @@ def test_a_failover_is_told_by_both_ends_and_is_over_when_the_other_server_says_
         ("oss1", "1;EVENTS WARNING - scratch-OST0003 is failing over"),
     ]
     assert correlator.feed(recorded("failover-over")) == [("client1", FINE), ("oss1", FINE)]
+
+
+def test_a_failover_is_open_as_long_as_the_target_waits_for_its_clients(
+    correlator: Correlator,
+) -> None:
+    text = (DATA / "messages" / "lustre-recovery.txt").read_text(encoding="utf-8")
+    captured = [syslog(line.partition("] ")[2], "oss2") for line in text.splitlines()]
+    (over,) = [line for line in captured if "Recovery over" in line]
+    begun = captured[: captured.index(over)]
+    # what a server says that was not told by the MGS which clients there are
+    without = "Lustre: lustre-OST0003: Imperative Recovery not enabled, recovery window 300-900"
+    begun.append(syslog(without, "oss2"))
+    assert correlator.feed(syslog("Lustre: Failing over lustre-OST0003")) == [
+        ("oss1", "1;EVENTS WARNING - lustre-OST0003 is failing over")
+    ]
+    assert correlator.feed(*begun) == []
+    assert correlator.feed(over) == [("oss1", FINE)]
+
+
+def ipmi(message: str) -> str:
+    return f"Nov 20 02:13:01 oss1 {message}\n"
+
+
+FAN = "ipmievd[912]: Fan sensor {} Lower Critical going low   {} (Reading 0 < Threshold 600 RPM)"
+SUPPLY = (
+    "ipmiseld[4]: SEL System Event: 12-Nov-2026, 02:10:01, {}, Power Supply, "
+    "Power Supply Failure detected{}"
+)
+DISCRETE = "ipmievd[912]: Power Supply sensor {} AC lost {}"
+
+
+@pytest.mark.parametrize("names", [("X3", "X4"), ("Bay X 3", "Bay X 4")])
+@pytest.mark.parametrize(
+    "message",
+    [
+        (FAN, "Asserted", "Deasserted", "fan error"),
+        (SUPPLY, "", " ; Deassertion Event", "power supply error"),
+        (DISCRETE, "Asserted", "Deasserted", "power supply error"),
+    ],
+)
+def test_a_sensor_that_is_in_order_again_closes_no_other(
+    correlator: Correlator, names: tuple[str, str], message: tuple[str, str, str, str]
+) -> None:
+    said, bad, fine, text = message
+    assert correlator.feed(*(ipmi(said.format(name, bad)) for name in names)) == [
+        ("oss1", f"2;EVENTS CRITICAL - {text} (2 times)")
+    ]
+    assert correlator.feed(ipmi(said.format(names[1], fine))) == [
+        ("oss1", f"2;EVENTS CRITICAL - {text}")
+    ]
+    assert correlator.feed(ipmi(said.format(names[0], fine))) == [("oss1", FINE)]
+
+
+NAMED = ["client1.site.example", "oss-1.site.example", "oss_2", "oss_3.site.example"]
+
+
+@pytest.mark.parametrize(
+    ("called", "host"),
+    [
+        ("client1", "client1.site.example"),
+        ("client1.site.example", "client1.site.example"),
+        ("client1.another.example", "client1.site.example"),
+        ("oss-1", "oss-1.site.example"),
+        ("oss_2", "oss_2"),
+        ("oss_2.site.example", "oss_2"),
+        ("oss_3", "oss_3.site.example"),
+    ],
+)
+def test_a_host_is_known_by_the_first_word_of_its_name(
+    tmp_path: Path, called: str, host: str
+) -> None:
+    correlator = Correlator(tmp_path, __events_hosts=NAMED)
+    failing = syslog("Lustre: Failing over scratch-OST0003", called)
+    lost = syslog("md/raid6:md2: Disk failure on sde, disabling device.", called)
+    back = syslog("md: md2: recovery done.", called)
+    try:
+        assert correlator.feed(failing) == [
+            (host, "1;EVENTS WARNING - scratch-OST0003 is failing over")
+        ]
+        # what is open is kept under the same name
+        assert [one[0] for one in correlator.feed(lost)] == [host]
+        assert correlator.feed(back) == [
+            (host, "1;EVENTS WARNING - scratch-OST0003 is failing over")
+        ]
+    finally:
+        correlator.close()
+
+
+PREFLIGHT = f"""
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  vars:
+    ansible_facts: {{os_family: Debian}}
+    __nagios_pipe: /tmp/pipe
+    events_inputs: [/var/log/storage.log]
+  tasks:
+    - ansible.builtin.include_role:
+        name: {ROLE}
+        tasks_from: preflight
+"""
+
+
+@pytest.mark.parametrize(
+    ("hosts", "said"),
+    [
+        (NAMED, ""),
+        (HOSTS, ""),
+        (["oss1", "oss1.site.example", "oss2"], "is the same of oss1, oss1.site.example;"),
+        (["oss1.a.example", "oss1.b.example"], "is the same of oss1.a.example, oss1.b.example;"),
+        (["oss1", "10.0.0.1"], "No line of a log can begin with the host 10.0.0.1;"),
+        (["oss1", "oss+2"], "No line of a log can begin with the host oss+2;"),
+        (["oss1", "site:oss2"], "No line of a log can begin with the host site:oss2;"),
+    ],
+)
+def test_hosts_that_a_log_cannot_tell_are_refused(
+    tmp_path: Path, hosts: list[str], said: str
+) -> None:
+    (tmp_path / "play.yml").write_text(PREFLIGHT, encoding="utf-8")
+    given = {"agent_plan": {"hosts": [{"name": name} for name in hosts]}}
+    done = subprocess.run(
+        [
+            str(Path(sys.executable).with_name("ansible-playbook")),
+            *("-i", "localhost,", "-e", json.dumps(given), str(tmp_path / "play.yml")),
+        ],
+        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode == 0) is not bool(said), done.stdout + done.stderr
+    assert said in " ".join((done.stdout + done.stderr).split())
 
 
 def test_hundreds_of_slow_threads_are_one_text_until_the_last_has_completed(

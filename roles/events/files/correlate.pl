@@ -13,6 +13,7 @@ use POSIX qw(strftime);
 
 my %option;
 my %known;
+my %name;     # as logs call a host -> as Nagios does
 my %open;     # host -> key -> {severity, text, count, since, last, life}
 my %news;     # hosts of which a result is due
 
@@ -20,11 +21,13 @@ my %CODE = (OK => 0, WARNING => 1, CRITICAL => 2);
 my $MOST_TEXTS = 5;
 my $MOST_OPEN  = 1000;    # of one host: what invents names cannot fill the memory
 
-# hosts: names that Nagios knows; pipe; service; state: a file; lasting_s, brief_s: until what is not repeated is
-# forgotten; heartbeat_min: minutes between two results of a host on which nothing happens.
+# hosts: names that Nagios knows, the first words of which differ, for logs call a host by that; pipe; service; state: a file;
+# lasting_s, brief_s: until what is not repeated is forgotten; heartbeat_min: minutes between two results of a host on which
+# nothing happens.
 sub setup {
     %option = @_;
     %known  = map { $_ => 1 } @{ $option{hosts} };
+    %name   = map { (split /\./)[0] => $_ } @{ $option{hosts} };
     %open   = ();
     load();
     return scalar keys %known;
@@ -32,8 +35,9 @@ sub setup {
 
 # Returns whether there is something new to tell.
 sub problem {
-    my ($host, $severity, $life, $key, $text) = @_;
-    return 0 unless $known{$host};
+    my ($called, $severity, $life, $key, $text) = @_;
+    my $host = $name{$called};
+    return 0 unless defined $host;
     my $now = time();
     my $one = $open{$host}{$key};
     if (!$one) {
@@ -50,10 +54,22 @@ sub problem {
 
 # Returns whether that closes something; "*" is every host.
 sub recovered {
-    my ($host, $key) = @_;
-    my @hosts = grep { $open{$_} && delete $open{$_}{$key} } $host eq '*' ? keys %open : $host;
+    my ($called, $key) = @_;
+    my @among = $called eq '*' ? keys %open : grep { defined } $name{$called};
+    my @hosts = grep { $open{$_} && delete $open{$_}{$key} } @among;
     @news{@hosts} = (1) x @hosts;
     return @hosts ? 1 : 0;
+}
+
+# Returns as a part of a key the name of the sensor of which ipmievd ("Fan sensor NAME Lower Critical going low Asserted") or
+# ipmiseld ("SEL System Event: DATE, TIME, NAME, ...") speaks. Where the end of a name is not known the key is longer, and the same
+# at the end as at the beginning.
+sub sensor {
+    my $said = join(' ', @_);
+    return '' unless $said =~ /\bsensor (.+?) (?:Lower|Upper|Asserted|Deasserted)\b/ || $said =~ /Event[^:]*: [^,]+, [^,]+, ([^,]+),/;
+    my $name = $1;
+    $name =~ s/[^A-Za-z0-9]+/-/g;
+    return substr($name, 0, 60);
 }
 
 # Called each minute: forgets what was not repeated, and tells each host in its turn, so that Nagios knows we live.
