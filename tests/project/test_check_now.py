@@ -1,0 +1,95 @@
+"""What a playbook has Nagios check at once is all that it waits for.
+
+Ansible itself runs the tasks; a file stands for the pipe of Nagios, a script for its page.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.project.repository import ROOT
+
+pytestmark = pytest.mark.long
+
+PLAY = """
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  tasks:
+    - ansible.builtin.include_role:
+        name: {root}/roles/nagios
+        tasks_from: check_now
+"""
+PLAN = {
+    "services": [{"host": "oss2", "node": "client1", "layer": "ost", "description": "OST a"}],
+    "paths": [{"host": "site", "description": "PATH file system scratch"}],
+    "hosts": [],
+    "parents": {},
+}
+OURS = {
+    "client1": ["plumbline agent"],
+    "oss2": ["OST a", "OST of the plan before"],
+    "site": ["PATH file system scratch"],
+}
+
+
+def status(checked_ms: int) -> dict[str, Any]:
+    """Return what Nagios shows: services of plumbline, and others that were never checked."""
+    shown = {
+        host: {name: {"description": name, "last_check": checked_ms} for name in names}
+        for host, names in {**OURS, "printer": []}.items()
+    }
+    for host in ("oss2", "printer"):
+        shown[host]["Toner"] = {"description": "Toner", "last_check": 0}
+    shown["oss2"]["OST of the plan before"]["last_check"] = 0
+    return {"data": {"servicelist": shown}}
+
+
+def check_now(folder: Path, checked_ms: int) -> tuple[int, list[str]]:
+    """Run the tasks; return how they ended, and which checks were asked for."""
+    pipe, page, play = folder / "nagios.cmd", folder / "statusjson.cgi", folder / "play.yml"
+    pipe.touch()
+    said = f"Content-type: application/json\r\n\r\n{json.dumps(status(checked_ms))}"
+    (folder / "said").write_bytes(said.encode())
+    page.write_text(f"#!/bin/sh\nexec cat {folder}/said\n", encoding="utf-8")
+    page.chmod(0o755)
+    play.write_text(PLAY.format(root=ROOT), encoding="utf-8")
+    given = {
+        "agent_plan": PLAN,
+        "nagios_paths": False,
+        "__nagios_paths": PLAN["paths"],
+        "__nagios_pipe": str(pipe),
+        "__nagios_cgi_directory": str(folder),
+        "__nagios_retries": 1,
+        "ansible_python_interpreter": sys.executable,
+    }
+    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,"]
+    done = subprocess.run(
+        [*command, "-e", json.dumps(given), str(play)],
+        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    print(done.stdout, done.stderr)
+    asked = pipe.read_text(encoding="utf-8").splitlines()
+    return done.returncode, [line.split(";", 1)[1].rpartition(";")[0] for line in asked]
+
+
+def test_nobody_waits_for_a_service_whose_check_was_not_asked_for(tmp_path: Path) -> None:
+    ended, asked = check_now(tmp_path, int(time.time() + 60) * 1000)
+    assert ended == 0
+    assert asked == ["client1;plumbline agent", "oss2;OST a", "site;PATH file system scratch"]
+
+
+def test_a_check_that_was_asked_for_is_waited_for(tmp_path: Path) -> None:
+    ended, _ = check_now(tmp_path, int(time.time() - 60) * 1000)
+    assert ended != 0
