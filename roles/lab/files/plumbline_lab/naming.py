@@ -32,11 +32,6 @@ def control() -> str:
     return namespace("control")
 
 
-def is_ours(name: str) -> bool:
-    """Whether a network namespace is one of this lab."""
-    return name.startswith(_prefix())
-
-
 def _prefix() -> str:
     name = _run_dir.name
     return (name[: -len(_SUFFIX)] if name.endswith(_SUFFIX) else name) + "-"

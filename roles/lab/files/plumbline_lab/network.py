@@ -13,17 +13,18 @@ from plumbline_lab.document import Host, Lab, Shape
 from plumbline_lab.errors import LabError
 
 BRIDGE = "br0"
+NAMESPACES = Path("/run/netns")
 
 
-def namespaces() -> list[str]:
-    """All of the lab's namespaces that exist."""
-    folder = Path("/run/netns")
-    return sorted(path.name for path in folder.glob("*") if naming.is_ours(path.name))
+def _made(run_dir: Path) -> Path:
+    """A file for each namespace of this lab: by its name alone it could be of another lab."""
+    return run_dir / "namespaces"
 
 
 def up(lab: Lab) -> list[str]:
     """Make what is missing of the network."""
     done: list[str] = []
+    _note([naming.control(), *(naming.namespace(name) for name in lab.hosts)], _made(lab.run_dir))
     if not _is_up(naming.control(), BRIDGE):
         _control(lab)
         done.append(f"bridge {lab.control_address}/{lab.prefix} in {naming.control()}")
@@ -34,9 +35,15 @@ def up(lab: Lab) -> list[str]:
     return done
 
 
+def _note(names: list[str], folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    for name in names:
+        (folder / name).touch()
+
+
 def _is_up(namespace: str, device: str) -> bool:
     """Devices are switched on last: one that is up is complete."""
-    if namespace not in namespaces():
+    if not (NAMESPACES / namespace).exists():
         return False
     try:
         return device in run(["ip", "-n", namespace, "link", "show", "dev", device, "up"])
@@ -57,7 +64,7 @@ def _ip(namespace: str, *argv: str) -> None:
 
 def _fresh_namespace(name: str) -> None:
     """A namespace without anything but lo: what a crash left of it goes."""
-    if name in namespaces():
+    if (NAMESPACES / name).exists():
         run(["ip", "netns", "delete", name])
     run(["ip", "netns", "add", name])
     _ip(name, "link", "set", "lo", "up")
@@ -90,9 +97,10 @@ def shape_host(lab: Lab, host: str) -> None:
         run(["tc", "-n", where, "qdisc", "replace", "dev", device, "root", *tbf])
 
 
-def down() -> list[str]:
+def down(run_dir: Path) -> list[str]:
     """Remove every namespace of the lab; the links go with them."""
-    found = namespaces()
+    made = sorted(path.name for path in _made(run_dir).glob("*"))
+    found = [name for name in made if (NAMESPACES / name).exists()]
     for name in found:
         run(["ip", "netns", "delete", name])
     return [f"namespace {name} removed" for name in found]

@@ -1,7 +1,7 @@
 """Ends the lab and removes every trace of it, from whatever state a crash left it in.
 
-It goes by what is found (control groups, namespaces, loop devices, mounts that bear the lab's
-name), not by what was planned, so it needs no document and can be repeated.
+It goes by what is found (control groups, namespaces, loop devices, mounts that this lab has made),
+not by what was planned, so it needs no document and can be repeated.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from plumbline_lab.command import run, succeeds
 def down(run_dir: Path) -> list[str]:
     """Everything, in the order in which one thing holds the other."""
     done = _close_ssh(run_dir)
-    names = _services()
+    names = _services(run_dir)
     done += hosts.down(
         [name[len(hosts.SERVICE) :] for name in names if name.startswith(hosts.SERVICE)]
     )
     for name in names:
         if not name.startswith(hosts.SERVICE) and services.end(name):
             done.append(f"{name} ended")
-    done += network.down()
+    done += network.down(run_dir)
     done += disks.down(run_dir)
     done += _remove_groups(names)
     done += _unmount(run_dir)
@@ -42,7 +42,7 @@ def _close_ssh(run_dir: Path) -> list[str]:
     return [f"{len(sockets)} ssh connections closed"] if sockets else []
 
 
-def _services() -> list[str]:
+def _services(run_dir: Path) -> list[str]:
     """The names of all services that exist, running or not."""
     if services.machine_has_systemd():
         pattern = services.unit("*")
@@ -50,7 +50,9 @@ def _services() -> list[str]:
             ["systemctl", "list-units", "--all", "--plain", "--no-legend", pattern]
         ).splitlines()
         units = [line.split()[0] for line in lines if line.split()]
-        return [name[len(naming.group()) + 1 : -len(".service")] for name in units]
+        names = [name[len(naming.group()) + 1 : -len(".service")] for name in units]
+        # another lab's units may begin with the same words, but their logs are elsewhere
+        return [name for name in names if services.log_file(run_dir, name).exists()]
     root = cgroups.unified_root()
     parent = root / naming.group() if root else None
     return (
