@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Iterator
+from typing import Iterator, Sequence
 
 import pytest
 
-from tests.lab.lab import Lab
+from tests.lab.lab import Console, Lab, LabError
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -18,14 +18,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="the lab needs root"))
 
 
-def brought_up(lab: Lab) -> Iterator[Lab]:
-    """Bring up a lab and deploy plumbline in it; leave nothing behind, whatever happens."""
+def brought_up(lab: Lab, stopped: Sequence[str] = ()) -> Iterator[Lab]:
+    """Bring up a lab and deploy plumbline in it; leave nothing behind, whatever happens.
+
+    ``stopped`` are patterns of timers that would disturb what is measured by hand.
+    """
     try:
         lab.playbook("lab_up")
         lab.playbook("site")
+        if stopped:
+            lab.on_host("all", " ".join(("systemctl stop", *(f"'{timer}'" for timer in stopped))))
         yield lab
     finally:
         lab.playbook("lab_down")
+
+
+def with_baselines(lab: Lab, runs: int) -> Console:
+    """Capture baselines, of three runs where a neighbour on the machine disturbed one."""
+    try:
+        lab.playbook("baseline", {"runs": str(runs), "reason": "lab test"})
+    except LabError as refused:
+        print(f"measured again, in three runs: {refused}")
+        lab.playbook("baseline", {"runs": "3", "reason": "lab test"})
+    return Console(lab)
 
 
 def changes(recap: str) -> dict[str, str]:

@@ -14,6 +14,9 @@ from pathlib import Path
 from typing import Any, Mapping, NamedTuple, Optional
 
 ROOT = Path(__file__).resolve().parents[2]
+RUN_DIR = "/run/plumbline-lab"
+# more than programs say to each other before they begin
+MOVING_BYTES = 16_000_000
 # statusjson.cgi gives states as bit flags (Nagios Core, include/statusdata.h)
 STATES = {1: "PENDING", 2: "OK", 4: "WARNING", 8: "UNKNOWN", 16: "CRITICAL"}
 
@@ -53,6 +56,23 @@ class Lab:
         module = ("-m", "ansible.builtin.shell", "-a", command)
         return self._run(True, "ansible", host, *module).partition(">>\n")[2].rstrip("\n")
 
+    def break_now(self, **breakage: str) -> None:
+        """Do what the playbook lab_break does, without the seconds that a playbook takes."""
+        wish = [f"--{key}={value}" for key, value in breakage.items()]
+        _output(
+            [sys.executable, "-B", "-m", "plumbline_lab", "--run-dir", RUN_DIR, "break", *wish],
+            {"PYTHONPATH": str(ROOT / "roles/lab/files")},
+        )
+
+    def wait_for_bytes(self, host: str, way: str, patience_s: float = 120) -> None:
+        """Return when the link of a host has carried more than a run says: what it moves."""
+        limit = time.monotonic() + patience_s
+        before = _carried(host, way)
+        while _carried(host, way) < before + MOVING_BYTES:
+            if time.monotonic() > limit:
+                raise LabError(f"{host} has not begun within {patience_s:.0f} s")
+            time.sleep(0.05)
+
     def measure(self, console: Console, layer: str = "all") -> dict[str, Service]:
         """Run the probes as their schedule does and return what Nagios then shows."""
         before = time.time()
@@ -79,6 +99,27 @@ class Lab:
             called = " ".join((command, *arguments))
             raise LabError(f"{called} ended with {process.returncode}: {_failure(output)}")
         return output
+
+
+def _carried(host: str, way: str) -> int:
+    """Return the bytes that a host of the lab has received (``rx``) or sent (``tx``)."""
+    shown = _output(["ip", "-n", f"plumbline-{host}", "-s", "-j", "link", "show", "dev", "eth0"])
+    carried: int = json.loads(shown)[0]["stats64"][way]["bytes"]
+    return carried
+
+
+def _output(command: list[str], more: Optional[Mapping[str, str]] = None) -> str:
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, **(more or {})},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise LabError(f"{' '.join(command)} ended with {done.returncode}: {done.stderr}")
+    return done.stdout
 
 
 def _failure(output: str) -> str:

@@ -6,8 +6,8 @@ from typing import Iterator
 
 import pytest
 
-from tests.lab.conftest import brought_up, changes
-from tests.lab.lab import Console, Lab, not_ok
+from tests.lab.conftest import brought_up, changes, with_baselines
+from tests.lab.lab import Lab, not_ok
 
 # What is named after plumbline, less what is the lab's own or a log; what runs; the user.
 TRACES = (
@@ -28,8 +28,7 @@ def test_a_second_deployment_changes_nothing_and_check_mode_knows(lab: Lab) -> N
 
 
 def test_everything_is_measured_and_ok_on_debian_12(lab: Lab) -> None:
-    lab.playbook("baseline", {"runs": "1", "reason": "lab test"})
-    services = Console(lab).services()
+    services = with_baselines(lab, 1).services()
     assert not_ok(services) == {}
     assert len(services) == 2 + 1 + 2 + 1 + 2
     assert lab.on_host("oss1", "cut -d. -f1 /etc/debian_version") == "12"

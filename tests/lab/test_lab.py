@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,34 +19,30 @@ import pytest
 
 from plumbline.model.expectation import Limits
 from plumbline.profile.distance import distance
-from tests.lab.conftest import brought_up
-from tests.lab.lab import Console, Lab, LabError, Service, not_ok
+from tests.lab.conftest import brought_up, with_baselines
+from tests.lab.lab import Console, Lab, Service, not_ok
 from tests.package.report.browser import Browser
 from tests.package.report.test_browser import PLOTS, keep
 
 ALL_AT_ONCE = "FS scratch write read"
 AS_PROBE = "runuser -u plumbline -- plumbline"
+# What they start would meet what is measured by hand.
+TIMERS = ("plumbline-ost.timer*", "plumbline-raw.timer*", "plumbline-fs.timer*")
 KNOWN = f"{AS_PROBE} history --layer fs --json scratch"
 
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    yield from brought_up(Lab("inventories/lab", 8477))
+    yield from brought_up(Lab("inventories/lab", 8477), TIMERS)
 
 
 @pytest.fixture(scope="module")
 def console(lab: Lab) -> Console:
-    """Capture baselines of two runs, or of three where a neighbour on the machine disturbed one."""
-    try:
-        lab.playbook("baseline", {"runs": "2", "reason": "lab test"})
-    except LabError as refused:
-        print(f"measured again, in three runs: {refused}")
-        lab.playbook("baseline", {"runs": "3", "reason": "lab test"})
-    return Console(lab)
+    return with_baselines(lab, 2)
 
 
 def break_only(lab: Lab, breakage: dict[str, str]) -> None:
-    lab.playbook("lab_break", {"heal": "all"})
+    lab.break_now(heal="all")
     lab.playbook("lab_break", breakage)
 
 
@@ -153,6 +150,11 @@ def test_a_slow_disk_is_named_by_one_run_of_all_targets_at_once(lab: Lab, consol
     assert (late["target"], late["server"], late["kind"]) == ("scratch-OST0002", "oss2", "slow")
 
 
+# At 1 Gbit/s the read takes six seconds, at these it takes twelve.
+FALLING_MBIT = (850, 700, 550, 400, 250)
+STEP_S = 2.0
+
+
 def test_a_read_that_declines_is_told_from_one_that_is_flat(lab: Lab, console: Console) -> None:
     """The two kinds of profile of Edison's figure 7."""
     assert console.services()
@@ -160,15 +162,22 @@ def test_a_read_that_declines_is_told_from_one_that_is_flat(lab: Lab, console: C
     try:
         with ThreadPoolExecutor(1) as thread:
             reading = thread.submit(lab.on_host, "client1", by_hand("--reread-kept"))
-            for rate in ("850Mbit", "700Mbit", "550Mbit", "400Mbit", "250Mbit"):
-                lab.playbook("lab_break", {"link": "client1", "rate": rate})
+            lab.wait_for_bytes("client1", "rx")
+            begun = time.monotonic()
+            for number, rate in enumerate(FALLING_MBIT, 1):
+                lab.break_now(link="client1", rate=f"{rate}Mbit")
+                time.sleep(max(0.0, begun + number * STEP_S - time.monotonic()))
             falls = of_all(reading.result())
     finally:
-        lab.playbook("lab_break", {"heal": "all"})
+        lab.break_now(heal="all")
     assert flat["operation"] == falls["operation"] == "reread"
     assert abs(flat["details"]["shape"]["decline"]) < 0.1
     assert falls["details"]["shape"]["decline"] > 0.3
     assert distance(falls["profile_Bps"], flat["profile_Bps"]).beyond(Limits().profile_distance)
+
+
+# After network.ping-timeout, 10 s in the lab, the client would give the bricks up.
+HELD_UP_S = 5.0
 
 
 def test_ranks_that_the_network_held_up_at_first_are_late_to_start(
@@ -177,13 +186,13 @@ def test_ranks_that_the_network_held_up_at_first_are_late_to_start(
     """The second kind of straggler of BlueGene/L's figure 5; the first is the slow disk's above."""
     assert console.services()
     break_only(lab, {"link": "oss3", "rate": "1Mbit"})
-    at_work = "until pgrep -f [p]lumbline.ranks > /dev/null; do sleep 0.1; done"
     with ThreadPoolExecutor(1) as thread:
         driving = thread.submit(lab.on_host, "client1", by_hand("", "192MiB"))
         try:
-            lab.on_host("client1", f"timeout 60 sh -c '{at_work}' && sleep 3")
+            lab.wait_for_bytes("client1", "tx")
+            time.sleep(HELD_UP_S)
         finally:
-            lab.playbook("lab_break", {"heal": "all"})
+            lab.break_now(heal="all")
         written = json.loads(driving.result().splitlines()[-3])
     late = {one["target"]: one["kind"] for one in written["details"]["stragglers"]}
     assert written["operation"] == "write"
