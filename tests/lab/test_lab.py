@@ -71,7 +71,9 @@ def test_a_slow_disk_and_a_bad_cable_are_each_named_and_nothing_else_is(
     # what crosses the cable may lose as much as to be told too
     behind = {f"OST scratch-OST000{number} write read" for number in (0, 1)}
     found = {name: state for name, state in not_ok(services).items() if name not in behind}
-    assert found == {**slow, "NET oss1 send receive": "WARNING"}
+    # so does the host itself, by another amount each time
+    assert found.pop("NET oss1 send receive") in ("WARNING", "CRITICAL")
+    assert found == slow
     check_sentences(services, slow)
     assert "sent again (limit 1.5 %), bad cable?" in services["NET oss1 send receive"].output
 
