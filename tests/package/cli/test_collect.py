@@ -316,7 +316,8 @@ def test_a_place_that_no_database_takes_is_trouble_of_its_node_alone(
     site: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:
     site.measure("oss1")
-    words = answering(site, head(), [2**63, record().to_json()])
+    end = {"end": 1, "more": False}
+    words = answering(site, head(), [2**63, record().to_json()], end)
     assert site.collect("--remote", words) == 69
     assert "no answer: its answer is damaged at [9223372036854775808," in capsys.readouterr().out
     assert len(site.kept()) == 1
