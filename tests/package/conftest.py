@@ -2,5 +2,11 @@
 
 import signal
 
+from hypothesis import settings
+
 # A shell that starts the tests in the background ignores Ctrl-C for them and all that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# How long an example takes says more of the machine's other work than of the code.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")

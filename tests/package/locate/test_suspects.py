@@ -271,7 +271,7 @@ def every_set(found: Located) -> set[frozenset[str]]:
     }
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.integers(0, 10**9))
 def test_the_sets_are_those_of_trying_every_set(seed: int) -> None:
     seen = scene(Random(seed))
@@ -280,7 +280,7 @@ def test_the_sets_are_those_of_trying_every_set(seed: int) -> None:
     assert found.complete
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.integers(0, 10**9))
 def test_likelihood_only_chooses_among_the_smallest_sets(seed: int) -> None:
     seen = scene(Random(seed))
@@ -288,7 +288,7 @@ def test_likelihood_only_chooses_among_the_smallest_sets(seed: int) -> None:
     assert bool(locate(seen).sets) is bool(locate(seen, equal=inf).sets)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.integers(0, 10**9), st.randoms(use_true_random=False))
 def test_the_order_of_observations_does_not_matter(seed: int, chance: Random) -> None:
     seen = scene(Random(seed))
