@@ -8,5 +8,5 @@ from hypothesis import settings
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long an example takes says more of the machine's other work than of the code.
-settings.register_profile("untimed", deadline=None)
+settings.register_profile("untimed", parent=settings(), deadline=None)
 settings.load_profile("untimed")
