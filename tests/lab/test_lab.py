@@ -178,8 +178,9 @@ def test_a_read_that_declines_is_told_from_one_that_is_flat(lab: Lab, console: C
     assert distance(falls["profile_Bps"], flat["profile_Bps"]).beyond(Limits().profile_distance)
 
 
-# After network.ping-timeout, 10 s in the lab, the client would give the bricks up.
-HELD_UP_S = 5.0
+# By then the others have done all they have to; after network.ping-timeout, 10 s in the lab, the
+# client would give the bricks up.
+HELD_UP_S = 6.0
 
 
 def test_ranks_that_the_network_held_up_at_first_are_late_to_start(
@@ -189,7 +190,7 @@ def test_ranks_that_the_network_held_up_at_first_are_late_to_start(
     assert console.services()
     break_only(lab, {"link": "oss3", "rate": "1Mbit"})
     with ThreadPoolExecutor(1) as thread:
-        driving = thread.submit(lab.on_host, "client1", by_hand("", "192MiB"))
+        driving = thread.submit(lab.on_host, "client1", by_hand("", "80MiB"))
         try:
             lab.wait_for_bytes("client1", "tx")
             time.sleep(HELD_UP_S)
@@ -202,9 +203,9 @@ def test_ranks_that_the_network_held_up_at_first_are_late_to_start(
 
 
 def by_hand(options: str, each: str = "112MiB") -> str:
-    """Drive all targets on terms of one's own, which is UNKNOWN to the judge; say what is known."""
+    """Drive all targets on terms of one's own, whatever the verdict; say what is known."""
     run = f"{AS_PROBE} probe fs --bytes {each} --quiet {options} > /dev/null"
-    return f"{run}; test $? -eq 3 && {KNOWN}"
+    return f"{run}; test $? -le 3 && {KNOWN}"
 
 
 def of_all(lines: str) -> dict[str, Any]:
