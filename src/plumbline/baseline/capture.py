@@ -29,9 +29,6 @@ from plumbline.units import format_rate
 LAST_RUNS = 12
 """How many of the newest runs make a baseline, unless told."""
 
-_SIBLING_SHARE = 0.90
-"""A median below this share of its siblings' median is an outlier: a slow disk, not a reference."""
-
 _SURE = 2.0
 """Standard errors that a low median may be off by."""
 
@@ -84,7 +81,7 @@ def capture(
     candidates = {
         key: Candidate(
             baseline,
-            _outlier(baseline, groups[_siblings(key, expected)], _even_Bps(key, expected)),
+            _outlier(key, baseline, groups[_siblings(key, expected)], expected),
             _limits(key, expected).weakness(baseline),
         )
         for key, baseline in baselines.items()
@@ -244,9 +241,10 @@ def _even_Bps(key: Key, expected: Expected) -> float:
     return inf if ceiling is None or ceiling.even_Bps is None else ceiling.even_Bps
 
 
-def _outlier(baseline: Baseline, medians_Bps: Sequence[float], even_Bps: float) -> str:
+def _outlier(key: Key, baseline: Baseline, medians_Bps: Sequence[float], expected: Expected) -> str:
     """Return what sets one of ascending medians apart from the others; empty where nothing does.
 
+    One that is slower by more than ``peer_loss`` is apart: a slow disk, not a reference.
     With an even share of what all can have at once it is not slow, although others ended earlier.
     A median of few runs that differ is not known well enough to be called low.
     """
@@ -255,7 +253,8 @@ def _outlier(baseline: Baseline, medians_Bps: Sequence[float], even_Bps: float) 
     own_Bps = baseline.median_Bps
     middle = median_without(medians_Bps, bisect_left(medians_Bps, own_Bps))
     error = error_of_median(baseline.spread, baseline.runs)
-    if own_Bps * exp(_SURE * error) >= _SIBLING_SHARE * min(middle, even_Bps):
+    least_Bps = (1 - _limits(key, expected).peer_loss) * min(middle, _even_Bps(key, expected))
+    if own_Bps * exp(_SURE * error) >= least_Bps:
         return ""
     share = f"{100 * own_Bps / middle:.0f} %"
     return f"{format_rate(own_Bps)} is {share} of its siblings' {format_rate(middle)}"

@@ -164,6 +164,14 @@ def test_ten_percent_below_the_siblings_is_no_outlier_yet() -> None:
     assert outlier(capture([*records, *runs("d", [179.9])], SITE), "d")
 
 
+def test_a_site_says_how_far_below_the_siblings_a_baseline_may_be() -> None:
+    entries = [expected(name)._replace(limits=Limits(peer_loss=0.25)) for name in "abcd"]
+    site = {(one.layer, one.component): one for one in entries}
+    records = [one for name in "abc" for one in runs(name, [200])]
+    assert outlier(capture([*records, *runs("d", [150.1])], site), "d") == ""
+    assert outlier(capture([*records, *runs("d", [149.9])], site), "d")
+
+
 def test_siblings_without_a_candidate_are_known_by_their_baselines() -> None:
     accepted = capture([one for name in "abc" for one in runs(name, [200])], SITE).candidates
     known = {key: candidate.baseline for key, candidate in accepted.items()}
