@@ -34,7 +34,10 @@ def brought_up(lab: Lab, stopped: Sequence[str] = ()) -> Iterator[Lab]:
 
 
 def with_baselines(lab: Lab, runs: int) -> Console:
-    """Capture baselines, of three runs where a neighbour on the machine disturbed one."""
+    """Capture baselines; where what is slow on the machine made an outlier, of three more runs.
+
+    The median of three is that of two where a neighbour has disturbed one.
+    """
     try:
         lab.playbook("baseline", {"runs": str(runs), "reason": "lab test"})
     except LabError as refused:

@@ -38,7 +38,7 @@ def lab() -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def console(lab: Lab) -> Console:
-    return with_baselines(lab, 2)
+    return with_baselines(lab, 3)
 
 
 def break_only(lab: Lab, breakage: dict[str, str]) -> None:
