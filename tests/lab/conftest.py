@@ -34,9 +34,9 @@ def brought_up(lab: Lab, stopped: Sequence[str] = ()) -> Iterator[Lab]:
 
 
 def with_baselines(lab: Lab, runs: int) -> Console:
-    """Capture baselines; where what is slow on the machine made an outlier, of three more runs.
+    """Capture baselines; of three more runs where a neighbour on the machine made an outlier.
 
-    The median of three is that of two where a neighbour has disturbed one.
+    One disturbed run does not move the median of three.
     """
     try:
         lab.playbook("baseline", {"runs": str(runs), "reason": "lab test"})
