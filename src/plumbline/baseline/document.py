@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field
 from plumbline.errors import DocumentError
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.reference import Baseline
-from plumbline.topology.strict import Percent, Rate, Strict, parse
+from plumbline.topology.strict import Percent, Rate, Spread, Strict, parse
 
 DOCUMENT = "plumbline_baselines"
 CANDIDATES = "plumbline_candidates"
@@ -93,7 +93,7 @@ _Date = Annotated[str, AfterValidator(_date)]
 
 class _Entry(Strict):
     median: Rate
-    spread: Percent
+    spread: Spread
     runs: Annotated[int, Field(ge=1)]
     first: _Date
     last: _Date

@@ -132,17 +132,20 @@ def _positive(read: Callable[[str], Any]) -> Callable[[str], Any]:
     return checked
 
 
-def _percent(text: str) -> float:
-    number = text.strip()
-    if not number.endswith("%"):
-        raise DocumentError(f"{text!r} is no percentage; write for example 10 %")
-    try:
-        share = float(number[:-1]) / 100
-    except ValueError:
-        raise DocumentError(f"{text!r} is no percentage; write for example 10 %") from None
-    if not 0 <= share <= 1:
-        raise DocumentError(f"{text!r} is not between 0 % and 100 %")
-    return share
+def _percent(most: float) -> Callable[[str], float]:
+    def read(text: str) -> float:
+        number = text.strip()
+        if not number.endswith("%"):
+            raise DocumentError(f"{text!r} is no percentage; write for example 10 %")
+        try:
+            share = float(number[:-1]) / 100
+        except ValueError:
+            raise DocumentError(f"{text!r} is no percentage; write for example 10 %") from None
+        if not 0 <= share <= most:
+            raise DocumentError(f"{text!r} is not between 0 % and {100 * most:g} %")
+        return share
+
+    return read
 
 
 def _as_list(value: object) -> object:
@@ -158,8 +161,11 @@ Size = Annotated[int, _text(_positive(parse_bytes), "1 GiB")]
 Duration = Annotated[float, _text(_positive(parse_duration), "30 s")]
 """Seconds, written ``30 s``, ``10 min``, ``36 h``."""
 
-Percent = Annotated[float, _text(_percent, "10 %")]
+Percent = Annotated[float, _text(_percent(1.0), "10 %")]
 """A fraction of 1, written ``10 %``."""
+
+Spread = Annotated[float, _text(_percent(100.0), "10 %")]
+"""A deviation of logarithms, written ``10 %``: rates that differ fourfold have one above 100 %."""
 
 Names = Annotated[list[str], BeforeValidator(_as_list)]
 """One name or range, or a list of them."""

@@ -166,7 +166,7 @@ def test_what_an_older_document_does_not_say_stays_unsaid() -> None:
     assert write_baselines({KEY: baseline})["plumbline_baselines"] == raw
 
 
-@given(st.floats(1, 1e14), st.floats(0, 1), st.floats(0, 1))
+@given(st.floats(1, 1e14), st.floats(0, 60), st.floats(0, 1))
 def test_what_was_written_once_is_written_so_again(rate: float, spread: float, fill: float) -> None:
     once = write_baselines({KEY: BASELINE._replace(median_Bps=rate, spread=spread, fill=fill)})
     again = write_baselines(read_baselines(once["plumbline_baselines"]))
