@@ -111,12 +111,13 @@ def measure(
     records = tuple(history.records(Selection(run_id=run_id)))
     if interrupted and not records:
         raise KeyboardInterrupt
+    recorded = {record.component for record in records}
     history.prune(clock.wall() - KEEP_DAYS * _DAY_S)
     snapshot = publisher.build(clock.wall())
     verdicts = tuple(
         _verdict(entry, snapshot)
         for entry in _measured(units)
-        if not interrupted or entry.component in {record.component for record in records}
+        if not interrupted or entry.component in recorded
         # of what another run is measuring for the first time there is nothing to say yet
         if not session.busy or snapshot.of(entry.layer, entry.component)
     )

@@ -22,7 +22,7 @@ from plumbline.model.verdict import Verdict
 from plumbline.ranks.tests import named_test
 from plumbline.run.clock import SystemClock
 from plumbline.run.fs import FsUnit
-from plumbline.run.launch import Client, Launch
+from plumbline.run.launch import Client, Launch, by_slurm
 from plumbline.run.lock import Locks
 from plumbline.run.parallel import Course
 from plumbline.store.history import History
@@ -125,10 +125,10 @@ def _course(
             f"({error!r}); deploy the role agent again"
         ) from error
     # what runs here alone needs no way to itself, but Slurm has to be told the host
-    by_slurm = Path(launcher).name == "srun"
-    here = names == (document.node,) and not by_slurm
+    slurm = by_slurm(launcher)
+    here = names == (document.node,) and not slurm
     # a launcher knows its own host by the name that the host gives itself
-    own = document.node if by_slurm else gethostname()
+    own = document.node if slurm else gethostname()
     clients = tuple(Client(own if name == document.node else name) for name in names)
     return Course(
         test,

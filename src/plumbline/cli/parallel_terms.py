@@ -16,7 +16,7 @@ from plumbline.ranks.layout import spread
 from plumbline.ranks.terms import Crowd, Names, contradiction, pattern
 from plumbline.ranks.tests import Aggregation, Method, named_test, share_of_memory
 from plumbline.run.crew import Files
-from plumbline.run.launch import Client, Launch, parse_clients
+from plumbline.run.launch import Client, Launch, by_slurm, parse_clients
 from plumbline.units import format_duration, parse_bytes, parse_duration
 
 TOOL = "mpi"
@@ -148,7 +148,7 @@ def test_of(arguments: argparse.Namespace) -> Method:
 def launch_of(arguments: argparse.Namespace) -> Launch:
     """Return what starts the ranks; raise UsageError or DocumentError for impossible clients."""
     clients = _clients(arguments)
-    given = _allocated() if not clients and Path(arguments.launcher).name == "srun" else 1
+    given = _allocated() if not clients and by_slurm(arguments.launcher) else 1
     options = tuple(arguments.launcher_option or ())
     return Launch(arguments.launcher, clients, arguments.python or "", options, given)
 
@@ -190,7 +190,7 @@ def memory_bytes() -> int:
 def work_of(arguments: argparse.Namespace, launch: Launch) -> str:
     """Return the folder of the results; several clients must be told one that all of them see."""
     others = {client.name for client in launch.clients} - {"localhost", gethostname()}
-    if not launch.clients and Path(launch.launcher).name == "srun":
+    if not launch.clients and by_slurm(launch.launcher):
         others = {"the hosts of the allocation"}
     if others and not arguments.work:
         raise UsageError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import NamedTuple
 
 from plumbline.errors import DocumentError
@@ -54,6 +55,11 @@ class Launch(NamedTuple):
         shares = spread(ranks, len(self.clients))
         found = (Client(one.name, share) for one, share in zip(self.clients, shares))
         return tuple(client for client in found if client.slots)
+
+
+def by_slurm(launcher: str) -> bool:
+    """Return whether a program is Slurm's, which finds the hosts of its allocation by itself."""
+    return Path(launcher).name == "srun"
 
 
 def parse_clients(text: str, separator: str = ",") -> tuple[Client, ...]:
