@@ -11,7 +11,7 @@ import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from socket import gethostname
-from typing import Any, Callable, Iterator, Optional, Sequence
+from typing import Any, Callable, Collection, Iterator, Optional, Sequence
 
 import pytest
 
@@ -180,20 +180,26 @@ def launchers_of(site: Site) -> list[int]:
 def writer_on(site: Site, name: str) -> list[int]:
     """Return the rank that is writing to a target."""
     files = site.files(name)
-    return [
-        pid
-        for pid in ranks_of(site)
-        for link in Path(f"/proc/{pid}/fd").iterdir()
-        if link.exists() and link.resolve() in files and has_written(pid, link.name)
-    ]
+    return [pid for pid in ranks_of(site) if has_written(pid, files)]
 
 
-def has_written(pid: int, descriptor: str) -> bool:
-    """Return whether a file is open for writing, by proc(5), and has got something."""
+def has_written(pid: int, files: Collection[Path]) -> bool:
+    """Return whether a process has one of some files open for writing, with something in it."""
+    try:
+        return any(
+            link.resolve() in files and link.stat().st_blocks > 0 and may_write(pid, link.name)
+            for link in Path(f"/proc/{pid}/fd").iterdir()
+        )
+    except (FileNotFoundError, ProcessLookupError):
+        # it closed a file, or ended, while it was looked at
+        return False
+
+
+def may_write(pid: int, descriptor: str) -> bool:
+    """Return whether a file is open for writing, by proc(5)."""
     lines = Path(f"/proc/{pid}/fdinfo/{descriptor}").read_text().splitlines()
     told = dict(line.split(":", 1) for line in lines[:2])
-    blocks = Path(f"/proc/{pid}/fd/{descriptor}").stat().st_blocks
-    return blocks > 0 and int(told["flags"], 8) & os.O_ACCMODE != os.O_RDONLY
+    return int(told["flags"], 8) & os.O_ACCMODE != os.O_RDONLY
 
 
 def test_targets_are_measured_together_and_each_alone(site: Site) -> None:

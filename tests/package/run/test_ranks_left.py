@@ -7,16 +7,22 @@ import sys
 
 from plumbline.run.ranks_left import end_ranks
 
-SLEEPS = "import time; time.sleep(60)"
+SLEEPS = "import time; print(flush=True); time.sleep(60)"
 
 
 def test_a_stopped_rank_of_the_job_is_ended_and_that_of_another_is_not() -> None:
     ranks = [
-        subprocess.Popen([sys.executable, "-c", SLEEPS, "-m", "plumbline.ranks", job])
+        subprocess.Popen(
+            [sys.executable, "-c", SLEEPS, "-m", "plumbline.ranks", job], stdout=subprocess.PIPE
+        )
         for job in ("/w/one/job.json", "/w/other/job.json")
     ]
     one, other = ranks
     try:
+        for rank in ranks:
+            # while a program is being started it has no command line yet
+            assert rank.stdout is not None
+            assert rank.stdout.readline()
         os.kill(one.pid, signal.SIGSTOP)
         end_ranks("/w/one/job.json")
         assert one.wait(10) == -signal.SIGKILL
@@ -24,4 +30,4 @@ def test_a_stopped_rank_of_the_job_is_ended_and_that_of_another_is_not() -> None
     finally:
         for rank in ranks:
             rank.kill()
-            rank.wait()
+            rank.communicate()
