@@ -12,8 +12,8 @@ from typing import Mapping
 from tests.lab.lab import Console, Lab, LabError, Service
 
 BREAKAGES = (
-    ("one disk slows down to 80 MB/s", {"disk": "oss2-disk1", "rate": "80MB/s"}, "oss2-disk1"),
-    ("one link slows down to 200 Mbit/s", {"link": "oss3", "rate": "200Mbit"}, "oss3"),
+    ("one disk slows down to 40 MB/s", {"disk": "oss2-disk1", "rate": "40MB/s"}, "oss2-disk1"),
+    ("one link slows down to 100 Mbit/s", {"link": "oss3", "rate": "100Mbit"}, "oss3"),
 )
 
 

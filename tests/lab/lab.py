@@ -186,5 +186,8 @@ class Console:
 
 
 def not_ok(services: Mapping[str, Service]) -> dict[str, str]:
-    """Return the states of what Nagios shows in another colour than green."""
-    return {name: one.state for name, one in services.items() if one.state != "OK"}
+    """Return the states of what Nagios shows in another colour than green; print what they say."""
+    bad = {name: one for name, one in services.items() if one.state != "OK"}
+    for one in bad.values():
+        print(one.output)
+    return {name: one.state for name, one in bad.items()}

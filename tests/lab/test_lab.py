@@ -38,7 +38,7 @@ def lab() -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def console(lab: Lab) -> Console:
-    return with_baselines(lab, 3)
+    return with_baselines(lab, 2)
 
 
 def break_only(lab: Lab, breakage: dict[str, str]) -> None:
@@ -64,7 +64,7 @@ def test_a_slow_disk_and_a_bad_cable_are_each_named_and_nothing_else_is(
     lab: Lab, console: Console, tmp_path: Path
 ) -> None:
     break_only(lab, {"cable": "oss1"})
-    lab.playbook("lab_break", {"disk": "oss2-disk1", "rate": "80MB/s"})
+    lab.playbook("lab_break", {"disk": "oss2-disk1", "rate": "40MB/s"})
     assert investigate(lab, tmp_path) == [[["oss1-nic"]], [["oss2-disk1"]]]
     services = console.services()
     slow = {"OST scratch-OST0002 write read": "WARNING", "RAW oss2-disk1 read": "CRITICAL"}
@@ -114,12 +114,12 @@ def test_the_page_of_nagios_leads_to_the_place_in_the_report(
 
 
 def test_a_slow_link_is_seen_on_exactly_its_service(lab: Lab, console: Console) -> None:
-    break_only(lab, {"link": "oss3", "rate": "200Mbit"})
+    break_only(lab, {"link": "oss3", "rate": "100Mbit"})
     services = lab.measure(console, "net")
-    shown = {name: one.state for name, one in services.items() if name.startswith("NET")}
-    assert {name for name, state in shown.items() if state != "OK"} == {"NET oss3 send receive"}
-    assert services["NET oss3 send receive"].state == "CRITICAL"
-    check_sentences(services, {"NET oss3 send receive": "CRITICAL"})
+    slow = {"NET oss3 send receive": "CRITICAL"}
+    found = not_ok(services)
+    assert {name: state for name, state in found.items() if name.startswith("NET")} == slow
+    check_sentences(services, slow)
 
 
 def test_a_failing_disk_is_unknown_with_the_tool_s_words_and_not_slow(
@@ -131,36 +131,37 @@ def test_a_failing_disk_is_unknown_with_the_tool_s_words_and_not_slow(
         service = console.services()["RAW oss2-disk1 read"]
     finally:
         lab.playbook("lab_break", {"heal": "all"})
-    assert service.state == "UNKNOWN"
+    assert service.state == "UNKNOWN", service.output
     assert "sgp_dd" in service.output
     lab.playbook("probe", {"layer": "raw", "target": "oss2-disk1"})
     assert console.services()["RAW oss2-disk1 read"].state == "OK"
 
 
 def test_a_slow_disk_is_named_by_one_run_of_all_targets_at_once(lab: Lab, console: Console) -> None:
-    assert console.services()[ALL_AT_ONCE].state == "OK"
-    break_only(lab, {"disk": "oss2-disk1", "rate": "16MB/s"})
+    before = console.services()[ALL_AT_ONCE]
+    assert before.state == "OK", before.output
+    break_only(lab, {"disk": "oss2-disk1", "rate": "8MB/s"})
     try:
         lab.playbook("probe", {"layer": "fs", "fail": "false"})
         service = console.services()[ALL_AT_ONCE]
     finally:
         lab.playbook("lab_break", {"heal": "all"})
-    assert service.state == "CRITICAL"
+    assert service.state == "CRITICAL", service.output
     assert service.output.startswith("FS CRITICAL - file system scratch - scratch-OST0002 ")
     assert lab.on_host("client1", "find /mnt/scratch -name '*.fs-*'") == ""
     (late,) = of_all(lab.on_host("client1", KNOWN))["details"]["stragglers"]
     assert (late["target"], late["server"], late["kind"]) == ("scratch-OST0002", "oss2", "slow")
 
 
-# At 1 Gbit/s the read takes six seconds, at these it takes twelve.
-FALLING_MBIT = (850, 700, 550, 400, 250)
+# At 500 Mbit/s the read takes six seconds, at these it takes twelve.
+FALLING_MBIT = (425, 350, 275, 200, 125)
 STEP_S = 2.0
 
 
 def test_a_read_that_declines_is_told_from_one_that_is_flat(lab: Lab, console: Console) -> None:
     """The two kinds of profile of Edison's figure 7."""
     assert console.services()
-    flat = of_all(lab.on_host("client1", by_hand("--keep 1GiB")))
+    flat = of_all(lab.on_host("client1", by_hand("--keep 512MiB")))
     try:
         with ThreadPoolExecutor(1) as thread:
             reading = thread.submit(lab.on_host, "client1", by_hand("--reread-kept"))
@@ -190,7 +191,7 @@ def test_ranks_that_the_network_held_up_at_first_are_late_to_start(
     assert console.services()
     break_only(lab, {"link": "oss3", "rate": "1Mbit"})
     with ThreadPoolExecutor(1) as thread:
-        driving = thread.submit(lab.on_host, "client1", by_hand("", "80MiB"))
+        driving = thread.submit(lab.on_host, "client1", by_hand("", "40MiB"))
         try:
             lab.wait_for_bytes("client1", "tx")
             time.sleep(HELD_UP_S)
@@ -202,7 +203,7 @@ def test_ranks_that_the_network_held_up_at_first_are_late_to_start(
     assert late == {"scratch-OST0004": "late", "scratch-OST0005": "late"}
 
 
-def by_hand(options: str, each: str = "112MiB") -> str:
+def by_hand(options: str, each: str = "56MiB") -> str:
     """Drive all targets on terms of one's own, whatever the verdict; say what is known."""
     run = f"{AS_PROBE} probe fs --bytes {each} --quiet {options} > /dev/null"
     return f"{run}; test $? -le 3 && {KNOWN}"

@@ -17,15 +17,22 @@ from tests.package.sites import INVENTORIES, paper
 
 ERROR = 0.02
 SLOW = 0.9
+ROUND = {"rate": "200 MB/s", "link": "1 Gbit/s"}
 
 Left = Mapping[str, Mapping[str, float]]
 """Of each faulty part, by lane, what it has left in B/s."""
 
 
 def lab() -> Topology:
-    """Return the lab: three servers with two disks each, one client."""
+    """Return the lab: three servers with two disks each, one client.
+
+    Its rates are round ones: those of the real lab follow what small machines can shape.
+    """
     path = INVENTORIES / "lab" / "group_vars" / "all" / "topology.yml"
-    return build(yaml.safe_load(path.read_text(encoding="utf-8"))["plumbline_topology"])
+    document = yaml.safe_load(path.read_text(encoding="utf-8"))["plumbline_topology"]
+    for part in document["parts"]:
+        part.update({key: value for key, value in ROUND.items() if key in part})
+    return build(document)
 
 
 class Scene:

@@ -14,7 +14,7 @@ from plumbline_lab.errors import LabError
 from plumbline_lab.rates import bits_per_second, bytes_per_second
 
 WAYS = (
-    "-e disk=DISK -e rate=80MB/s, -e link=HOST -e rate=200Mbit, -e cable=HOST, -e errors=DISK, "
+    "-e disk=DISK -e rate=40MB/s, -e link=HOST -e rate=100Mbit, -e cable=HOST, -e errors=DISK, "
     "-e heal=DISK, -e heal=HOST or -e heal=all"
 )
 
@@ -30,7 +30,7 @@ def choose(lab: Lab, wishes: dict[str, str], rate: str) -> list[str]:
     ((kind, name),) = given.items()
     if kind in ("disk", "link") and not rate:
         raise LabError(
-            f"How slow shall {name} be? Add -e rate=80MB/s for a disk, -e rate=200Mbit for a link."
+            f"How slow shall {name} be? Add -e rate=40MB/s for a disk, -e rate=100Mbit for a link."
         )
     if kind not in ("disk", "link") and rate:
         raise LabError(f"A rate goes with disk or link alone, not with {kind}={name}.")

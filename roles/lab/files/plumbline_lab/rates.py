@@ -1,4 +1,4 @@
-"""Rates and sizes as people write them: 80MB/s, 200Mbit, 1GiB. MB is 10^6 bytes, MiB is 2^20."""
+"""Rates and sizes as people write them: 40MB/s, 100Mbit, 1GiB. MB is 10^6 bytes, MiB is 2^20."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BINARY = {"ki": 2**10, "mi": 2**20, "gi": 2**30}
 def bytes_per_second(text: str) -> int:
     """The rate of a disk."""
     return _parse(
-        text, r"([kmg]i?)?B/s", f"The rate of a disk is written as 80MB/s or 64MiB/s, not '{text}'."
+        text, r"([kmg]i?)?B/s", f"The rate of a disk is written as 40MB/s or 64MiB/s, not '{text}'."
     )
 
 
@@ -23,7 +23,7 @@ def bits_per_second(text: str) -> int:
     return _parse(
         text,
         r"([kmg])?bit(?:/s)?",
-        f"The rate of a link is written as 200Mbit or 1Gbit, not '{text}'.",
+        f"The rate of a link is written as 100Mbit or 1Gbit, not '{text}'.",
     )
 
 
