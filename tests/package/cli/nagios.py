@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pwd
 import shutil
@@ -114,6 +115,18 @@ class Daemon:
             if one["has_been_checked"] == "1"
         }
 
+    def listens(self) -> bool:
+        """Return whether it reads its command pipe."""
+        try:
+            os.close(os.open(self.pipe, os.O_WRONLY | os.O_NONBLOCK))
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            return False
+        return True
+
     def until(self, done: Callable[[], bool], what: str) -> None:
         """Wait until something is so; fail with the log when it does not come to be."""
         end = time.monotonic() + _WAIT_S
@@ -142,7 +155,8 @@ def configured(objects: str, *settings: str) -> Iterator[Daemon]:
                     [PROGRAM, str(folder / "nagios.cfg")], stdout=out, stderr=subprocess.STDOUT
                 )
             daemon = Daemon(folder, process)
-            daemon.until(lambda: "command file worker" in daemon.log, "no command pipe")
+            # it says that the one who reads the pipe was started before that one has made the pipe
+            daemon.until(daemon.listens, "no command pipe")
             yield daemon
         finally:
             if process is not None:
