@@ -21,11 +21,12 @@ from urllib.parse import quote, unquote
 
 from plumbline.errors import BusyError, StoreError
 from plumbline.run.clock import Clock
-from plumbline.run.holder import Holder, left_at, read_holder
+from plumbline.run.holder import Holder, Left, left_at, read_holder
 from plumbline.units import format_duration
 
 _ORPHAN_WAIT_S = 5.0
 _SIGNED_WITHIN_S = 0.2
+_LOOKS = 25
 _LONGEST_NAME = 240
 """No file system of Linux takes more than 255 bytes."""
 
@@ -132,11 +133,8 @@ class Locks:
 
     def _take_from_orphans(self, path: Path, component: str) -> int:
         """End the tools of a run that is gone and take over; raise when the holder is alive."""
-        left = left_at(path)
-        if left is not None:
-            # a living run that has not signed yet looks like one that is gone
-            self._clock.sleep(_SIGNED_WITHIN_S)
-        if left is None or left != left_at(path):
+        left = self._abandoned(path)
+        if left is None:
             raise BusyError(self._busy(path, read_holder(path)))
         for pid in left.orphans:
             with suppress(ProcessLookupError, PermissionError):
@@ -147,6 +145,9 @@ class Locks:
             if descriptor is not None:
                 return descriptor
             self._clock.sleep(0.1)
+        holder = read_holder(path)
+        if holder != left.holder:
+            raise BusyError(self._busy(path, holder))
         if not left.orphans:
             # what this user cannot see is not known to be stuck
             raise BusyError(self._busy(path, None))
@@ -157,6 +158,22 @@ class Locks:
             "here",
             component,
         )
+
+    def _abandoned(self, path: Path) -> Optional[Left]:
+        """Return what a run that is gone has left; None when a run is there.
+
+        A living run that has not signed yet looks like one that is gone, and what a killed one has
+        left may be ending by itself: two looks have to agree.
+        """
+        left = left_at(path)
+        for _ in range(_LOOKS):
+            if left is None:
+                break
+            self._clock.sleep(_SIGNED_WITHIN_S)
+            before, left = left, left_at(path)
+            if left == before:
+                return left
+        return None
 
     def _busy(self, path: Path, holder: Optional[Holder]) -> str:
         who = "another run" if holder is None else f"process {holder.pid} on {holder.host}"

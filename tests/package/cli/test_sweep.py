@@ -75,6 +75,7 @@ def test_a_sweep_goes_on_where_a_kill_has_ended_it(
     first.communicate()
     assert len(ledger(tmp_path)["done"]) == 1
     ended = sweep(tmp_path, *words)
+    assert ended.returncode == 0, ended.stderr
     assert ended.stderr.startswith("point 2 of 2: 2 writers, 1 MiB\n")
     document = json.loads(ended.stdout)
     assert [one["point"]["writers"] for one in document["done"]] == [1, 2]

@@ -138,6 +138,58 @@ def test_the_tool_of_a_killed_run_is_ended_and_its_target_taken_over(locks: Lock
         end(process, tool)
 
 
+def test_a_tool_that_ends_by_itself_while_it_is_looked_at_is_not_a_living_run(
+    locks: Locks,
+) -> None:
+    process, tool = holder(locks)
+
+    class Meanwhile(SystemClock):
+        def sleep(self, seconds: float) -> None:
+            with suppress(ProcessLookupError):
+                os.kill(tool, signal.SIGKILL)
+            super().sleep(seconds)
+
+    try:
+        process.kill()
+        process.wait()
+        with Locks(locks.directory, Meanwhile()).hold("ost", "a"):
+            pass
+    finally:
+        end(process, tool)
+
+
+def test_a_target_that_another_run_has_taken_over_is_not_called_stuck(
+    locks: Locks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock, "_ORPHAN_WAIT_S", 0.5)
+    process, tool = holder(locks)
+    other: list[tuple[subprocess.Popen[str], int]] = []
+
+    class Meanwhile(SystemClock):
+        def sleep(self, seconds: float) -> None:
+            if seconds < lock._SIGNED_WITHIN_S:
+                # the tool was ended, and nobody had its lock for a moment
+                other[:] = other or [holder(locks)]
+            super().sleep(seconds)
+
+    try:
+        process.kill()
+        process.wait()
+        with monkeypatch.context() as patched:
+            patched.setattr(Locks, "_take", lambda *_: None)  # it is always a moment too late
+            with (
+                pytest.raises(BusyError, match="by process") as caught,
+                Locks(locks.directory, Meanwhile()).hold("ost", "a"),
+            ):
+                pass
+        assert not isinstance(caught.value, StuckError)
+        assert f"process {other[0][0].pid} on" in str(caught.value)
+    finally:
+        end(process, tool)
+        for another in other:
+            end(*another)
+
+
 def test_a_stuck_tool_of_a_dead_run_keeps_its_target(
     locks: Locks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
