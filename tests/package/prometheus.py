@@ -16,7 +16,7 @@ from typing import Iterator, NamedTuple
 
 PROGRAM = shutil.which("prometheus")
 PROMTOOL = shutil.which("promtool")
-_WAIT_S = 20.0
+_WAIT_S = 60.0
 
 
 class Answer(NamedTuple):

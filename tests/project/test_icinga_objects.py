@@ -222,7 +222,7 @@ def daemon(folder: Path) -> Iterator[Path]:
             stderr=subprocess.STDOUT,
         )
     try:
-        end = time.monotonic() + 30
+        end = time.monotonic() + 60
         while not pipe.is_fifo():
             assert process.poll() is None, (folder / "out").read_text()
             assert time.monotonic() < end, (folder / "out").read_text()
@@ -230,7 +230,11 @@ def daemon(folder: Path) -> Iterator[Path]:
         yield pipe
     finally:
         process.terminate()
-        process.wait(30)
+        try:
+            process.wait(60)
+        finally:
+            process.kill()
+            process.wait()
 
 
 def test_icinga_takes_the_results_of_a_site_as_nagios_does(tmp_path: Path) -> None:
@@ -238,7 +242,7 @@ def test_icinga_takes_the_results_of_a_site_as_nagios_does(tmp_path: Path) -> No
     (tmp_path / "verdicts.json").write_text(document_of(verdict("OST1", state=State.CRITICAL)))
     with daemon(tmp_path) as pipe:
         arguments = [str(tmp_path / "verdicts.json"), "--plan", plan_path, "--pipe", str(pipe)]
-        assert call("submit", *arguments) == 0
+        assert call("submit", *arguments, "--wait", "60") == 0
     # it writes down at its end what it knows
     kept = (tmp_path / "icinga2.state").read_text(encoding="utf-8", errors="replace")
     assert '"output":"OST CRITICAL - fine"' in kept

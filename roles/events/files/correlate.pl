@@ -72,23 +72,26 @@ sub sensor {
     return substr($name, 0, 60);
 }
 
-# Called each minute: forgets what was not repeated, and tells each host in its turn, so that Nagios knows we live.
+# Called each minute: forgets what was not repeated, and tells each host in its turn, so that Nagios knows we live. A host with
+# news is in a burst, at the end of which it is told anyway.
 sub minute {
     my $now = time();
+    my %due;
     for my $host (keys %open) {
         for my $key (keys %{ $open{$host} }) {
             my $one = $open{$host}{$key};
             next if $now - $one->{last} < $option{"$one->{life}_s"};
             delete $open{$host}{$key};
-            $news{$host} = 1;
+            $due{$host} = 1;
         }
     }
     my $turn   = int($now / 60);
     my $number = 0;
     for my $host (sort keys %known) {
-        $news{$host} = 1 if ($turn + $number++) % $option{heartbeat_min} == 0;
+        $due{$host} = 1 if ($turn + $number++) % $option{heartbeat_min} == 0;
     }
-    return report_news();
+    report($_) for grep { !$news{$_} } sort keys %due;
+    return save();
 }
 
 # Called at the start: what Nagios shows may be older than what is open here.

@@ -17,7 +17,7 @@ from plumbline.model.service import Service
 
 PROGRAM = shutil.which("nagios4", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 
-_WAIT_S = 30.0
+_WAIT_S = 60.0
 _MAIN = """
 cfg_file={folder}/objects.cfg
 check_external_commands=1

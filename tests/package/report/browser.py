@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 _IN, _OUT = 3, 4
-_LIMIT_S = 30.0
+_LIMIT_S = 60.0
 _CHUNK = 1 << 16
 _SERVER_ERROR = -32000
 """The protocol's code for what it could not do; of an expression: its page went away meanwhile."""

@@ -15,7 +15,7 @@ from math import sqrt
 from pathlib import Path
 from typing import Any, Callable
 
-LASTS_S = 5.4
+LASTS_S = 10.4
 LATE_S = 1.5
 CALLS = 400
 
