@@ -93,23 +93,26 @@ def _sweep(spool: Path) -> None:
 
 
 def _open(pipe: Path, wait_s: float) -> int:
-    """Open the pipe for writing, and wait for a reader no longer than it may take to restart."""
+    """Open the pipe for writing; wait for it and its reader no longer than a restart may take."""
 
     def attempt() -> int:
         try:
             return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
         except OSError as error:
-            if error.errno == errno.ENXIO:
-                raise BlockingIOError from error
-            _refuse(error, pipe)
+            if error.errno not in (errno.ENXIO, errno.ENOENT) or not pipe.parent.is_dir():
+                _refuse(error, pipe)
+            raise BlockingIOError from error
 
     _refuse_no_pipe(pipe)
-    descriptor = _within(
-        wait_s,
-        attempt,
-        f"no daemon reads {pipe}; start it (systemctl start nagios4), and see that nagios.cfg "
-        "has check_external_commands=1",
-    )
+    try:
+        descriptor = _within(
+            wait_s,
+            attempt,
+            f"no daemon reads {pipe}; start it (systemctl start nagios4), and see that nagios.cfg "
+            "has check_external_commands=1",
+        )
+    except ToolError as error:
+        raise (error if pipe.exists() else _missing(pipe)) from error
     if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         _refuse_file(pipe)
@@ -117,9 +120,12 @@ def _open(pipe: Path, wait_s: float) -> int:
 
 
 def _refuse_no_pipe(pipe: Path) -> None:
+    """Refuse what is there and is no pipe."""
     try:
         if not stat.S_ISFIFO(pipe.lstat().st_mode):
             _refuse_file(pipe)
+    except FileNotFoundError:
+        return
     except OSError as error:
         _refuse(error, pipe)
 
@@ -133,14 +139,18 @@ def _refuse_file(pipe: Path) -> NoReturn:
 
 def _refuse(error: OSError, pipe: Path) -> NoReturn:
     if error.errno == errno.ENOENT:
-        raise ToolError(
-            f"there is no command pipe {pipe}: Nagios makes it when it starts with "
-            "check_external_commands=1; start it, or name with --pipe its command_file"
-        ) from error
+        raise _missing(pipe) from error
     raise StoreError(
         f"command pipe {pipe}: {error.strerror} for user id {os.geteuid()}; run as the user of "
         "Nagios, as a member of the pipe's group, or as root"
     ) from error
+
+
+def _missing(pipe: Path) -> ToolError:
+    return ToolError(
+        f"there is no command pipe {pipe}: Nagios makes it when it starts with "
+        "check_external_commands=1; start it, or name with --pipe its command_file"
+    )
 
 
 def _say(descriptor: int, line: str, pipe: Path, wait_s: float) -> None:

@@ -21,7 +21,7 @@ from plumbline.model.exchange import Cursor, Request
 from plumbline.model.kinds import whole
 from plumbline.store.collection import Collection
 from plumbline.store.history import KEEP_DAYS, History
-from plumbline.store.publish import replace
+from plumbline.store.replacing import replace
 from plumbline.store.symptoms import COLLECTED
 from plumbline.symptoms.said import TROUBLE
 
@@ -194,6 +194,7 @@ class _Progress:
         if self.clock is None or within_s < self.clock.within_s:
             ahead_s = said - (asked_at + answered_at) / 2
             self.clock = NodeClock(self.result.node, answered_at, ahead_s, within_s)
+            self.result = self.result._replace(clock_s=round(ahead_s, 1))
 
     def keep(self, answer: Answer, collection: Collection) -> None:
         """Keep an answer and the cursor behind it."""
@@ -207,7 +208,6 @@ class _Progress:
             new=before.new + collection.keep(before.node, records, cursor, now),
             cursor=cursor,
             anew=anew,
-            clock_s=round(answer.head.now - now, 1),
             damaged=before.damaged + answer.damaged,
         )
 

@@ -153,7 +153,7 @@ def _steps(each: Expectation, memory: Memory, now: float) -> list[Step]:
 
 
 def _write(path: Path, text: str) -> None:
-    from plumbline.store.publish import replace
+    from plumbline.store.replacing import replace
 
     try:
         replace(path, text, world_readable=True)

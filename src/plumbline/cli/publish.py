@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _write(path: Path, made: dict[str, Any]) -> None:
-    from plumbline.store.publish import replace
+    from plumbline.store.replacing import replace
 
     try:
         replace(path, json.dumps(made, allow_nan=False, separators=(",", ":")))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -198,14 +197,15 @@ def _found(plan: SitePlan, arguments: argparse.Namespace, now: float) -> Optiona
 
 def _write(directory: Path, files: dict[str, str]) -> None:
     """Replace every file at once, so that whoever reads sees the old one or the new one."""
+    from plumbline.store.replacing import replacing
+
     try:
         for name, text in files.items():
             path = directory / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            new = path.with_name(f".{path.name}.new")
-            # a name out of a damaged document may hold half a character
-            new.write_text(text, encoding="utf-8", errors="replace")
-            os.replace(new, path)
+            with replacing(path) as new:
+                # a name out of a damaged document may hold half a character
+                new.write_text(text, encoding="utf-8", errors="replace")
     except OSError as error:
         raise StoreError(
             f"report {directory} cannot be written: {error.strerror}; see that it is a directory "

@@ -136,7 +136,7 @@ class Other:
         """Wait for its verdicts; raise what it has raised, StoreError when it was killed."""
         try:
             answer: Union[list[Judged], PlumblineError] = self._receiver.recv()
-        except EOFError as error:
+        except (EOFError, OSError) as error:
             raise StoreError(
                 "a process that judged was ended from outside; see whether the machine has run "
                 "out of memory (journalctl -k), and run again"

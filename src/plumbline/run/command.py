@@ -42,6 +42,7 @@ MAX_OUTPUT_BYTES = 64 << 20
 """More output than this is a tool gone wild; the longest fio report is below 2 MiB."""
 
 _TICK_S = 0.2
+_PAUSE_S = 0.05
 _SYSTEM_FOLDERS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 # kept, because subprocess warns of a process that is forgotten before its end
@@ -143,8 +144,11 @@ class SystemRunner:
                 os.killpg(process.pid, number)
             deadline = time.monotonic() + self._grace_s
             while time.monotonic() < deadline:
-                if self._ended(process, 0.05) and not _survivors(process.pid):
+                if not self._ended(process, _PAUSE_S):
+                    continue
+                if not _survivors(process.pid):
                     return
+                time.sleep(_PAUSE_S)
 
     @staticmethod
     def _ended(process: subprocess.Popen[bytes], wait_s: float) -> bool:
@@ -192,7 +196,9 @@ def _survivors(group: int) -> list[int]:
 def _group_of(process: Path) -> Optional[int]:
     try:
         # proc(5): "pid (name) state ppid pgrp ..."; the name may hold blanks and brackets
-        state, _, group = (process / "stat").read_text().rpartition(")")[2].split()[:3]
+        state, _, group = (
+            (process / "stat").read_text(errors="replace").rpartition(")")[2].split()[:3]
+        )
     except OSError:
         return None
     return None if state in "ZX" else int(group)

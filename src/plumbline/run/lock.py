@@ -133,21 +133,20 @@ class Locks:
 
     def _take_from_orphans(self, path: Path, component: str) -> int:
         """End the tools of a run that is gone and take over; raise when the holder is alive."""
-        left = self._abandoned(path)
-        if left is None:
-            raise BusyError(self._busy(path, read_holder(path)))
-        for pid in left.orphans:
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
         deadline = self._clock.monotonic() + _ORPHAN_WAIT_S
-        while self._clock.monotonic() < deadline:
+        while True:
+            # again and again: they may be starting others
+            left = self._abandoned(path)
+            for pid in left.orphans if left else ():
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
             descriptor = self._take(path)
             if descriptor is not None:
                 return descriptor
-            self._clock.sleep(0.1)
-        holder = read_holder(path)
-        if holder != left.holder:
-            raise BusyError(self._busy(path, holder))
+            if left is None:
+                raise BusyError(self._busy(path, read_holder(path)))
+            if self._clock.monotonic() > deadline:
+                break
         if not left.orphans:
             # what this user cannot see is not known to be stuck
             raise BusyError(self._busy(path, None))

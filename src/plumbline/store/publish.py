@@ -20,6 +20,7 @@ from plumbline.store.database import keep_owner
 from plumbline.store.days import Groups
 from plumbline.store.history import History
 from plumbline.store.recent import Recent
+from plumbline.store.replacing import replace
 
 _LOCK_WAIT_S = 30.0
 
@@ -101,23 +102,3 @@ def _try_lock(descriptor: int) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def replace(path: Path, text: str, *, world_readable: bool = False) -> None:
-    """Put ``text`` in the place of a file at once; after an error the old file is still there."""
-    new = path.with_name(f".{path.name}.new")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
-    with os.fdopen(os.open(new, flags, 0o640), "w") as file:
-        keep_owner(new)
-        if world_readable:
-            # whatever the process hides by its mask
-            os.fchmod(file.fileno(), 0o644)
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(new, path)
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from plumbline.errors import DocumentError, StoreError
-from plumbline.store.publish import replace
+from plumbline.store.replacing import replace
 from plumbline.sweep.ledger import Ledger
 
 

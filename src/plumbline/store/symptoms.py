@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Iterable, NamedTuple
 
 from plumbline.errors import DocumentError, StoreError
 from plumbline.store.clocks import read_clocks
-from plumbline.store.database import Database, keep_owner
+from plumbline.store.database import Database
+from plumbline.store.replacing import replace
 from plumbline.store.snapshot import parse, read
 from plumbline.symptoms.counters import Past
 from plumbline.symptoms.said import TROUBLE, Said, said
@@ -70,15 +70,8 @@ def _collected(path: str) -> Any:
 def save_symptoms(path: Path, saved: Saved) -> None:
     """Put a look in the place of the one before, at once; raise StoreError when that fails."""
     document = {**saved.report.to_json(), "past": saved.past.to_json()}
-    new = path.with_name(f".{path.name}.new")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
-        with os.fdopen(os.open(new, flags, 0o640), "w", encoding="utf-8") as file:
-            keep_owner(new)
-            json.dump(document, file, allow_nan=False, separators=(",", ":"))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(new, path)
+        replace(path, json.dumps(document, allow_nan=False, separators=(",", ":")))
     except OSError as error:
         raise StoreError(
             f"symptoms {path} cannot be written: {error.strerror}; see that {path.parent} is "

@@ -201,7 +201,7 @@ def test_the_clock_of_a_node_neither_loses_a_record_nor_stays_unsaid(
     site.measure("client1", started_at=time.time() + 9e6)
     site.measure("client1", started_at=86400.0)
     site.measure("client1")
-    ahead = "import time; at = time.time; time.time = lambda: at() + 7200; "
+    ahead = "import time; at = time.time; time.time = lambda: at() + 7800; "
     code = f"{ahead}from plumbline.cli import main; main(['export', '--state', '{{}}/{{node}}'])"
     words = ["env", f"PYTHONPATH={SRC}", sys.executable, "-c", code.replace("{}", str(site.folder))]
     assert site.collect("--node", "client1", "--remote", shlex.join(words)) == 0

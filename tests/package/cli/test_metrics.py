@@ -202,7 +202,7 @@ def test_everybody_may_read_the_file_whatever_the_mask_and_nobody_else_may_write
 def test_after_an_error_the_old_file_stands(tmp_path: Path) -> None:
     told(tmp_path, measured())
     old = (tmp_path / "plumbline.prom").read_text()
-    (tmp_path / ".plumbline.prom.new").mkdir()
+    (tmp_path / f".plumbline.prom.{os.getpid()}.new").mkdir()
     with pytest.raises(StoreError, match=r"plumbline\.prom cannot be written"):
         told(tmp_path, measured())
     assert (tmp_path / "plumbline.prom").read_text() == old

@@ -227,6 +227,23 @@ def test_a_pipe_that_nobody_reads_is_a_sentence_soon(pipe: Path, tmp_path: Path)
     ]
 
 
+def test_a_daemon_that_is_restarting_is_waited_for(tmp_path: Path, spool: Path) -> None:
+    pipe = tmp_path / "nagios.cmd"
+    readers: list[Reader] = []
+
+    def restarted() -> None:
+        time.sleep(0.3)
+        os.mkfifo(pipe)
+        readers.append(Reader(pipe, takes=True))
+
+    thread = threading.Thread(target=restarted)
+    thread.start()
+    assert submit(tmp_path, pipe, "--spool", str(spool), "--wait", "60") == 0
+    thread.join()
+    readers[0].join()
+    assert readers[0].batch.count("PROCESS_SERVICE_CHECK_RESULT") == 1
+
+
 def test_a_plain_file_in_the_place_of_the_pipe_is_not_written(tmp_path: Path) -> None:
     path = tmp_path / "nagios.cmd"
     path.write_text("left behind")
@@ -269,7 +286,7 @@ class Reader:
             file.unlink()
 
     def join(self) -> None:
-        self._thread.join(10)
+        self._thread.join(60)
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from pathlib import Path
 from plumbline.run.clock import SystemClock
 from plumbline.run.lock import Locks
 with Locks(Path(sys.argv[1]), SystemClock()).hold("ost", "a") as descriptor:
-    tool = subprocess.Popen(["sleep", "60"], pass_fds=[descriptor], start_new_session=True)
+    tool = subprocess.Popen(sys.argv[2:], pass_fds=[descriptor], start_new_session=True)
     print(tool.pid, flush=True)
     time.sleep(60)
 """
@@ -39,10 +39,11 @@ def locks(tmp_path: Path) -> Locks:
     return Locks(tmp_path / "locks", SystemClock())
 
 
-def holder(locks: Locks) -> tuple[subprocess.Popen[str], int]:
+def holder(locks: Locks, *tool: str) -> tuple[subprocess.Popen[str], int]:
     """Start another process that holds the lock and has a tool running; return both."""
+    words = [str(locks.directory), *(tool or ("sleep", "60"))]
     process = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(locks.directory)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", HOLD, *words], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout
     return process, int(process.stdout.readline())
@@ -161,16 +162,18 @@ def test_a_tool_that_ends_by_itself_while_it_is_looked_at_is_not_a_living_run(
 def test_a_target_that_another_run_has_taken_over_is_not_called_stuck(
     locks: Locks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lock, "_ORPHAN_WAIT_S", 0.5)
     process, tool = holder(locks)
-    other: list[tuple[subprocess.Popen[str], int]] = []
+    others: list[tuple[subprocess.Popen[str], int]] = []
 
     class Meanwhile(SystemClock):
+        sleeps = 0
+
         def sleep(self, seconds: float) -> None:
-            if seconds < lock._SIGNED_WITHIN_S:
-                # the tool was ended, and nobody had its lock for a moment
-                other[:] = other or [holder(locks)]
             super().sleep(seconds)
+            self.sleeps += 1
+            if self.sleeps == 2:
+                # the tool has been ended by now
+                others.append(holder(locks))
 
     try:
         process.kill()
@@ -178,16 +181,50 @@ def test_a_target_that_another_run_has_taken_over_is_not_called_stuck(
         with monkeypatch.context() as patched:
             patched.setattr(Locks, "_take", lambda *_: None)  # it is always a moment too late
             with (
-                pytest.raises(BusyError, match="by process") as caught,
+                pytest.raises(BusyError) as caught,
                 Locks(locks.directory, Meanwhile()).hold("ost", "a"),
             ):
                 pass
         assert not isinstance(caught.value, StuckError)
-        assert f"process {other[0][0].pid} on" in str(caught.value)
+        assert f"measured by process {others[0][0].pid} on" in str(caught.value)
+    finally:
+        for one in (*others, (process, tool)):
+            end(*one)
+
+
+FORKS = """
+import os, sys, time
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.01)
+if os.fork() == 0:
+    os.rename(sys.argv[1], sys.argv[1] + ".done")
+time.sleep(60)
+"""
+
+
+def test_what_the_tool_of_a_killed_run_starts_before_it_is_ended_is_ended_too(
+    locks: Locks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    word = tmp_path / "word"
+    process, tool = holder(locks, sys.executable, "-c", FORKS, str(word))
+    kill = os.kill
+
+    def forked_and_killed(pid: int, number: int) -> None:
+        if pid == tool and number == signal.SIGKILL:
+            word.touch()
+            while word.exists():
+                time.sleep(0.01)
+        kill(pid, number)
+
+    try:
+        process.kill()
+        process.wait()
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "kill", forked_and_killed)
+            with locks.hold("ost", "a"):
+                assert (tmp_path / "word.done").exists()
     finally:
         end(process, tool)
-        for another in other:
-            end(*another)
 
 
 def test_a_stuck_tool_of_a_dead_run_keeps_its_target(

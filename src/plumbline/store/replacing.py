@@ -1,0 +1,60 @@
+"""Replace a file as a whole, so that who reads it sees the old or the new one, never a part."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager, suppress
+from glob import escape
+from pathlib import Path
+from typing import Iterator
+
+from plumbline.store.database import keep_owner
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give the name of a new file, which takes the place of ``path`` if all goes well.
+
+    It is this process's own: of two that write at once the last one's file stays, and is whole.
+    """
+    _remove_abandoned(path)
+    new = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        yield new
+        os.replace(new, path)
+    except BaseException:
+        with suppress(OSError):
+            new.unlink()
+        raise
+
+
+def replace(path: Path, text: str, *, world_readable: bool = False) -> None:
+    """Put ``text`` in the place of a file at once and for good; raise OSError if that fails.
+
+    After an error the old file is still there.  Root's file belongs to the owner of its folder.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+    with replacing(path) as new:
+        descriptor = os.open(new, flags, 0o640)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            keep_owner(new)
+            if world_readable:
+                # whatever the process hides by its mask
+                os.fchmod(descriptor, 0o644)
+            file.write(text)
+            file.flush()
+            os.fsync(descriptor)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove what killed processes have left beside a file; what resists does no harm."""
+    for left in path.parent.glob(f".{escape(path.name)}.*.new"):
+        process = left.name.split(".")[-2]
+        if process.isdigit() and not Path(f"/proc/{process}").exists():
+            with suppress(OSError):
+                left.unlink()
