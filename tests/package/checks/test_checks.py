@@ -204,13 +204,15 @@ def test_levels_on_the_command_line_override_the_policys(tmp_path: Path) -> None
 
 
 def test_more_v_gives_more_evidence(tmp_path: Path) -> None:
-    documents = deploy(tmp_path, ost(150e6, 200e6))
+    now = time.time()
+    ago = {"started_at": now - 3 * 3600 - 10, "finished_at": now - 3 * 3600}
+    documents = deploy(tmp_path, ost(150e6, 200e6, **ago))
     arguments = ("check_ost", "--component", "scratch-OST0003", *documents)
     plain, one, two = (
         execute(*arguments, *("-v",) * count).stdout.splitlines() for count in range(3)
     )
     assert (len(plain), len(one)) == (1, 3)
-    assert one[2].startswith("read 200.0 MB/s 60 s ago, repeats 200.0 MB/s")
+    assert one[2].startswith("read 200.0 MB/s 3 h ago, repeats 200.0 MB/s")
     assert "  ceiling 250.0 MB/s by disk oss2-disk1, reached to 80 %" in two
 
 

@@ -406,21 +406,21 @@ def test_records_of_a_newer_plumbline_wait_until_the_console_is_updated(
 
 
 @pytest.mark.parametrize(
-    ("script", "reason"),
+    ("script", "limit", "reason"),
     [
-        ("exit 3", "the connection ended with code 3"),
-        ("echo Welcome to {node}", "its answer begins with 'Welcome to"),
-        ("echo '{}'", "its answer is damaged"),
-        ("echo '[1, 2]'", "its answer is damaged"),
-        ("head -c 99999999 /dev/zero", "it sent a line of more than"),
-        ("sleep 60", "it did not finish within 1 s"),
+        ("exit 3", "1 min", "the connection ended with code 3"),
+        ("echo Welcome to {node}", "1 min", "its answer begins with 'Welcome to"),
+        ("echo '{}'", "1 min", "its answer is damaged"),
+        ("echo '[1, 2]'", "1 min", "its answer is damaged"),
+        ("head -c 99999999 /dev/zero", "1 min", "it sent a line of more than"),
+        ("sleep 60", "1 s", "it did not finish within 1 s"),
     ],
 )
 def test_who_does_not_answer_as_a_node_does_is_told_with_the_reason(
-    site: Site, script: str, reason: str, capsys: pytest.CaptureFixture[str]
+    site: Site, script: str, limit: str, reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = shlex.join(["sh", "-c", f"read -r request; {script} # {{node}}"])
-    assert site.collect("--remote", words, "--limit", "1 s") == 69
+    assert site.collect("--remote", words, "--limit", limit) == 69
     assert reason in capsys.readouterr().out
     assert site.kept() == []
 
@@ -429,7 +429,7 @@ def test_an_answer_that_was_cut_is_not_kept(site: Site, capsys: pytest.CaptureFi
     site.measure("client1", 5)
     (script,) = site.remote[2:]
     words = shlex.join(["sh", "-c", script.replace("exec", "") + " | head -n 3"])
-    assert site.collect("--remote", words, "--limit", "3 s") == 69
+    assert site.collect("--remote", words, "--limit", "1 min") == 69
     assert site.kept() == []
     assert site.collect() == 0
     assert len(site.kept()) == 5

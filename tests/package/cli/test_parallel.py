@@ -43,7 +43,7 @@ def start(home: Path, *words: str) -> subprocess.Popen[str]:
 
 def probe(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
     process = start(home, *words)
-    out, err = process.communicate(timeout=90)
+    out, err = process.communicate(timeout=300)
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
@@ -90,7 +90,7 @@ def test_an_interrupted_probe_ends_its_ranks_and_removes_its_files(tmp_path: Pat
     process = start(tmp_path, *directories(tmp_path), "--quiet", *ENDLESS)
     eventually(lambda: processes(ranks))
     process.terminate()
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=120)
     assert process.returncode == 130
     assert err.endswith("plumbline: interrupted; what was measured before is kept\n")
     eventually(lambda: not processes(ranks))
@@ -106,10 +106,10 @@ def test_an_interrupted_probe_shows_what_was_over(tmp_path: Path) -> None:
     process = start(tmp_path, *words)
     eventually(lambda: len(list(tmp_path.glob("tmp/plumbline-*/write-*.json"))) == 2)
     process.terminate()
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     assert process.returncode == 130
     assert err.endswith("plumbline: interrupted; this is what was measured before\n")
-    rates = {row.split()[0]: "MB/s" in row for row in out.splitlines()[1:4]}
+    rates = {row.split()[0]: "B/s" in row for row in out.splitlines()[1:4]}
     assert rates == {"a": True, "b": True, "all": True}
     for folder in ("a", "b", "tmp"):
         assert list((tmp_path / folder).iterdir()) == []

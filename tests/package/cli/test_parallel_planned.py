@@ -166,10 +166,11 @@ def test_the_run_is_recorded_and_judged_as_one(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=90,
+        timeout=300,
     )
     assert ended.stderr == ""
-    _, *rows, verdict = ended.stdout.splitlines()
+    # what is said of stragglers, if there are any, comes behind
+    _, *rows, verdict = ended.stdout.splitlines()[: len(TARGETS) + 3]
     assert [row.split()[0] for row in rows] == [*TARGETS, "scratch"]
     assert "file system scratch - " in verdict
     assert "as a whole write together measured" in verdict

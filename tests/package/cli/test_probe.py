@@ -61,7 +61,7 @@ class Node(NamedTuple):
 
     def probe(self, *words: str, **behaviour: str) -> subprocess.CompletedProcess[str]:
         process = self.start(*words, **behaviour)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=300)
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     def arguments(self) -> list[str]:
@@ -99,7 +99,7 @@ class Node(NamedTuple):
     def wait_for_fio(self) -> int:
         """Return the process of the first fio as soon as it is there."""
         log = self.home / "fio.log"
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             if log.exists() and log.read_text().endswith("\n"):
                 return int(log.read_text().split()[2])
@@ -124,7 +124,7 @@ def node(tmp_path: Path) -> Node:
 def exists(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 
@@ -231,7 +231,7 @@ def test_a_tool_that_fails_is_never_a_slow_target_and_the_run_goes_on(node: Node
 
 
 def test_a_tool_that_hangs_is_ended_recorded_as_hung_and_the_run_goes_on(node: Node) -> None:
-    node.expect(limits=Limits(hung_after_s=1.5), spec=ProbeSpec("fio", 1 << 20, 1.0, repeats=1))
+    node.expect(limits=Limits(hung_after_s=8.0), spec=ProbeSpec("fio", 1 << 20, 1.0, repeats=1))
     ended = node.probe(*node.arguments(), a="hang")
     assert ended.returncode == 2
     assert "a write hung on" in ended.stdout
@@ -263,7 +263,7 @@ def test_two_runs_at_once_do_not_meet_on_a_target(node: Node) -> None:
         assert {component for component, _, _ in node.records()} == {"b", "c"}
     finally:
         first.terminate()
-        first.communicate(timeout=30)
+        first.communicate(timeout=120)
 
 
 def test_two_comparisons_at_once_do_not_meet_and_say_nothing_of_what_they_have_not_measured(
@@ -315,7 +315,7 @@ def test_an_interrupted_run_ends_its_tool_and_keeps_what_it_has(
     process = node.start(*node.arguments(), a="hang")
     tool = node.wait_for_fio()
     process.send_signal(number)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=120)
     assert process.returncode == 130
     assert err.endswith("plumbline: interrupted; what was measured before is kept\n")
     assert not exists(tool)
@@ -327,7 +327,7 @@ def test_an_interrupted_comparison_removes_its_files(node: Node) -> None:
     node.wait_for_fio()
     assert (node.home / "a/.plumbline").exists()
     process.terminate()
-    process.communicate(timeout=30)
+    process.communicate(timeout=120)
     assert process.returncode == 130
     for folder in ("a", "b", "tmp"):
         assert list((node.home / folder).iterdir()) == []

@@ -314,8 +314,8 @@ def test_a_daemon_that_does_not_take_the_file_is_said_and_the_file_removed(
     pipe: Path, tmp_path: Path, spool: Path
 ) -> None:
     reader = Reader(pipe, takes=False)
-    with pytest.raises(ToolError, match=r"Nagios has not taken .*spool/plumbline-batch-.* 0.5 s"):
-        submit(tmp_path, pipe, "--spool", str(spool))
+    with pytest.raises(ToolError, match=r"Nagios has not taken .*spool/plumbline-batch-.* 5 s"):
+        submit(tmp_path, pipe, "--spool", str(spool), "--wait", "5")
     reader.join()
     assert list(spool.iterdir()) == []
 

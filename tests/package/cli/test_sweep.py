@@ -41,7 +41,7 @@ def start(home: Path, *words: str) -> subprocess.Popen[str]:
 
 def sweep(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
     process = start(home, *words)
-    out, err = process.communicate(timeout=90)
+    out, err = process.communicate(timeout=300)
     assert "Traceback" not in err
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 

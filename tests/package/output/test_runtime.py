@@ -25,27 +25,32 @@ run("ost", judge, ["check_ost", *sys.argv[1:]])
 
 
 @pytest.mark.parametrize(
-    ("body", "text"),
+    ("limit_s", "body", "text"),
     [
         (
+            "0.2",
             "time.sleep(60)",
             "not done within 0.2 s; see whether the disk that holds /var/lib/plumbline hangs or "
             "the machine is overloaded",
         ),
-        ("raise ToolError('the tool | broke')", "the tool / broke"),
+        ("60", "raise ToolError('the tool | broke')", "the tool / broke"),
         (
+            "60",
             "return 1 / 0",
             "internal error ZeroDivisionError: division by zero at <string>:7; please report it",
         ),
         (
+            "60",
             "raise KeyboardInterrupt",
             "internal error KeyboardInterrupt:  at <string>:7; please report it",
         ),
     ],
 )
-def test_a_judge_that_does_not_judge_is_unknown(tmp_path: Path, body: str, text: str) -> None:
+def test_a_judge_that_does_not_judge_is_unknown(
+    tmp_path: Path, limit_s: str, body: str, text: str
+) -> None:
     documents = write(tmp_path, [expectation()], snapshot(series()))
-    arguments = ["--component", "scratch-OST0003", "-t", "0.2", *documents]
+    arguments = ["--component", "scratch-OST0003", "-t", limit_s, *documents]
     begun = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM.format(body=body), *arguments],

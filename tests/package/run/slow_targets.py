@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """A Python for ranks, in which reading takes its time: each target has a course that it keeps to.
 
-Everything else of the ranks is as it is.  The courses do not depend on what the machine does
-besides: a call that comes late is followed by faster ones.
+Everything else of the ranks is as it is.  From the common start on a rank's clock goes on only when
+it moves bytes, so that the courses do not depend on what the machine does besides.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import os
 import runpy
 import sys
 import time
+from importlib import import_module
 from math import sqrt
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 LASTS_S = 10.4
 LATE_S = 1.5
@@ -60,32 +61,42 @@ COURSES = {
 }
 
 
-class Reading:
-    """One file that is being read: the n-th call ends when its bytes are due."""
+class Rank:
+    """The clock of a rank and its calls, each of which ends when its bytes are due."""
 
-    def __init__(self, descriptor: int) -> None:
-        path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+    def __init__(self) -> None:
+        self._now, self._write, self._readv = time.monotonic, os.write, os.readv
+        self._at: Optional[float] = None
+        self._began = 0.0
+        self._reads = 0
+
+    def started(self, together: Callable[[Any], float]) -> Callable[[Any], float]:
+        def start_together(world: Any) -> float:
+            self._at = None
+            self._at = self._began = together(world)
+            self._reads = 0
+            return self._began
+
+        return start_together
+
+    def monotonic(self) -> float:
+        return self._now() if self._at is None else self._at
+
+    def write(self, descriptor: int, data: Any) -> int:
+        if self._at is not None and file_of(descriptor).name == "probe.dat":
+            self._at += LASTS_S / CALLS
+        return self._write(descriptor, data)
+
+    def readv(self, descriptor: int, buffers: Any) -> int:
+        self._reads += 1
         # TARGET/.plumbline/TARGET.fs-0/probe.dat
-        self._course = COURSES[path.parents[2].name]
-        self._began = time.monotonic()
-        self._calls = 0
-
-    def wait(self) -> None:
-        self._calls += 1
-        due = self._began + self._course(min(1.0, self._calls / CALLS))
-        time.sleep(max(0.0, due - time.monotonic()))
+        course = COURSES[file_of(descriptor).parents[2].name]
+        self._at = self._began + course(min(1.0, self._reads / CALLS))
+        return self._readv(descriptor, buffers)
 
 
-def slowed(readv: Callable[[int, Any], int]) -> Callable[[int, Any], int]:
-    readings: dict[int, Reading] = {}
-
-    def wait_and_read(descriptor: int, buffers: Any) -> int:
-        if descriptor not in readings:
-            readings[descriptor] = Reading(descriptor)
-        readings[descriptor].wait()
-        return readv(descriptor, buffers)
-
-    return wait_and_read
+def file_of(descriptor: int) -> Path:
+    return Path(os.readlink(f"/proc/self/fd/{descriptor}"))
 
 
 def main() -> None:
@@ -93,7 +104,11 @@ def main() -> None:
     if option == "-c":
         exec(what)
         return
-    os.readv = slowed(os.readv)
+    rank = Rank()
+    time.monotonic, os.write, os.readv = rank.monotonic, rank.write, rank.readv
+    # after that: ranks take the clock by its name
+    world: Any = import_module("plumbline.ranks.world")
+    world.World.start_together = rank.started(world.World.start_together)
     runpy.run_module(what, run_name="__main__", alter_sys=True)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Iterator
@@ -11,6 +12,7 @@ from typing import Iterator
 import pytest
 
 from plumbline.errors import ToolError
+from plumbline.model.command import Completed
 from plumbline.run import command
 from plumbline.run.command import SystemRunner
 
@@ -24,8 +26,22 @@ def python(text: str) -> list[str]:
 def gone(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return True
+
+
+def stopped(folder: Path, text: str, grace_s: float) -> Completed:
+    """Run a program, and end it as at its limit once it has come to the line READY."""
+    ready, stop = folder / "ready", threading.Event()
+
+    def wait() -> None:
+        while not ready.exists():
+            time.sleep(0.05)
+        stop.set()
+
+    threading.Thread(target=wait, daemon=True).start()
+    text = text.replace("READY", f"open('{ready}', 'w').close()")
+    return SystemRunner(stop=stop, grace_s=grace_s)(python(text), 60)
 
 
 def test_a_command_leaves_output_errors_and_exit_code() -> None:
@@ -91,27 +107,36 @@ def test_a_file_that_cannot_be_executed_is_a_sentence(tmp_path: Path) -> None:
     assert "fio" in done.stderr
 
 
-def test_a_command_that_ignores_the_polite_signal_is_killed_at_its_limit() -> None:
+def test_a_command_that_ignores_the_polite_signal_is_killed_at_its_limit(tmp_path: Path) -> None:
     text = (
         "import signal, time\n"
         "signal.signal(15, signal.SIG_IGN)\n"
         "print('up', flush=True)\n"
+        "READY\n"
         "time.sleep(60)"
     )
     started = time.monotonic()
-    done = RUN(python(text), 1.0)
-    assert time.monotonic() - started < 5
+    done = stopped(tmp_path, text, grace_s=0.5)
+    assert time.monotonic() - started < 30
     assert (done.stdout, done.timed_out, done.hung, done.exit_code) == ("up\n", True, False, -9)
 
 
-def test_a_polite_signal_lets_a_tool_say_how_far_it_came() -> None:
+def test_a_polite_signal_lets_a_tool_say_how_far_it_came(tmp_path: Path) -> None:
     text = (
         "import signal, sys, time\n"
         "signal.signal(15, lambda *_: (print('so far', flush=True), sys.exit(0)))\n"
+        "READY\n"
         "time.sleep(60)"
     )
-    done = RUN(python(text), 1.0)
+    done = stopped(tmp_path, text, grace_s=30.0)
     assert (done.stdout, done.timed_out, done.ok) == ("so far\n", True, False)
+
+
+def test_a_process_whose_name_is_no_text_is_no_trouble(tmp_path: Path) -> None:
+    """The kernel cuts a name after 15 bytes, in the middle of a letter too."""
+    text = "import time\nopen('/proc/self/comm', 'wb').write(b'\\xc3')\nREADY\ntime.sleep(60)"
+    done = stopped(tmp_path, text, grace_s=5.0)
+    assert (done.timed_out, done.hung, done.exit_code) == (True, False, -15)
 
 
 def test_a_grandchild_that_keeps_the_output_open_does_not_block_the_runner() -> None:
@@ -126,8 +151,8 @@ def test_a_process_that_no_signal_ends_is_abandoned(monkeypatch: pytest.MonkeyPa
     sent = []
     monkeypatch.setattr(os, "killpg", lambda group, number: sent.append((group, number)))
     started = time.monotonic()
-    done = SystemRunner(grace_s=0.2)(["sleep", "3"], 0.3)
-    assert time.monotonic() - started < 2
+    done = SystemRunner(grace_s=0.2)(["sleep", "60"], 0.3)
+    assert time.monotonic() - started < 30
     assert (done.hung, done.timed_out, done.exit_code) == (True, True, None)
     assert [number for _, number in sent if number] == [15, 9]
     monkeypatch.undo()
@@ -166,11 +191,17 @@ def test_a_tool_that_prints_without_an_end_is_ended_and_has_failed_not_hung(
 
 def test_an_interrupt_takes_the_tool_along(tmp_path: Path) -> None:
     text = (
-        "import os, signal, threading\n"
+        "import os, signal, threading, time\n"
+        "from pathlib import Path\n"
         "from plumbline.run.command import SystemRunner\n"
-        "threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
-        f"SystemRunner()(['sh', '-c', 'echo $$ > {tmp_path}/pid; exec sleep 60'], 50)\n"
+        "def interrupt():\n"
+        f"    while not Path('{tmp_path}/pid').exists():\n"
+        "        time.sleep(0.05)\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "threading.Thread(target=interrupt).start()\n"
+        "note = 'echo $$ > $0.new; mv $0.new $0; exec sleep 60'\n"
+        f"SystemRunner()(['sh', '-c', note, '{tmp_path}/pid'], 50)\n"
     )
-    done = RUN(python(text), 20)
+    done = RUN(python(text), 60)
     assert "KeyboardInterrupt" in done.stderr
     assert gone(int((tmp_path / "pid").read_text()))

@@ -23,6 +23,7 @@ from plumbline.model.spec import ProbeSpec
 from plumbline.profile.calls import unpack
 from plumbline.ranks.job import Fixed
 from plumbline.ranks.tests import TESTS, Method
+from plumbline.run import launch_command
 from plumbline.run.bench import Bench
 from plumbline.run.clock import SystemClock
 from plumbline.run.command import SystemRunner
@@ -136,8 +137,10 @@ def processes(words: str) -> dict[int, str]:
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            alive = (folder / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+            line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            alive = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()[
+                0
+            ] != "Z"
         except OSError:
             continue
         if words in line and alive and int(folder.name) != os.getpid():
@@ -146,7 +149,7 @@ def processes(words: str) -> dict[int, str]:
 
 
 def eventually(found: Callable[[], Any]) -> Any:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         value = found()
         if value:
@@ -251,20 +254,23 @@ def test_ranks_share_a_file_through_mpi(site: Site, name: str) -> None:
 
 
 def test_a_run_of_fixed_time_ends_with_it_and_is_not_called_short(site: Site) -> None:
-    spec = site.entry("a", ENDLESS).spec._replace(bytes=10**9, seconds=0.3)
+    spec = site.entry("a", ENDLESS).spec._replace(bytes=10**9, seconds=2.0)
     records = measured(site.unit(ENDLESS, spec=spec, fixed=Fixed.TIME, instrument=False))
     write, read = of(records, "a", Operation.WRITE), of(records, "a", Operation.READ)
     assert write.outcome is Outcome.OK, write.reason
     assert (write.flags, read.flags) == ((), ())
-    assert 0.3 <= write.seconds < 2
+    assert write.seconds >= 2
+    assert write.bytes < spec.bytes
     # what was not written is not read either: holes are fast
     assert 0 < read.bytes <= of(records, "b", Operation.WRITE).bytes + write.bytes
 
 
 @pytest.mark.parametrize("test", [ENDLESS, ENDLESS._replace(api="mpiio", shared=True)])
 def test_a_rank_that_is_killed_ends_the_run_and_the_others_are_kept(
-    site: Site, test: Method
+    site: Site, test: Method, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # the other one may need longer to see safe what it has written
+    monkeypatch.setattr(launch_command, "_KILL_S", 30)
     spec = site.entry("a", test).spec._replace(bytes=10**9, seconds=60.0)
 
     def kill() -> None:
@@ -282,12 +288,12 @@ def test_a_rank_that_is_killed_ends_the_run_and_the_others_are_kept(
     assert of(records, "whole", Operation.WRITE).outcome is Outcome.FAILED
     assert of(records, "a", Operation.READ).outcome is Outcome.FAILED
     assert site.left() == []
-    assert ranks_of(site) == []
+    eventually(lambda: not ranks_of(site))
 
 
 def test_an_interrupt_keeps_what_is_over_and_leaves_no_file(site: Site) -> None:
     """Also where removing takes its time."""
-    spec = site.entry("a", ENDLESS).spec._replace(bytes=10**9, seconds=1.0)
+    spec = site.entry("a", ENDLESS).spec._replace(bytes=10**9, seconds=3.0)
     stop = threading.Event()
 
     def slowly(argv: Sequence[str], timeout_s: float) -> Completed:
@@ -295,9 +301,11 @@ def test_an_interrupt_keeps_what_is_over_and_leaves_no_file(site: Site) -> None:
         return SystemRunner(stop=stop)(words, timeout_s)
 
     def interrupt(title: str) -> None:
+        eventually(lambda: len(list(site.home.glob("work/plumbline-*/write-*.json"))) == 4)
         # none comes to the end of its read, however long the launcher takes to end them
         for pid in ranks_of(site):
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         raise KeyboardInterrupt
 
     unit = site.unit(ENDLESS, ranks=2, spec=spec, instrument=False, fixed=Fixed.TIME)
@@ -307,7 +315,7 @@ def test_an_interrupt_keeps_what_is_over_and_leaves_no_file(site: Site) -> None:
         (name, Operation.WRITE, Outcome.OK) for name in ("a", "b", "whole")
     ]
     assert site.left() == []
-    assert ranks_of(site) == []
+    eventually(lambda: not ranks_of(site))
 
 
 def test_a_file_that_resists_keeps_no_other_from_being_removed(site: Site) -> None:
@@ -351,7 +359,7 @@ def test_who_cannot_open_a_shared_file_keeps_nobody_waiting(site: Site) -> None:
     test = Method("shared", 65536, api="mpiio", shared=True, collective=True)
     began = time.monotonic()
     records = measured(site.unit(test, ranks=2, python=str(python)))
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 120
     lost = of(records, "b", Operation.READ)
     assert lost.outcome is Outcome.FAILED
     assert "Stale file handle" in lost.reason
@@ -373,31 +381,34 @@ def test_a_launcher_that_is_killed_leaves_neither_ranks_nor_files(site: Site) ->
     write = of(records, "a", Operation.WRITE)
     assert (write.outcome, write.flags) == (Outcome.OK, (Flag.SHORT,)), write.reason
     assert of(records, "a", Operation.READ).outcome is Outcome.FAILED
-    assert ranks_of(site) == []
+    eventually(lambda: not ranks_of(site))
     assert site.left() == []
 
 
 def test_a_rank_that_hangs_is_ended_at_the_limit_and_the_others_are_kept(site: Site) -> None:
-    limits = Limits(fill_limit=1.0, hung_after_s=4.0)
     spec = site.entry("a", ENDLESS).spec._replace(bytes=10**9, seconds=1.0)
+    limit = threading.Event()
 
     def stop() -> None:
         (pid,) = eventually(lambda: writer_on(site, "b"))
+        os.kill(pid, signal.SIGSTOP)
+        # the other one has written
+        eventually(lambda: list(site.home.glob("work/plumbline-*/write-*.json")))
+        limit.set()
         # again and again: a launcher that ends its ranks lets them go on first
         with suppress(ProcessLookupError):
             while True:
                 os.kill(pid, signal.SIGSTOP)
                 time.sleep(0.001)
 
-    began = time.monotonic()
     with disturbed(stop):
         records = measured(
-            site.unit(ENDLESS, spec=spec, limits=limits, instrument=False, fixed=Fixed.TIME)
+            site.unit(ENDLESS, spec=spec, instrument=False, fixed=Fixed.TIME),
+            SystemRunner(stop=limit),
         )
-    assert time.monotonic() - began < 25
     assert of(records, "a", Operation.WRITE).outcome is Outcome.OK
     assert of(records, "a", Operation.READ).outcome is Outcome.HUNG
-    assert ranks_of(site) == []
+    eventually(lambda: not ranks_of(site))
     assert site.left() == []
 
 
