@@ -429,7 +429,7 @@ def test_an_answer_that_was_cut_is_not_kept(site: Site, capsys: pytest.CaptureFi
     site.measure("client1", 5)
     (script,) = site.remote[2:]
     words = shlex.join(["sh", "-c", script.replace("exec", "") + " | head -n 3"])
-    assert site.collect("--remote", words, "--limit", "1 min") == 69
+    assert site.collect("--remote", words, "--limit", "3 s") == 69
     assert site.kept() == []
     assert site.collect() == 0
     assert len(site.kept()) == 5
