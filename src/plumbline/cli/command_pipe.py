@@ -112,7 +112,9 @@ def _open(pipe: Path, wait_s: float) -> int:
             "has check_external_commands=1",
         )
     except ToolError as error:
-        raise (error if pipe.exists() else _missing(pipe)) from error
+        if pipe.exists():
+            raise
+        raise _missing(pipe) from error
     if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         _refuse_file(pipe)
