@@ -17,6 +17,7 @@ import jinja2
 import pytest
 
 from tests.package.cli import nagios
+from tests.package.waiting import eventually
 from tests.project.repository import ROOT, document
 from tests.project.test_nagios_objects import CONTACT, make, plan
 
@@ -454,10 +455,7 @@ def test_a_log_that_comes_later_is_read_after_a_soft_restart_that_keeps_what_is_
                 assert heard(correlator, 1) == [("oss2", FALLEN)]
                 later.write_text("", encoding="utf-8")
                 process.send_signal(signal.SIGABRT)
-                end = time.monotonic() + 30
-                while not reads(process, later):
-                    assert time.monotonic() < end
-                    time.sleep(0.05)
+                eventually(lambda: reads(process, later))
                 assert followed(correlator, 2.0) == []
                 with later.open("a", encoding="utf-8") as log:
                     log.write(recorded("failover"))

@@ -195,10 +195,9 @@ def _survivors(group: int) -> list[int]:
 
 def _group_of(process: Path) -> Optional[int]:
     try:
-        # proc(5): "pid (name) state ppid pgrp ..."; the name may hold blanks and brackets
-        state, _, group = (
-            (process / "stat").read_text(errors="replace").rpartition(")")[2].split()[:3]
-        )
+        # proc(5): "pid (name) state ppid pgrp ..."; the name may hold anything
+        said = (process / "stat").read_text(errors="replace")
+        state, _, group = said.rpartition(")")[2].split()[:3]
     except OSError:
         return None
     return None if state in "ZX" else int(group)

@@ -27,6 +27,8 @@ from plumbline.units import format_duration
 _ORPHAN_WAIT_S = 5.0
 _SIGNED_WITHIN_S = 0.2
 _LOOKS = 25
+"""So many times _SIGNED_WITHIN_S is as long as _ORPHAN_WAIT_S."""
+
 _LONGEST_NAME = 240
 """No file system of Linux takes more than 255 bytes."""
 

@@ -19,7 +19,8 @@ from plumbline.ranks.tests import TESTS
 from plumbline.store.history import History, Selection
 from plumbline.store.snapshot import load_snapshot
 from tests.package.records import record
-from tests.package.run.test_fs import PYTHON, eventually, missing, processes
+from tests.package.run.test_fs import PYTHON, missing, processes
+from tests.package.waiting import eventually
 
 pytestmark = pytest.mark.long
 

@@ -23,6 +23,7 @@ from plumbline.model.verdict import Verdict
 from plumbline.store.history import History, Selection
 from plumbline.store.snapshot import load_snapshot
 from tests.package.records import record
+from tests.package.waiting import alive, eventually
 
 TOOLS = Path(__file__).parent / "tools"
 SOURCE = Path(__file__).parents[3] / "src"
@@ -99,12 +100,8 @@ class Node(NamedTuple):
     def wait_for_fio(self) -> int:
         """Return the process of the first fio as soon as it is there."""
         log = self.home / "fio.log"
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            if log.exists() and log.read_text().endswith("\n"):
-                return int(log.read_text().split()[2])
-            time.sleep(0.05)
-        raise AssertionError("fio was not started")
+        eventually(lambda: log.exists() and log.read_text().endswith("\n"))
+        return int(log.read_text().split()[2])
 
     def records(self) -> list[tuple[str, str, str]]:
         with History(self.state / "history.sqlite") as history:
@@ -119,13 +116,6 @@ def node(tmp_path: Path) -> Node:
     for folder in ("a", "b", "c", "state", "tmp"):
         (tmp_path / folder).mkdir()
     return Node(tmp_path)
-
-
-def exists(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 def test_directories_are_compared_without_an_inventory_and_nothing_stays(node: Node) -> None:
@@ -240,7 +230,7 @@ def test_a_tool_that_hangs_is_ended_recorded_as_hung_and_the_run_goes_on(node: N
         ("a", "read", "skipped"),
         ("b", "write", "ok"),
     ]
-    assert not exists(node.wait_for_fio())
+    assert not alive(node.wait_for_fio())
 
 
 def test_a_full_target_is_skipped_and_not_written(node: Node) -> None:
@@ -300,7 +290,7 @@ def test_a_killed_run_loses_nothing_and_the_next_one_cleans_up(node: Node) -> No
     ended = node.probe(*node.arguments())
     assert ended.returncode == 0, ended.stderr
     assert "was killed before b write ended; run it again" in ended.stderr
-    assert not exists(orphan)
+    assert not alive(orphan)
     assert node.records()[2:4] == [("b", "write", "failed"), ("b", "read", "failed")]
     assert [outcome for _, _, outcome in node.records()[4:]] == ["ok"] * 6
     assert load_snapshot(str(node.state / "snapshot.json")).running == ()
@@ -318,7 +308,7 @@ def test_an_interrupted_run_ends_its_tool_and_keeps_what_it_has(
     _, err = process.communicate(timeout=120)
     assert process.returncode == 130
     assert err.endswith("plumbline: interrupted; what was measured before is kept\n")
-    assert not exists(tool)
+    assert not alive(tool)
     assert load_snapshot(str(node.state / "snapshot.json")).running == ()
 
 

@@ -15,7 +15,8 @@ import pytest
 from plumbline.cli import main
 from plumbline.store.history import History, Selection
 from tests.package.cli.test_parallel import expect_directories
-from tests.package.run.test_fs import PYTHON, eventually, missing, processes
+from tests.package.run.test_fs import PYTHON, missing, processes
+from tests.package.waiting import eventually
 
 SOURCE = Path(__file__).parents[3] / "src"
 with_mpi = pytest.mark.skipif(missing() != "", reason=missing() or "all is there")

@@ -15,19 +15,13 @@ from plumbline.errors import ToolError
 from plumbline.model.command import Completed
 from plumbline.run import command
 from plumbline.run.command import SystemRunner
+from tests.package.waiting import alive
 
 RUN = SystemRunner(grace_s=0.5)
 
 
 def python(text: str) -> list[str]:
     return [sys.executable, "-c", text]
-
-
-def gone(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
 
 
 def stopped(folder: Path, text: str, grace_s: float) -> Completed:
@@ -143,7 +137,7 @@ def test_a_grandchild_that_keeps_the_output_open_does_not_block_the_runner() -> 
     started = time.monotonic()
     done = RUN(["sh", "-c", "sleep 60 & echo $!"], 20)
     assert time.monotonic() - started < 10
-    assert gone(int(done.stdout))
+    assert not alive(int(done.stdout))
 
 
 def test_a_process_that_no_signal_ends_is_abandoned(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,4 +198,4 @@ def test_an_interrupt_takes_the_tool_along(tmp_path: Path) -> None:
     )
     done = RUN(python(text), 60)
     assert "KeyboardInterrupt" in done.stderr
-    assert gone(int((tmp_path / "pid").read_text()))
+    assert not alive(int((tmp_path / "pid").read_text()))

@@ -33,6 +33,7 @@ from plumbline.run.launch import Launch
 from plumbline.run.parallel import Course
 from plumbline.run.recording import Recorder
 from tests.package.run.bench import NONE, expectation
+from tests.package.waiting import alive, eventually
 
 PYTHON = "/usr/bin/python3"
 SMALL = 10 * 65536
@@ -138,24 +139,12 @@ def processes(words: str) -> dict[int, str]:
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            alive = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()[
-                0
-            ] != "Z"
         except OSError:
             continue
-        if words in line and alive and int(folder.name) != os.getpid():
-            found[int(folder.name)] = line
+        pid = int(folder.name)
+        if words in line and pid != os.getpid() and alive(pid):
+            found[pid] = line
     return found
-
-
-def eventually(found: Callable[[], Any]) -> Any:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        value = found()
-        if value:
-            return value
-        time.sleep(0.05)
-    raise AssertionError("it did not come about")
 
 
 @contextmanager

@@ -1,0 +1,29 @@
+"""What tests of running processes wait for."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any, Callable
+
+_WAIT_S = 60.0
+
+
+def eventually(found: Callable[[], Any]) -> Any:
+    """Return what is found as soon as it is true."""
+    deadline = time.monotonic() + _WAIT_S
+    while time.monotonic() < deadline:
+        value = found()
+        if value:
+            return value
+        time.sleep(0.05)
+    raise AssertionError("it did not come about")
+
+
+def alive(pid: int) -> bool:
+    """Return whether a process is there and more than a zombie."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return text.rpartition(")")[2].split()[0] != "Z"
