@@ -16,6 +16,7 @@ from statistics import median
 from typing import Any, Iterator, Mapping
 
 from plumbline.model.expectation import Expectation, Expectations, Limits, Partner
+from plumbline.model.reason import Reason
 from plumbline.model.record import Operation, Outcome, Record, Scenario
 from plumbline.model.reference import Baseline, Ceiling, Reference
 from plumbline.model.series import Day, Sample, Series, Snapshot
@@ -128,7 +129,7 @@ def suspects(folder: Path, now: float) -> Path:
     figures = (Figure("slow", 0), Figure("good", 96))
     names = [f"server oss{number}" for number in range(PATHS)]
     verdicts = {
-        name: Verdict("path", name, State.OK, 0, f"{name} is no suspect", figures=figures)
+        name: Verdict("path", name, State.OK, Reason.FINE, f"{name} is no suspect", figures=figures)
         for name in names
     }
     path = folder / "paths.json"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from plumbline.store.plan import SitePlan
 
 LAYERS = ("ost", "raw", "net", "fs")
-SCHEMA = 1
+SCHEMA = 2
 
 
 def add(subparsers: Any) -> None:

@@ -37,7 +37,7 @@ def judge_file(path: Path, *, as_json: bool) -> int:
 def _print(judged: list[Judged], unit: str) -> None:
     """Print what is not OK for a reason of its own, then how often each state was."""
     bad = [one for one in judged if one.verdict.state in (State.WARNING, State.CRITICAL)]
-    rows = [(one.day, one.host, one.verdict.state.name, one.reason(unit)) for one in bad]
+    rows = [(one.day, one.host, one.verdict.state.name, one.sentence(unit)) for one in bad]
     print(render(("day", "host", "state", "verdict"), rows))
     counts = Counter(one.verdict.state for one in judged)
     summary = ", ".join(f"{counts[state]} {state.name}" for state in State if counts[state])

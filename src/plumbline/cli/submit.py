@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from plumbline.output.batch import Batch, Judged
     from plumbline.store.plan import SitePlan
 
-_JUDGE_SCHEMA = 1
+_JUDGE_SCHEMA = 2
 _WAIT_S = 10.0
 _REMEDY = "write it again with: plumbline judge --json"
 

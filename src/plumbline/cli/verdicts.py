@@ -13,6 +13,7 @@ from plumbline.judge.evidence import evidence
 from plumbline.judge.fs import Ruled, decide_whole, wholes
 from plumbline.judge.group import decide_group
 from plumbline.judge.pair import judge_pair_host
+from plumbline.model.reason import Reason
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
 
@@ -88,4 +89,5 @@ class Judging:
 
 def _damaged(layer: str, name: str, error: DocumentError) -> Verdict:
     """Return the verdict where a document is damaged for one component; the others go on."""
-    return Verdict(layer, name, State.UNKNOWN, 1, f"{name} cannot be judged: {error}")
+    text = f"{name} cannot be judged: {error}"
+    return Verdict(layer, name, State.UNKNOWN, Reason.DAMAGED, text)

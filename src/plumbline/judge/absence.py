@@ -1,10 +1,11 @@
-"""Rule 1: nothing recorded, too old, hung, failed, skipped; no rate, no judgement of speed."""
+"""Nothing recorded, too old, hung, failed, skipped: no rate, no judgement of speed."""
 
 from __future__ import annotations
 
 from plumbline.judge.finding import Finding
 from plumbline.judge.phrases import moment
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.reason import Reason
 from plumbline.model.record import Outcome
 from plumbline.model.state import State
 from plumbline.units import format_duration
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from plumbline.model.expectation import Expectation, Limits
     from plumbline.model.record import Record
     from plumbline.model.series import Running
-
-RULE = 1
 
 CLOCK_STEP_S = 60.0
 """A record may be this far ahead of the clock: steps of a time service are smaller."""
@@ -35,14 +34,14 @@ def never(what: str, layer: str) -> Finding:
     """Return the finding for an operation without any record."""
     return Finding(
         State.UNKNOWN,
-        RULE,
+        Reason.NEVER_MEASURED,
         f"{what} was never recorded on this node; run systemctl start plumbline-{layer}.service",
     )
 
 
 def absence(last: Last) -> Optional[Finding]:
     """Return why the latest record gives no rate to judge, None when it does."""
-    for rule in RULES:
+    for rule in RULES.values():
         found = rule(last)
         if found:
             return found
@@ -57,7 +56,7 @@ def hung_run(expectation: Expectation, running: Iterable[Running], now: float) -
         if here and now - run.since > limit:
             return Finding(
                 State.CRITICAL,
-                RULE,
+                Reason.HANGS,
                 f"hangs: a run has not ended since {moment(run.since)}, "
                 f"{format_duration(now - run.since)} ago (limit {format_duration(limit)}); "
                 f"see systemctl status plumbline-{run.layer}.service and the kernel log",
@@ -66,27 +65,27 @@ def hung_run(expectation: Expectation, running: Iterable[Running], now: float) -
 
 
 def ahead(last: Last) -> Optional[Finding]:
-    """Rule 1: dated in the future, so that its age cannot be told."""
+    """Refuse what is dated in the future: its age cannot be told."""
     lead = last.record.finished_at - last.now
     if lead <= CLOCK_STEP_S:
         return None
     return Finding(
         State.UNKNOWN,
-        RULE,
+        Reason.AHEAD,
         f"{last.what} is dated {moment(last.record.finished_at)}, {format_duration(lead)} ahead "
         f"of the clock; set the clock of {last.record.host} (chronyc tracking) and probe again",
     )
 
 
 def stale(last: Last) -> Optional[Finding]:
-    """Rule 1: too old to say anything about today."""
+    """Refuse what is too old to say anything about today."""
     record, limit = last.record, last.limits.stale_after_s
     age = last.now - record.finished_at
     if age <= limit:
         return None
     return Finding(
         State.UNKNOWN,
-        RULE,
+        Reason.STALE,
         f"{last.what} is stale: last run {moment(record.finished_at)}, {format_duration(age)} ago "
         f"(limit {format_duration(limit)}); see systemctl status plumbline-{record.layer}.timer "
         f"on {record.host}",
@@ -94,25 +93,33 @@ def stale(last: Last) -> Optional[Finding]:
 
 
 def hung(last: Last) -> Optional[Finding]:
-    """Rule 1: the tool was stuck in the kernel."""
+    """Say that the tool was stuck in the kernel."""
     if last.record.outcome is not Outcome.HUNG:
         return None
     text = f"{last.what} hung on {moment(last.record.started_at)}: {last.record.reason}"
-    return Finding(State.CRITICAL, RULE, text)
+    return Finding(State.CRITICAL, Reason.HUNG, text)
 
 
 def failed(last: Last) -> Optional[Finding]:
-    """Rule 1: the tool failed, which says nothing about speed."""
+    """Say that the tool failed, which says nothing about speed."""
     if last.record.outcome is not Outcome.FAILED:
         return None
-    return Finding(State.UNKNOWN, RULE, f"{last.what} failed: {last.record.reason}")
+    return Finding(State.UNKNOWN, Reason.FAILED, f"{last.what} failed: {last.record.reason}")
 
 
 def skipped(last: Last) -> Optional[Finding]:
-    """Rule 1: the component must not or could not be measured."""
+    """Say why the component must not or could not be measured."""
     if last.record.outcome is not Outcome.SKIPPED:
         return None
-    return Finding(State.UNKNOWN, RULE, f"{last.what} was skipped: {last.record.reason}")
+    text = f"{last.what} was skipped: {last.record.reason}"
+    return Finding(State.UNKNOWN, Reason.SKIPPED, text)
 
 
-RULES = (ahead, stale, hung, failed, skipped)
+RULES = {
+    Reason.AHEAD: ahead,
+    Reason.STALE: stale,
+    Reason.HUNG: hung,
+    Reason.FAILED: failed,
+    Reason.SKIPPED: skipped,
+}
+"""In the order in which they are asked, before any rule on the rate."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from plumbline.errors import DocumentError
 from plumbline.judge.absence import Last, absence, hung_run, never
 from plumbline.judge.evidence import evidence, figure
-from plumbline.judge.finding import RULE_FINE, Ruling, deciding
+from plumbline.judge.finding import Ruling, deciding
 from plumbline.judge.measured import label, measured
 from plumbline.judge.phrases import summary
 from plumbline.judge.rules import apply
@@ -54,7 +54,7 @@ def decide(
         finding = hang or never("it", expectation.layer)
         return alone(expectation, finding)._replace(figures=data)
     decided = deciding(rulings)
-    text = _all_fine(rulings) if decided.finding.rule == RULE_FINE else decided.finding.text
+    text = _all_fine(rulings) if decided.finding.reason.fine else decided.finding.text
     return verdict(expectation, decided, text)._replace(figures=data)
 
 
@@ -111,7 +111,7 @@ def alone(expectation: Expectation, finding: Finding) -> Verdict:
         layer=expectation.layer,
         component=expectation.component,
         state=finding.state,
-        rule=finding.rule,
+        reason=finding.reason,
         sentence=f"{expectation.component} {finding.text}",
     )
 

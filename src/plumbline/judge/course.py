@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from plumbline.errors import DocumentError
-from plumbline.judge.finding import Finding
+from plumbline.judge.finding import Finding, Rule
 from plumbline.judge.phrases import figures
 from plumbline.model.kinds import numbers
 from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.model.reason import Reason
 from plumbline.model.state import State
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def course_distance(of: Measured) -> Optional[Distance]:
 
 
 def other_course(of: Measured) -> Optional[Finding]:
-    """Rule 6: the rate went otherwise than in the baseline's runs, whatever its mean."""
+    """See whether the rate went otherwise than in the baseline's runs, whatever its mean."""
     if of.contended:
         return None
     found = course_distance(of)
@@ -42,7 +43,7 @@ def other_course(of: Measured) -> Optional[Finding]:
         f"{figures(of)}: {found.sentence}, {100 * found.share:.0f} % apart "
         f"(limit {100 * of.limits.profile_distance:g} %)"
     )
-    return Finding(State.WARNING, 6, text)
+    return Finding(State.WARNING, Reason.PROFILE, text)
 
 
 def course_words(of: Measured) -> str:
@@ -54,6 +55,13 @@ def course_words(of: Measured) -> str:
         f"profile {100 * found.share:.1f} % from the baseline's, limit "
         f"{100 * of.limits.profile_distance:g} %, its scatter makes up to {100 * found.noise:.1f} %"
     )
+
+
+def _explain(of: Measured) -> str:
+    return course_words(of) or "no profile to compare, or none of its baseline"
+
+
+PROFILE = Rule(Reason.PROFILE, other_course, _explain)
 
 
 def _sound(form: Sequence[float], record: Record) -> Sequence[float]:

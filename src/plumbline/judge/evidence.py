@@ -26,13 +26,13 @@ _SAMPLES_SHOWN = 10
 def evidence(ruling: Ruling, now: float, name: str = "") -> Iterator[str]:
     """Yield the lines about one operation; ``name`` goes before it, e.g. a partner's."""
     record, of = ruling.record, ruling.measured
-    state, rule = ruling.finding.state.name, ruling.finding.rule
+    why = f"{ruling.finding.state.name}, {ruling.finding.reason.words}"
     if record is None or of is None:
-        yield f"{name}{ruling.finding.text} [{state}, rule {rule}]"
+        yield f"{name}{ruling.finding.text} [{why}]"
         return
     age = format_duration(max(0.0, now - record.finished_at))
     rate = format_rate(of.rate_Bps)
-    yield f"{name}{of.what} {rate} {age} ago, repeats {repeats(of)} [{state}, rule {rule}]"
+    yield f"{name}{of.what} {rate} {age} ago, repeats {repeats(of)} [{why}]"
     yield from (f"  {line}" for line in _references(of))
     yield f"  {_conditions(record)}"
     yield from (f"    {_earlier(sample, now)}" for sample in of.samples[1 : _SAMPLES_SHOWN + 1])

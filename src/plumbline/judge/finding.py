@@ -6,25 +6,36 @@ from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.state import State, worst
 
 if TYPE_CHECKING:
-    from typing import Optional, Sequence
+    from typing import Callable, Optional, Sequence
 
     from plumbline.judge.measured import Measured
+    from plumbline.model.reason import Reason
     from plumbline.model.record import Operation, Record, Scenario
-
-RULE_FINE = 7
 
 
 class Finding(NamedTuple):
-    """The outcome of the first rule that applied: its number, state and words.
+    """The outcome of the first rule that applied: state, reason and words.
 
     ``text`` starts with the operation; ``counts`` is False where the sample must not count against
     the component.
     """
 
     state: State
-    rule: int
+    reason: Reason
     text: str
     counts: bool = True
+
+
+class Rule(NamedTuple):
+    """A finding that a rate can give: for what reason, when, and by which numbers.
+
+    ``applies`` gives the finding, None where the rule has nothing to say; ``explain`` puts the
+    numbers that it goes by into words, whether or not it applies.
+    """
+
+    reason: Reason
+    applies: Callable[[Measured], Optional[Finding]]
+    explain: Callable[[Measured], str]
 
 
 class Ruling(NamedTuple):
@@ -48,4 +59,4 @@ def deciding(rulings: Sequence[Ruling]) -> Ruling:
 
 def _weight(ruling: Ruling) -> tuple[bool, float]:
     percent = ruling.measured.percent if ruling.measured else None
-    return ruling.finding.rule == RULE_FINE, float("inf") if percent is None else percent
+    return ruling.finding.reason.fine, float("inf") if percent is None else percent

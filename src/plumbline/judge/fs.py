@@ -12,10 +12,11 @@ from plumbline.judge.absence import hung_run, never
 from plumbline.judge.component import alone, rulings_on, verdict
 from plumbline.judge.course import other_course
 from plumbline.judge.evidence import evidence, figure
-from plumbline.judge.finding import RULE_FINE, Finding, Ruling, deciding
+from plumbline.judge.finding import Finding, Ruling, deciding
 from plumbline.judge.measured import label
 from plumbline.judge.phrases import several, summary
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.reason import Reason
 from plumbline.model.state import State, worst
 from plumbline.model.verdict import Figure
 
@@ -29,10 +30,6 @@ if TYPE_CHECKING:
 
     Each = tuple[Expectation, Sequence[Ruling]]
 
-_RULE_INVALID = 2
-_RULE_KNOWN = 3
-_RULE_CONTENDED = 4
-_RULES_SLOW = (5, 6)
 _ALARMS = (State.WARNING, State.CRITICAL)
 
 
@@ -106,21 +103,21 @@ def _by_hand(expectation: Expectation, ruling: Ruling) -> Optional[Ruling]:
         f"{ruling.measured.what} was last measured by hand, on other terms than the policy's; "
         "run systemctl start plumbline-fs.service"
     )
-    return ruling._replace(finding=Finding(State.UNKNOWN, 1, text))
+    return ruling._replace(finding=Finding(State.UNKNOWN, Reason.OTHER_TERMS, text))
 
 
 def _tells(ruling: Ruling) -> bool:
     """Return whether a member's ruling is news; what else is wrong with it, the whole says too."""
     finding = ruling.finding
-    if finding.state is State.OK or finding.rule == _RULE_KNOWN:
+    if finding.state is State.OK or finding.reason is Reason.KNOWN_STATE:
         return False
-    return finding.state in _ALARMS or finding.rule in (_RULE_INVALID, _RULE_CONTENDED)
+    told = finding.reason is Reason.INVALID or finding.reason.contention
+    return finding.state in _ALARMS or told
 
 
 def _with_all(ruling: Ruling, whole: Sequence[Ruling]) -> bool:
     """Return whether a member went another course than before, and so did the whole."""
-    measured = ruling.measured
-    if measured is None or ruling.finding != other_course(measured):
+    if ruling.finding.reason is not Reason.PROFILE:
         return False
     return any(
         one.operation is ruling.operation and one.measured and other_course(one.measured)
@@ -130,18 +127,16 @@ def _with_all(ruling: Ruling, whole: Sequence[Ruling]) -> bool:
 
 def _excused(ruling: Ruling, members: Sequence[Each]) -> Ruling:
     """Return a ruling on the whole; its loss is known where what holds it up has an excuse."""
-    if ruling.finding.rule not in _RULES_SLOW or ruling.finding.state not in _ALARMS:
+    if not ruling.finding.reason.slow or ruling.finding.state not in _ALARMS:
         return ruling
     held = _slowest(members, ruling.operation)
     if held is None:
         return ruling
     name, by = held
     text = f"{ruling.finding.text}; held up by {name}, {by.finding.text}"
-    if by.finding.rule == _RULE_KNOWN:
-        return ruling._replace(finding=Finding(State.WARNING, _RULE_KNOWN, text, counts=False))
-    if by.finding.rule == _RULE_CONTENDED and by.measured and by.measured.contended:
-        state = by.finding.state
-        return ruling._replace(finding=Finding(state, _RULE_CONTENDED, text, counts=False))
+    state, reason = by.finding.state, by.finding.reason
+    if reason is Reason.KNOWN_STATE or reason.contention:
+        return ruling._replace(finding=Finding(state, reason, text, counts=False))
     return ruling
 
 
@@ -174,7 +169,7 @@ def _bad(own: Sequence[Ruling], told: Sequence[tuple[str, Ruling]]) -> str:
 
 def _fine(own: Sequence[Ruling], members: Sequence[Each]) -> str:
     decided = deciding(own)
-    if decided.finding.rule != RULE_FINE:
+    if not decided.finding.reason.fine:
         return decided.finding.text
     text = summary([ruling.measured for ruling in own if ruling.measured])
     least = min(_shares(members, own), default=None)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from plumbline.judge.component import rulings_on
-from plumbline.judge.finding import RULE_FINE
 from plumbline.judge.measured import label
 from plumbline.judge.phrases import several
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.reason import Reason
 from plumbline.model.state import State, worst
 from plumbline.model.verdict import Figure, Verdict
 
@@ -18,8 +18,12 @@ if TYPE_CHECKING:
     from plumbline.model.record import Operation, Scenario
     from plumbline.model.series import Memory
 
-_RULE_LEVEL = 5
-_RULE_MEASURED_FROM = 3
+_REASONS = {
+    State.OK: Reason.FINE,
+    State.WARNING: Reason.BELOW_LEVEL,
+    State.CRITICAL: Reason.BELOW_LEVEL,
+    State.UNKNOWN: Reason.TOO_FEW_MEMBERS,
+}
 
 
 class _Median(NamedTuple):
@@ -98,7 +102,7 @@ def decide_group(ruled: Sequence[tuple[Expectation, Sequence[Ruling]]]) -> Verdi
         layer=layer,
         component=first.group,
         state=state,
-        rule={State.OK: RULE_FINE, State.UNKNOWN: 1}.get(state, _RULE_LEVEL),
+        reason=_REASONS[state] if medians else Reason.NEVER_MEASURED,
         sentence=f"group {first.group} {texts}",
         ratio_baseline=min(percents) / 100 if percents else None,
         evidence=tuple(line for median in medians for line in _evidence(median)),
@@ -117,7 +121,7 @@ def _median(what: str, rulings: Sequence[tuple[str, Ruling]], limits: Limits) ->
     ratios, without, contended = [], [], 0
     for name, ruling in rulings:
         of = ruling.measured
-        if of is None or of.ratio_baseline is None or ruling.finding.rule < _RULE_MEASURED_FROM:
+        if of is None or of.ratio_baseline is None or not ruling.finding.reason.measured:
             without.append((name, of.doubt if of and of.doubt else ruling.finding.text))
             continue
         ratios.append((of.ratio_baseline, name))

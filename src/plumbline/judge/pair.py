@@ -5,10 +5,11 @@ from __future__ import annotations
 from plumbline.judge.absence import hung_run, never
 from plumbline.judge.component import alone, operations, rule, verdict
 from plumbline.judge.evidence import evidence, figure
-from plumbline.judge.finding import RULE_FINE, Finding, Ruling, deciding
+from plumbline.judge.finding import Finding, Ruling, deciding
 from plumbline.judge.measured import label
 from plumbline.judge.phrases import several, summary
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.reason import Reason
 from plumbline.model.reference import Reference
 from plumbline.model.state import State, worst
 from plumbline.model.verdict import Figure
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 SEGMENT_BYTES = 1448
 """TCP payload of one packet: MTU 1500 less 20 IP, 20 TCP and 12 of time stamps (RFC 791, 9293,
 7323), which Linux sends by default."""
-
-_RULE_MEASURED_FROM = 3
-"""Rules 1 and 2 leave no rate that could be held against anybody."""
 
 
 class _Pairs(NamedTuple):
@@ -79,7 +77,7 @@ def _nothing(expectation: Expectation) -> Finding:
     if expectation.partners:
         return never("it", expectation.layer)
     text = "has no partner to be measured with; add one to its group in the inventory"
-    return Finding(State.UNKNOWN, 1, text)
+    return Finding(State.UNKNOWN, Reason.NO_PARTNER, text)
 
 
 def _pairs(
@@ -92,7 +90,7 @@ def _pairs(
         (partner.name, _rule(expectation, partner, place, series, now))
         for partner in expectation.partners
     )
-    usable = [pair for pair in rulings if pair[1].finding.rule >= _RULE_MEASURED_FROM]
+    usable = [pair for pair in rulings if pair[1].finding.reason.measured]
     usable.sort(key=_rate)
     return _Pairs(*place, rulings, tuple(usable))
 
@@ -125,7 +123,7 @@ def _decide(expectation: Expectation, pairs: Sequence[_Pairs]) -> Verdict:
     retransmits = _retransmits(expectation, pairs)
     chosen = tuple(of.chosen[1] for of in pairs)
     decided = deciding(chosen)
-    fine = decided.finding.rule == RULE_FINE
+    fine = decided.finding.reason.fine
     text = summary([each.measured for each in chosen if each.measured]) if fine else ""
     text = text or decided.finding.text
     if retransmits:
@@ -166,7 +164,7 @@ def _slow_alone(of: _Pairs) -> Iterator[str]:
 
 
 def _retransmits(expectation: Expectation, pairs: Sequence[_Pairs]) -> Optional[Finding]:
-    """Rule 5 for segments sent again, by the lower median over the partners."""
+    """Return the finding on segments sent again, by the lower median over the partners."""
     limit = expectation.limits.retransmit_share
     for of in pairs:
         share = _share(of)
@@ -175,7 +173,7 @@ def _retransmits(expectation: Expectation, pairs: Sequence[_Pairs]) -> Optional[
                 f"{100 * share:.2f} % of the segments of {label(of.operation, of.scenario)} "
                 f"sent again (limit {100 * limit:g} %), bad cable?"
             )
-            return Finding(State.WARNING, 5, text)
+            return Finding(State.WARNING, Reason.RETRANSMITS, text)
     return None
 
 

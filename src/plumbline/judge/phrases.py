@@ -77,6 +77,19 @@ def repeats(of: Measured) -> str:
     return ", ".join(format_rate(rate) for rate in of.repeats_Bps)
 
 
+def flags(of: Measured) -> str:
+    """Return the known states during the measurement."""
+    return ", ".join(flag.value for flag in of.record.flags) or "no flag"
+
+
+def against_levels(of: Measured) -> str:
+    """Return the percentage of the reference beside the levels."""
+    percent = (
+        "nothing to compare with" if of.percent is None else f"{of.percent:.1f} % of reference"
+    )
+    return f"{percent}, levels {of.limits.warning} and {of.limits.critical}"
+
+
 def summary(fine: Sequence[Measured]) -> str:
     """Return all rates and then all percentages, where every rate has its baseline.
 

@@ -47,12 +47,12 @@ class Judged(NamedTuple):
             "component": self.component,
             "day": self.day,
             "state": verdict.state.name,
-            "rule": verdict.rule,
+            "reason": verdict.reason.value,
             "ratio": next((ratio for ratio in ratios if ratio is not None), None),
-            "reason": self.reason(unit),
+            "sentence": self.sentence(unit),
         }
 
-    def reason(self, unit: str) -> str:
+    def sentence(self, unit: str) -> str:
         """Return the sentence, with the unit of the file in the place of a verdict's ``B/s``."""
         return self.verdict.sentence.replace("B/s", unit)
 

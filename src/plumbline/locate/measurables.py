@@ -86,7 +86,7 @@ class Site:
 
 
 _ABOVE = 1.05
-"""No healthy rate is further above its ceiling (rule 2), nor then a baseline."""
+"""No healthy rate is further above its ceiling (``invalid_above``), nor then a baseline."""
 
 
 def of_pair(one: Expectation, partner: Partner, reference: Reference) -> Reference:

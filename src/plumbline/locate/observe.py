@@ -12,7 +12,6 @@ from statistics import median
 
 from plumbline.errors import DocumentError
 from plumbline.judge.component import rule
-from plumbline.judge.finding import RULE_FINE
 from plumbline.judge.measured import doubt_about
 from plumbline.judge.pair import SEGMENT_BYTES
 from plumbline.locate.companions import companions
@@ -22,6 +21,7 @@ from plumbline.locate.measurables import of_pair
 from plumbline.locate.observation import SEGMENTS, Observation, Vote
 from plumbline.locate.window import CERTAIN, look, windows
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.reason import Reason
 from plumbline.model.state import State
 from plumbline.plan.rounds import cycle, span
 
@@ -37,10 +37,6 @@ if TYPE_CHECKING:
     from plumbline.model.expectation import Expectation
     from plumbline.model.series import Memory, Series
 
-_RULE_CONTENDED = 4
-_RULE_SLOW = (5, 6)
-_RULE_LASTING = 6
-"""Has made sure by itself that the loss is more than noise."""
 _MOST_SAMPLES = 5
 _LEAST_BPS = 1.0
 _ERROR_OF_SHARES = 0.01
@@ -121,7 +117,7 @@ def _observe(placed: Placed, memory: Memory, now: float, over: _Over) -> _Observ
         begun = series.latest.started_at
         return _Observed(Observation(placed.of, Vote.NONE, 0.0, 0.0, begun, 0.0, _OVERTAKEN))
     of_one, looked = _observation(placed, series, ruling), None
-    if over[0] > 1 and ruling.finding.rule >= _RULE_CONTENDED:
+    if over[0] > 1 and ruling.finding.reason.telling:
         of_one, looked = _looked(of_one, _with_wide(placed, ruling.measured), over)
     segments = tuple(_segments(placed, ruling)) if placed.partner else ()
     return _Observed(of_one, looked, segments)
@@ -158,14 +154,14 @@ def _with_pair(placed: Placed, runs: int) -> Expectation:
 def _observation(placed: Placed, series: Optional[Series], ruling: Ruling) -> Observation:
     finding, of = ruling.finding, ruling.measured
     at = series.latest.started_at if series else 0.0
-    if finding.rule == 1 and finding.state is State.CRITICAL and placed.of.expected_Bps:
+    if finding.reason is Reason.HUNG and placed.of.expected_Bps:
         return Observation(placed.of, Vote.BAD, 0.0, LEAST_ERROR, at, 0.0, finding.text)
     expected = _expected(of)
     vote = _vote(ruling)
     if of is None or not expected or vote is Vote.NONE:
         return Observation(placed.of, Vote.NONE, 0.0, 0.0, at, 0.0, finding.text)
     run = _run(of, expected)
-    if vote is Vote.BAD and finding.rule != _RULE_LASTING and not _certain(run, expected):
+    if vote is Vote.BAD and not finding.reason.lasting and not _certain(run, expected):
         text = f"{finding.text}; within what its runs differ by"
         return Observation(placed.of, Vote.NONE, 0.0, 0.0, at, 0.0, text)
     measurable = placed.of._replace(expected_Bps=expected)
@@ -209,10 +205,10 @@ def _vote(ruling: Ruling) -> Vote:
     finding, of = ruling.finding, ruling.measured
     if of is None:
         return Vote.NONE
-    if finding.rule == RULE_FINE:
+    if finding.reason.fine:
         return Vote.GOOD
-    shared = finding.rule == _RULE_CONTENDED and not of.contended
-    slow = finding.rule in _RULE_SLOW and finding.state in (State.WARNING, State.CRITICAL)
+    shared = finding.reason is Reason.SHARED_LOSS
+    slow = finding.reason.slow and finding.state in (State.WARNING, State.CRITICAL)
     return Vote.BAD if (shared or slow) and of.rate_Bps < (_expected(of) or 0.0) else Vote.NONE
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from plumbline.errors import DocumentError
 from plumbline.model.kinds import numbers_or_none, texts
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.reason import Reason
 from plumbline.model.state import State
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ class Figure(NamedTuple):
 class Verdict(NamedTuple):
     """The judgement of one component in one layer, or of a ``group`` of them named so.
 
-    ``rule`` is the number of the rule that decided (DESIGN "The verdict"), ``sentence`` what is
-    said on the first line, ``ratio_*`` are measured / reference of the deciding operation,
+    ``reason`` is that of the finding that decided (docs/verdicts.md), ``sentence`` what is said on
+    the first line, ``ratio_*`` are measured / reference of the deciding operation,
     ``ratio_before`` the last runs / those before them,
     ``counts`` is False where the sample must not count against the component.
     """
@@ -34,7 +35,7 @@ class Verdict(NamedTuple):
     layer: str
     component: str
     state: State
-    rule: int
+    reason: Reason
     sentence: str
     ratio_ceiling: Optional[float] = None
     ratio_baseline: Optional[float] = None
@@ -46,9 +47,10 @@ class Verdict(NamedTuple):
     group: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """Return the document form; the state by name."""
+        """Return the document form; the state by name, the reason by value."""
         raw = self._asdict()
         raw["state"] = self.state.name
+        raw["reason"] = self.reason.value
         raw["figures"] = [figure._asdict() for figure in self.figures]
         return raw
 
@@ -58,6 +60,7 @@ class Verdict(NamedTuple):
         try:
             values = dict(raw)
             values["state"] = State[raw["state"]]
+            values["reason"] = Reason(raw["reason"])
             values["evidence"] = tuple(raw.get("evidence", ()))
             values["figures"] = tuple(_figure(figure) for figure in raw.get("figures", ()))
             verdict = cls(**values)

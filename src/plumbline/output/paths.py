@@ -16,6 +16,7 @@ from plumbline.locate.suspects import AmbiguitySet, Located
 from plumbline.locate.words import headline, listed
 from plumbline.model.part import SitePart
 from plumbline.model.path_service import PathService
+from plumbline.model.reason import Reason
 from plumbline.model.service import Service
 from plumbline.model.state import State
 from plumbline.model.verdict import Figure, Verdict
@@ -113,18 +114,20 @@ def _of_component(
     evidence = _evidence(located, (index for one in mine for index in one.of.explains))
     if borne:
         gross = any(_is_gross(located, one.of) for one in borne)
-        state = State.CRITICAL if gross else State.WARNING
+        state, reason = State.CRITICAL if gross else State.WARNING, Reason.SUSPECT
         text = " ".join(one.sentence for one in borne)
     elif mine:
-        state = State.OK
+        state, reason = State.OK, Reason.ALARM_ELSEWHERE
         others = listed([shared[name] for one in mine for name in one.bearers], " and ")
         text = f"{path.name} may be at fault too; the alarm is that of {others}"
     elif not slow + good:
-        state, text = State.UNKNOWN, f"no measurement that crosses {path.name} could be judged"
+        state, reason = State.UNKNOWN, Reason.NOT_JUDGED
+        text = f"no measurement that crosses {path.name} could be judged"
     else:
-        state, text = State.OK, f"{path.name} is no suspect: {good} good measurements cross it"
+        state, reason = State.OK, Reason.FINE
+        text = f"{path.name} is no suspect: {good} good measurements cross it"
         text += f", {slow} slow ones have another cause" if slow else ""
-    return Verdict(LAYER, path.name, state, 0, text, evidence=evidence, figures=figures)
+    return Verdict(LAYER, path.name, state, reason, text, evidence=evidence, figures=figures)
 
 
 def _of_file_system(
@@ -145,16 +148,20 @@ def _of_file_system(
     if lone:
         texts.append(f"Not explained by any component: {listed(lone, ', ')}.")
     if hidden:
-        state, text = State.CRITICAL, f"silent behind another alarm: {' '.join(hidden)}"
+        state, reason = State.CRITICAL, Reason.SILENCED
+        text = f"silent behind another alarm: {' '.join(hidden)}"
     elif texts:
-        state, text = State.WARNING, " ".join(texts)
+        state, reason = State.WARNING, Reason.SUSPECT if mine else Reason.UNEXPLAINED
+        text = " ".join(texts)
     elif not slow + good:
-        state, text = State.UNKNOWN, f"no measurement of {path.name} could be judged"
+        state, reason = State.UNKNOWN, Reason.NOT_JUDGED
+        text = f"no measurement of {path.name} could be judged"
     else:
-        state, text = State.OK, f"{path.name} has no suspect: {good} good measurements"
+        state, reason = State.OK, Reason.FINE
+        text = f"{path.name} has no suspect: {good} good measurements"
     evidence = (*texts, *_evidence(located, (index for index in own if _is_bad(located, index))))
     figures = _figures(suspects=len(mine), slow=slow, good=good)
-    return Verdict(LAYER, path.name, state, 0, text, evidence=evidence, figures=figures)
+    return Verdict(LAYER, path.name, state, reason, text, evidence=evidence, figures=figures)
 
 
 class _Silenced(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Iterator, NamedTuple, Optional
 
 from plumbline.output.table import render
-from plumbline.simulate.score import Outcome, Rule, Trial
+from plumbline.simulate.score import Outcome, Source, Trial
 from plumbline.simulate.summary import (
     WITHIN_DAYS,
     Alarms,
@@ -17,13 +17,6 @@ from plumbline.simulate.summary import (
 
 _MOST_FAULTS = 20
 """More than these are shown by size alone."""
-
-_RULES = {
-    1: "failed, hung or never measured",
-    3: "known to be degraded",
-    5: "below a level of its reference",
-    6: "slower for days, or stepped down",
-}
 
 
 class Asked(NamedTuple):
@@ -60,8 +53,8 @@ def _false_alarms(alarms: tuple[Alarms, ...]) -> str:
     shown = [one for one in alarms if one.number or one.standing]
     rows = [
         (
-            _where(one.rule),
-            f"rule {one.rule.rule}: {_RULES.get(one.rule.rule, 'see docs/verdicts.md')}",
+            _where(one.source),
+            one.source.reason.words,
             str(one.number),
             f"{one.a_month:.2f}",
             f"{one.per_thousand:.1f}",
@@ -80,8 +73,8 @@ def _false_alarms(alarms: tuple[Alarms, ...]) -> str:
     return render(headers, rows)
 
 
-def _where(rule: Rule) -> str:
-    return f"{rule.layer} groups" if rule.group else rule.layer
+def _where(source: Source) -> str:
+    return f"{source.layer} groups" if source.group else source.layer
 
 
 def _detection(found: tuple[Size, ...]) -> str:

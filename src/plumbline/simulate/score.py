@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
 
+from plumbline.model.reason import Reason
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
 from plumbline.simulate.capacity import Capacity
@@ -23,12 +24,12 @@ _MOST = 0.5
 the one that is slow."""
 
 
-class Rule(NamedTuple):
-    """Where an alarm comes from: a layer, or its groups, and the number of the rule."""
+class Source(NamedTuple):
+    """Where an alarm comes from: a layer, or its groups, and the reason."""
 
     layer: str
     group: bool
-    rule: int
+    reason: Reason
 
 
 class Trial(NamedTuple):
@@ -57,16 +58,16 @@ class Outcome(NamedTuple):
     """The sum over some courses of equal length.
 
     ``healthy_days`` counts verdicts on components that no fault makes slower, one a day;
-    ``raised`` how often one of these, or of their groups, became WARNING, or CRITICAL, by rule;
+    ``raised`` how often one of these, or of their groups, became WARNING, or CRITICAL, by source;
     ``standing`` on how many of the days it stood; ``unknown`` the days without a judgement.
     """
 
     fleets: int
     days: int
     healthy_days: int
-    raised: Mapping[Rule, int]
-    standing: Mapping[Rule, int]
-    unknown: Mapping[Rule, int]
+    raised: Mapping[Source, int]
+    standing: Mapping[Source, int]
+    unknown: Mapping[Source, int]
     trials: tuple[Trial, ...]
 
 
@@ -79,9 +80,9 @@ class Score:
         """Find out what each fault makes slower; the course has ``days``."""
         self._days = days
         self._healthy = 0
-        self._raised: Counter[Rule] = Counter()
-        self._standing: Counter[Rule] = Counter()
-        self._unknown: Counter[Rule] = Counter()
+        self._raised: Counter[Source] = Counter()
+        self._standing: Counter[Source] = Counter()
+        self._unknown: Counter[Source] = Counter()
         self._before: dict[Key, int] = {}
         slower = {fault: capacity.under([fault]) for fault in faults}
         self._slow = {fault: _slow(fleet, found) for fault, found in slower.items()}
@@ -121,11 +122,11 @@ class Score:
         )
 
     def _count(self, verdict: Verdict, new: bool) -> None:
-        rule = Rule(verdict.layer, verdict.group, verdict.rule)
+        source = Source(verdict.layer, verdict.group, verdict.reason)
         self._healthy += not verdict.group
-        self._raised[rule] += new
-        self._standing[rule] += verdict.state in _ALARMS
-        self._unknown[rule] += verdict.state is State.UNKNOWN
+        self._raised[source] += new
+        self._standing[source] += verdict.state in _ALARMS
+        self._unknown[source] += verdict.state is State.UNKNOWN
 
     def _credit(self, causes: Iterable[Fault], verdict: Verdict, day: int) -> None:
         for fault in causes:
@@ -150,11 +151,11 @@ def add(outcomes: Iterable[Outcome]) -> Outcome:
     )
 
 
-def _sum(counts: Iterable[Mapping[Rule, int]]) -> dict[Rule, int]:
-    total: Counter[Rule] = Counter()
+def _sum(counts: Iterable[Mapping[Source, int]]) -> dict[Source, int]:
+    total: Counter[Source] = Counter()
     for one in counts:
         total.update(one)
-    return {rule: total[rule] for rule in sorted(total) if total[rule]}
+    return {source: total[source] for source in sorted(total) if total[source]}
 
 
 def _slow(fleet: Fleet, found: Mapping[Flow, float]) -> frozenset[Key]:

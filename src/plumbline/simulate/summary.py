@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import ceil, inf
 from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.simulate.score import Outcome, Rule, Trial
+from plumbline.simulate.score import Outcome, Source, Trial
 
-SCHEMA = 1
+SCHEMA = 2
 MONTH_DAYS = 30.44
 WITHIN_DAYS = (1, 7, 30)
 
@@ -16,13 +16,13 @@ _MOST_SIZES = 10
 
 
 class Alarms(NamedTuple):
-    """How often a rule alarmed without a cause.
+    """How often a source alarmed without a cause.
 
     ``a_month`` is of one fleet; ``per_thousand`` of 1,000 healthy components in a month;
     ``standing`` the share of the healthy components' days on which it stood.
     """
 
-    rule: Rule
+    source: Source
     number: int
     a_month: float
     per_thousand: float
@@ -48,24 +48,24 @@ class Size(NamedTuple):
 
 
 def false_alarms(outcome: Outcome) -> tuple[Alarms, ...]:
-    """Return the alarms without a cause, rule by rule."""
+    """Return the alarms without a cause, source by source."""
     months = outcome.fleets * outcome.days / MONTH_DAYS
     component_months = outcome.healthy_days / MONTH_DAYS
     return tuple(
         Alarms(
-            rule,
-            outcome.raised.get(rule, 0),
-            outcome.raised.get(rule, 0) / months,
-            1000 * outcome.raised.get(rule, 0) / component_months,
-            outcome.standing.get(rule, 0) / outcome.healthy_days,
+            source,
+            outcome.raised.get(source, 0),
+            outcome.raised.get(source, 0) / months,
+            1000 * outcome.raised.get(source, 0) / component_months,
+            outcome.standing.get(source, 0) / outcome.healthy_days,
         )
-        for rule in sorted({*outcome.raised, *outcome.standing})
+        for source in sorted({*outcome.raised, *outcome.standing})
     )
 
 
 def unknown_share(outcome: Outcome) -> float:
     """Return the share of healthy components' days that could not be judged."""
-    alone = sum(count for rule, count in outcome.unknown.items() if not rule.group)
+    alone = sum(count for source, count in outcome.unknown.items() if not source.group)
     return alone / outcome.healthy_days
 
 
@@ -117,10 +117,7 @@ def to_json(outcome: Outcome, given: Mapping[str, Any]) -> dict[str, Any]:
         "schema": SCHEMA,
         **given,
         "healthy_component_days": outcome.healthy_days,
-        "false_alarms": [
-            {**one.rule._asdict(), **{k: v for k, v in one._asdict().items() if k != "rule"}}
-            for one in false_alarms(outcome)
-        ],
+        "false_alarms": [_alarms(one) for one in false_alarms(outcome)],
         "unknown_share": unknown_share(outcome),
         "detection": [
             {**one._asdict(), "within": dict(zip(map(str, WITHIN_DAYS), one.within))}
@@ -128,6 +125,12 @@ def to_json(outcome: Outcome, given: Mapping[str, Any]) -> dict[str, Any]:
         ],
         "faults": [_fault(trial) for trial in outcome.trials],
     }
+
+
+def _alarms(one: Alarms) -> dict[str, Any]:
+    source, figures = one.source._asdict(), one._asdict()
+    del figures["source"]
+    return {**source, "reason": one.source.reason.value, **figures}
 
 
 def _fault(trial: Trial) -> dict[str, Any]:

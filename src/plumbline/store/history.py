@@ -129,7 +129,10 @@ class History:
             yield self._record(body)
 
     def verdicts(self, layer: str, component: str) -> tuple[dict[str, Any], ...]:
-        """Return the verdicts of a component in document form, oldest first."""
+        """Return the verdicts of a component in document form, oldest first.
+
+        Each is as the version wrote it that judged: one of an earlier version may have no reason.
+        """
         rows = self._database.rows(
             "SELECT body FROM verdicts WHERE layer = ? AND component = ? ORDER BY seq",
             (layer, component),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from plumbline.errors import DocumentError
 from plumbline.model.kinds import numbers, same_schema, times
 from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.model.reason import Reason
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
 from plumbline.store.snapshot import parse, read
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any, Mapping
 
 PATHS = "/var/lib/plumbline-console/paths.json"
-SCHEMA = 1
+SCHEMA = 2
 
 _AHEAD_S = 300.0
 """A document may be this far ahead: clocks are stepped."""
@@ -64,5 +65,6 @@ def load_path(file: str, name: str, now: float) -> Verdict:
             f"{name}: suspects were looked for {when}, which is too old; see "
             "journalctl -u plumbline-console.service on the console"
         )
-        return verdict._replace(state=State.UNKNOWN, sentence=text, evidence=(), figures=())
+        verdict = verdict._replace(state=State.UNKNOWN, reason=Reason.STALE)
+        return verdict._replace(sentence=text, evidence=(), figures=())
     return verdict

@@ -16,6 +16,7 @@ import pytest
 from plumbline.cli.compare import print_comparison
 from plumbline.cli.measure import Result
 from plumbline.model.expectation import Expectation, Expectations, Limits
+from plumbline.model.reason import Reason
 from plumbline.model.reference import Reference
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.state import State
@@ -131,7 +132,8 @@ def test_directories_are_compared_without_an_inventory_and_nothing_stays(node: N
 def test_the_verdict_of_a_comparison_stands_below_its_table(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    verdict = Verdict("ost", "a", State.CRITICAL, 5, "a read 80.0 MB/s, 40 % of its peers")
+    text = "a read 80.0 MB/s, 40 % of its peers"
+    verdict = Verdict("ost", "a", State.CRITICAL, Reason.BELOW_LEVEL, text)
     rates = {"a": 80e6, "b": 200e6, "c": 210e6}
     records = tuple(record(component=name, rate_Bps=rate) for name, rate in rates.items())
     print_comparison(Result("run-1", records, (verdict,), ()))

@@ -42,6 +42,11 @@ def states(path: Path) -> dict[str, str]:
     return {name: one["state"] for name, one in said["services"].items() if one["state"] != "OK"}
 
 
+def reasons(path: Path) -> dict[str, str]:
+    said = json.loads(path.read_text(encoding="utf-8"))
+    return {name: one["reason"] for name, one in said["services"].items()}
+
+
 def check(document: Path, *arguments: str) -> tuple[int, str]:
     """Run the check as Nagios does; return its exit code and output."""
     done = subprocess.run(
@@ -60,6 +65,7 @@ def check(document: Path, *arguments: str) -> tuple[int, str]:
 def test_a_healthy_site_is_all_ok(tmp_path: Path) -> None:
     document = publish(tmp_path, measured({}))
     assert states(document) == {}
+    assert set(reasons(document).values()) == {"fine"}
     code, out = check(document, "--service", "server oss3")
     assert code == 0
     assert out.startswith("PATH OK - server oss3 is no suspect: ")
@@ -145,6 +151,8 @@ def test_a_fault_whose_own_alarms_are_silenced_is_the_alarm_of_the_file_system(
 ) -> None:
     document = publish(tmp_path, measured({**SLOW_LINK, "oss3-disk2": both(6e6)}))
     assert states(document) == {"nic oss3-nic": "CRITICAL", "file system scratch": "CRITICAL"}
+    found = reasons(document)
+    assert (found["nic oss3-nic"], found["file system scratch"]) == ("suspect", "silenced")
     _, out = check(document, "--service", "file system scratch")
     assert out.startswith("PATH CRITICAL - silent behind another alarm: Suspect: disk oss3-disk2")
 
@@ -156,6 +164,9 @@ def of_layer(layer: str, records: Iterable[Record]) -> list[Record]:
 def test_of_parts_that_cannot_be_told_apart_one_bears_the_alarm(tmp_path: Path) -> None:
     document = publish(tmp_path, of_layer("ost", measured(SLOW_LINK)))
     assert states(document) == {"server oss3": "CRITICAL", "file system scratch": "WARNING"}
+    found = reasons(document)
+    assert (found["server oss3"], found["nic oss3-nic"]) == ("suspect", "alarm_elsewhere")
+    assert found["file system scratch"] == "suspect"
     _, out = check(document, "--service", "server oss3")
     assert "Suspects: one of " in out
     assert "nic oss3-nic" in out
@@ -179,6 +190,7 @@ def test_what_is_slow_behind_a_shared_part_carries_a_note_to_nagios(tmp_path: Pa
 def test_what_nothing_measured_crosses_is_unknown(tmp_path: Path) -> None:
     document = publish(tmp_path, [])
     assert set(states(document).values()) == {"UNKNOWN"}
+    assert set(reasons(document).values()) == {"not_judged"}
     code, out = check(document, "-s", "switch switch1")
     assert code == 3
     assert "no measurement that crosses switch switch1 could be judged" in out
@@ -200,7 +212,7 @@ def change(document: Path, **changes: Any) -> Path:
         ({"written_at": 1e9}, "min ago, which is too old; see journalctl"),
         ({"written_at": 4102444800.0}, "min ahead of now, which is too old"),
         ({"written_at": "now"}, "is damaged"),
-        ({"schema": 2}, "has schema 2, this version reads 1; write it on the console with"),
+        ({"schema": 1}, "has schema 1, this version reads 2; write it on the console with"),
         ({"services": []}, "is damaged"),
         ({"services": {}}, "says nothing about server oss1; deploy the roles nagios and console"),
         ({"services": {"server oss1": {"state": "FINE"}}}, "a verdict is damaged"),

@@ -86,7 +86,7 @@ def test_a_verdict_of_a_site_is_explained_by_the_runs_of_its_node(
     assert call(*words, "--explain", "OST2-0") == 2
     out = capsys.readouterr().out
     assert out.startswith("CRITICAL ost OST2-0 read 80.0 MB/s")
-    assert "rule 5 beyond level: applies" in out
+    assert "rule below level: applies" in out
     assert "OST1" not in out
     with pytest.raises(DocumentError, match="has no OST9 in layer"):
         call(*words, "--explain", "OST9")

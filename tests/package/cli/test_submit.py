@@ -14,6 +14,7 @@ import pytest
 
 from plumbline.errors import DocumentError, PlumblineError, StoreError, ToolError, UsageError
 from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.reason import Reason
 from plumbline.model.service import Service
 from plumbline.model.state import State
 from plumbline.model.verdict import Figure, Verdict
@@ -51,12 +52,12 @@ def write_plan(
 
 
 def document(*verdicts: Verdict, node: str = "client1", **changes: Any) -> str:
-    said = {"schema": 1, "node": node, "verdicts": [one.to_json() for one in verdicts]}
+    said = {"schema": 2, "node": node, "verdicts": [one.to_json() for one in verdicts]}
     return json.dumps({**said, **changes})
 
 
 def verdict(component: str = "OST0", sentence: str = "fine", **changes: Any) -> Verdict:
-    return Verdict("ost", component, State.OK, 7, sentence)._replace(**changes)
+    return Verdict("ost", component, State.OK, Reason.FINE, sentence)._replace(**changes)
 
 
 def lines(folder: Path, *verdicts: Verdict, **changes: Any) -> list[str]:
@@ -345,11 +346,13 @@ def test_a_spool_that_is_missing_is_a_sentence(pipe: Path, tmp_path: Path) -> No
         ("", "is empty"),
         ("{", "is damaged"),
         ("[1]", "holds no verdicts"),
-        ('{"schema": 9}', "verdicts of schema 9, this version reads 1"),
+        ('{"schema": 9}', "verdicts of schema 9, this version reads 2"),
+        # that of a version whose verdicts had the number of a rule and no reason
+        ('{"schema": 1}', "verdicts of schema 1, this version reads 2; write it again with"),
         (document(verdict(), judged_at=-1), "is no time"),
         (document(verdict()) + "{", "is damaged"),
-        ('{"schema": 1, "node": "a", "verdicts": [{}]}', "a verdict is damaged"),
-        ('{"schema": 1, "node": "a", "verdicts": [{"state": "GOOD"}]}', "a verdict is damaged"),
+        ('{"schema": 2, "node": "a", "verdicts": [{}]}', "a verdict is damaged"),
+        ('{"schema": 2, "node": "a", "verdicts": [{"state": "GOOD"}]}', "a verdict is damaged"),
     ],
 )
 def test_damaged_documents_are_a_sentence(tmp_path: Path, text: str, trouble: str) -> None:
@@ -410,7 +413,7 @@ def judged(node: int) -> Iterator[Verdict]:
         name = numbered(number)[2]
         sentence = f"{name} read 80.3 MB/s; 40 % of | baseline\nby C:\\new, disk é{number}"
         figures = (Figure("read_Bps", number * 1e4, "", "160000000:", "100000000:", 2.5e8),)
-        yield Verdict("ost", name, State(number % 4), 5, sentence, figures=figures)
+        yield Verdict("ost", name, State(number % 4), Reason.FINE, sentence, figures=figures)
 
 
 @pytest.mark.skipif(PROGRAM is None, reason="there is no nagios4; apt install nagios4-core")

@@ -8,6 +8,7 @@ import pytest
 
 from plumbline.errors import DocumentError
 from plumbline.judge.component import judge
+from plumbline.model.reason import Reason
 from plumbline.model.record import Operation, Outcome, Scenario
 from plumbline.model.series import Running, Series
 from plumbline.model.state import State
@@ -32,7 +33,7 @@ def without_rate(outcome: Outcome, reason: str) -> dict[str, Any]:
 
 def test_all_well_is_one_short_sentence() -> None:
     verdict = judged(*both({"rate_Bps": 195e6}))
-    assert (verdict.state, verdict.rule, verdict.counts) == (State.OK, 7, True)
+    assert (verdict.state, verdict.reason, verdict.counts) == (State.OK, Reason.FINE, True)
     assert verdict.sentence == (
         "scratch-OST0003 write 195.0 MB/s, read 200.0 MB/s, 96 % and 99 % of baseline"
     )
@@ -63,22 +64,30 @@ def test_unknown_outranks_warning_and_never_hides_critical() -> None:
 
 
 @pytest.mark.parametrize(
-    ("read", "state", "text"),
+    ("read", "state", "reason", "text"),
     [
         (
             without_rate(Outcome.FAILED, "fio: no space"),
             State.UNKNOWN,
+            Reason.FAILED,
             "read failed: fio: no space",
         ),
-        (without_rate(Outcome.SKIPPED, "read-only"), State.UNKNOWN, "read was skipped: read-only"),
+        (
+            without_rate(Outcome.SKIPPED, "read-only"),
+            State.UNKNOWN,
+            Reason.SKIPPED,
+            "read was skipped: read-only",
+        ),
         (
             without_rate(Outcome.HUNG, "fio did not end"),
             State.CRITICAL,
+            Reason.HUNG,
             "read hung on 2024-10-03 22:59 UTC: fio did not end",
         ),
         (
             {"started_at": NOW - 3 * DAY_S - 9, "finished_at": NOW - 3 * DAY_S},
             State.UNKNOWN,
+            Reason.STALE,
             (
                 "read is stale: last run 2024-10-01 00:00 UTC, 3 d ago (limit 36 h); "
                 "see systemctl status plumbline-ost.timer on client1"
@@ -87,6 +96,7 @@ def test_unknown_outranks_warning_and_never_hides_critical() -> None:
         (
             {"started_at": NOW + 7190, "finished_at": NOW + 7200},
             State.UNKNOWN,
+            Reason.AHEAD,
             (
                 "read is dated 2024-10-04 02:00 UTC, 2 h ahead of the clock; "
                 "set the clock of client1 (chronyc tracking) and probe again"
@@ -95,10 +105,10 @@ def test_unknown_outranks_warning_and_never_hides_critical() -> None:
     ],
 )
 def test_without_a_fresh_rate_the_reason_is_said(
-    read: dict[str, Any], state: State, text: str
+    read: dict[str, Any], state: State, reason: Reason, text: str
 ) -> None:
     verdict = judged(*both(read=read))
-    assert (verdict.state, verdict.rule) == (state, 1)
+    assert (verdict.state, verdict.reason) == (state, reason)
     assert verdict.sentence == f"scratch-OST0003 {text}"
     assert verdict.figures[1].value is None
 
@@ -109,7 +119,7 @@ def test_a_small_step_of_the_clock_is_forgiven() -> None:
 
 def test_an_operation_that_was_never_measured_is_unknown() -> None:
     verdict = judged(series())
-    assert (verdict.state, verdict.rule) == (State.UNKNOWN, 1)
+    assert (verdict.state, verdict.reason) == (State.UNKNOWN, Reason.NEVER_MEASURED)
     assert verdict.sentence == (
         "scratch-OST0003 write was never recorded on this node; "
         "run systemctl start plumbline-ost.service"
@@ -119,11 +129,11 @@ def test_an_operation_that_was_never_measured_is_unknown() -> None:
 def test_a_run_that_does_not_end_is_critical_whatever_was_measured() -> None:
     since = NOW - 1500
     verdict = judged(*both(), running=(Running("ost", "scratch-OST0003", since),))
-    assert (verdict.state, verdict.rule) == (State.CRITICAL, 1)
+    assert (verdict.state, verdict.reason) == (State.CRITICAL, Reason.HANGS)
     assert verdict.sentence.startswith(
         "scratch-OST0003 hangs: a run has not ended since 2024-10-03 23:35 UTC, 25 min ago"
     )
-    assert len([line for line in verdict.evidence if "rule 7" in line]) == 2
+    assert len([line for line in verdict.evidence if "[OK, fine]" in line]) == 2
 
 
 @pytest.mark.parametrize(
@@ -160,7 +170,7 @@ def test_evidence_shows_references_peers_conditions_and_history() -> None:
     known = series(coverage=0.98, fill=0.45, versions={}, earlier=(earlier,))
     evidence = judge(expectation(references={"read/single": REFERENCE}), (known,), (), NOW).evidence
     assert evidence == (
-        "read 200.0 MB/s 60 min ago, repeats 200.0 MB/s, 200.0 MB/s, 200.0 MB/s [OK, rule 7]",
+        "read 200.0 MB/s 60 min ago, repeats 200.0 MB/s, 200.0 MB/s, 200.0 MB/s [OK, fine]",
         (
             "  baseline 202.1 MB/s, spread 1.0 %, 12 runs 2026-11-01 to 2026-11-20, "
             "accepted by ada: new disks"

@@ -9,6 +9,7 @@ import pytest
 from plumbline.errors import DocumentError
 from plumbline.judge.component import judge
 from plumbline.model.expectation import Limits
+from plumbline.model.reason import Reason
 from plumbline.model.reference import Reference
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
@@ -35,7 +36,7 @@ def judged(
 
 def test_a_read_that_declines_where_it_was_flat_warns_though_their_means_agree() -> None:
     verdict = judged(percents(STEEP))
-    assert (verdict.state, verdict.rule) == (State.WARNING, 6)
+    assert (verdict.state, verdict.reason) == (State.WARNING, Reason.PROFILE)
     assert verdict.sentence.startswith(
         "scratch-OST0003 read 200.0 MB/s, 99 % of baseline 202.1 MB/s (12 runs to 2026-11-20): "
     )
@@ -59,11 +60,11 @@ def test_a_read_that_declines_where_it_was_flat_warns_though_their_means_agree()
 )
 def test_what_is_no_other_course(own: Any, known: Sequence[float], changes: Any) -> None:
     verdict = judged(own, known, **changes)
-    assert (verdict.state, verdict.rule) == (State.OK, 7)
+    assert (verdict.state, verdict.reason) == (State.OK, Reason.FINE)
 
 
 def test_a_slow_rate_is_told_as_slow_whatever_its_course() -> None:
-    assert judged(percents(STEEP), rate_Bps=80e6).rule == 5
+    assert judged(percents(STEEP), rate_Bps=80e6).reason is Reason.BELOW_LEVEL
 
 
 def test_a_profile_of_other_conditions_is_not_compared() -> None:

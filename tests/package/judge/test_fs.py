@@ -9,6 +9,7 @@ import pytest
 from plumbline.errors import DocumentError
 from plumbline.judge.fs import judge_whole
 from plumbline.model.expectation import Expectation
+from plumbline.model.reason import Reason
 from plumbline.model.record import Flag, Outcome
 from plumbline.model.series import Running
 from plumbline.model.state import State
@@ -30,7 +31,7 @@ def judged(
 def test_a_healthy_file_system_says_what_it_gave_and_how_alike_its_targets_are() -> None:
     verdict = judged([200e6, 198e6, 201e6, 200e6])
     assert (verdict.layer, verdict.component, verdict.group) == ("fs", "scratch", True)
-    assert (verdict.state, verdict.rule) == (State.OK, 7)
+    assert (verdict.state, verdict.reason) == (State.OK, Reason.FINE)
     assert verdict.sentence == (
         "file system scratch write together 792.0 MB/s, read together 792.0 MB/s, 98 % and 98 % of "
         "baseline; slowest of 4 targets OST1, read together 99 % of its peers"
@@ -39,7 +40,7 @@ def test_a_healthy_file_system_says_what_it_gave_and_how_alike_its_targets_are()
 
 def test_one_slow_target_is_one_alarm_that_names_it() -> None:
     verdict = judged([200e6, 201e6, 80e6, 200e6])
-    assert (verdict.state, verdict.rule) == (State.CRITICAL, 5)
+    assert (verdict.state, verdict.reason) == (State.CRITICAL, Reason.BELOW_LEVEL)
     assert verdict.sentence == (
         "file system scratch - OST2 write together 80.0 MB/s, 40 % of baseline 202.1 MB/s (12 runs "
         "to 2026-11-20), ceiling 250.0 MB/s by disk disk; as a whole write together 320.0 MB/s, "
@@ -81,7 +82,7 @@ def test_several_slow_targets_are_named_the_slowest_first() -> None:
 
 def test_a_loss_that_all_targets_share_is_the_wholes() -> None:
     verdict = judged([120e6] * 4)
-    assert (verdict.state, verdict.rule) == (State.WARNING, 5)
+    assert (verdict.state, verdict.reason) == (State.WARNING, Reason.BELOW_LEVEL)
     assert verdict.sentence.startswith(
         "file system scratch - as a whole write together 480.0 MB/s, 59 % of baseline"
     )
@@ -106,7 +107,7 @@ def kept_profiles() -> list[Expectation]:
 def test_a_whole_that_declines_where_it_was_flat_is_told_once() -> None:
     everywhere: dict[str, Any] = dict.fromkeys(("OST0", "OST1", "OST2", "OST3", "scratch"), STEEP)
     verdict = judged([202e6] * 4, kept_profiles(), **everywhere)
-    assert (verdict.state, verdict.rule) == (State.WARNING, 6)
+    assert (verdict.state, verdict.reason) == (State.WARNING, Reason.PROFILE)
     assert verdict.sentence.startswith(
         "file system scratch - as a whole write together 808.0 MB/s, 100 % of baseline 808.4 MB/s"
     )
@@ -116,7 +117,7 @@ def test_a_whole_that_declines_where_it_was_flat_is_told_once() -> None:
 
 def test_one_target_that_declines_is_named() -> None:
     verdict = judged([202e6] * 4, kept_profiles(), OST1=STEEP)
-    assert (verdict.state, verdict.rule) == (State.WARNING, 6)
+    assert (verdict.state, verdict.reason) == (State.WARNING, Reason.PROFILE)
     assert verdict.sentence.startswith("file system scratch - OST1 write together 202.0 MB/s")
     assert "17 % apart (limit 10 %)" in verdict.sentence
     assert "as a whole" not in verdict.sentence
@@ -124,14 +125,16 @@ def test_one_target_that_declines_is_named() -> None:
 
 def test_a_degraded_target_explains_a_slow_whole() -> None:
     verdict = judged([200e6, 200e6, 60e6, 200e6], OST2={"flags": (Flag.DEGRADED,)})
-    assert (verdict.state, verdict.rule, verdict.counts) == (State.WARNING, 3, False)
+    assert (verdict.state, verdict.reason) == (State.WARNING, Reason.KNOWN_STATE)
+    assert not verdict.counts
     assert "held up by OST2, write together 60.0 MB/s" in verdict.sentence
     assert "degraded (rebuilding)" in verdict.sentence
 
 
 def test_a_contended_target_explains_a_slow_whole() -> None:
     verdict = judged([200e6, 200e6, 60e6, 200e6], OST2={"coverage": 0.4})
-    assert (verdict.state, verdict.rule, verdict.counts) == (State.OK, 4, False)
+    assert (verdict.state, verdict.reason) == (State.OK, Reason.CONTENDED)
+    assert not verdict.counts
     assert "held up by OST2" in verdict.sentence
     assert "contended (coverage 0.40" in verdict.sentence
 
@@ -140,7 +143,7 @@ def test_a_target_that_hangs_is_critical_and_named() -> None:
     hung = {"outcome": Outcome.HUNG, "reason": "the rank did not end"}
     whole = {"outcome": Outcome.HUNG, "reason": "1 of 4 ranks did not end"}
     verdict = judged([200e6] * 4, OST1=hung, scratch=whole)
-    assert (verdict.state, verdict.rule) == (State.CRITICAL, 1)
+    assert (verdict.state, verdict.reason) == (State.CRITICAL, Reason.HUNG)
     assert "scratch - OST1 write together hung on" in verdict.sentence
 
 
@@ -148,7 +151,7 @@ def test_a_target_that_took_no_part_is_said_once() -> None:
     out = {"outcome": Outcome.SKIPPED}
     whole = {**out, "reason": "OST1 took no part, so there is no figure of all: it is full"}
     verdict = judged([200e6] * 4, OST1={**out, "reason": "it is full"}, scratch=whole)
-    assert (verdict.state, verdict.rule) == (State.UNKNOWN, 1)
+    assert (verdict.state, verdict.reason) == (State.UNKNOWN, Reason.SKIPPED)
     assert verdict.sentence.count("it is full") == 1
 
 
@@ -160,7 +163,7 @@ def test_a_run_that_does_not_end_hangs() -> None:
 
 def test_a_run_on_other_terms_says_that_it_was_made_by_hand() -> None:
     verdict = judged([200e6] * 4, scratch={"spec_hash": "another"})
-    assert (verdict.state, verdict.rule) == (State.UNKNOWN, 1)
+    assert (verdict.state, verdict.reason) == (State.UNKNOWN, Reason.OTHER_TERMS)
     assert "by hand, on other terms than the policy's; run systemctl start plumbline-fs" in (
         verdict.sentence
     )
@@ -168,7 +171,7 @@ def test_a_run_on_other_terms_says_that_it_was_made_by_hand() -> None:
 
 def test_what_was_never_measured_is_unknown() -> None:
     verdict = judge_whole(expected(), "scratch", snapshot(), NOW)
-    assert (verdict.state, verdict.rule) == (State.UNKNOWN, 1)
+    assert (verdict.state, verdict.reason) == (State.UNKNOWN, Reason.NEVER_MEASURED)
     assert "never recorded on this node; run systemctl start plumbline-fs" in verdict.sentence
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from plumbline.judge.group import judge_group
 from plumbline.model.expectation import Limits
+from plumbline.model.reason import Reason
 from plumbline.model.reference import Reference
 from plumbline.model.state import State
 from plumbline.model.threshold import Range
@@ -29,7 +30,8 @@ def judged(*rates_Bps: Optional[float], limits: Optional[Limits] = None, **chang
 
 def test_a_healthy_group_is_ok() -> None:
     verdict = judged(200e6, 200e6, 202.1e6)
-    assert (verdict.state, verdict.rule, verdict.component) == (State.OK, 7, "scratch")
+    assert (verdict.state, verdict.reason) == (State.OK, Reason.FINE)
+    assert verdict.component == "scratch"
     assert verdict.sentence == "group scratch read 99 % of baseline, upper median of 3"
     label, value, *rest = verdict.figures[0]
     assert (label, rest) == ("read_median", ["%", "80:", "50:", None])
@@ -46,7 +48,7 @@ def test_a_loss_that_all_share_is_seen_although_each_is_excused(
     rate_Bps: float, state: State
 ) -> None:
     verdict = judged(rate_Bps, rate_Bps, rate_Bps, peers_Bps=rate_Bps)
-    assert (verdict.state, verdict.rule) == (state, 5)
+    assert (verdict.state, verdict.reason) == (state, Reason.BELOW_LEVEL)
 
 
 def test_contended_members_count_and_are_counted() -> None:
@@ -66,7 +68,7 @@ def test_members_without_a_figure_are_named() -> None:
 
 def test_a_group_with_more_gaps_than_figures_is_unknown() -> None:
     verdict = judged(200e6, None, None)
-    assert (verdict.state, verdict.rule) == (State.UNKNOWN, 1)
+    assert (verdict.state, verdict.reason) == (State.UNKNOWN, Reason.TOO_FEW_MEMBERS)
     assert verdict.sentence == (
         "group scratch read: 2 of 3 have no figure to compare (OST1, OST2), "
         "first OST1: read failed: fio: no"

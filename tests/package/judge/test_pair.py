@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from plumbline.judge.pair import judge_pair_host
+from plumbline.model.reason import Reason
 from plumbline.model.record import Operation, Outcome
 from plumbline.model.reference import Reference
 from plumbline.model.series import Running, Series
@@ -24,7 +25,7 @@ def judged(*every: Series, partners: tuple[str, ...] = ("oss1", "oss2"), **chang
 
 def test_a_healthy_host_is_ok() -> None:
     verdict = judged(sent("oss1", 116e6), sent("oss2", 117e6))
-    assert (verdict.state, verdict.rule) == (State.OK, 7)
+    assert (verdict.state, verdict.reason) == (State.OK, Reason.FINE)
     assert verdict.sentence == "oss3 send 117.0 MB/s, 100 % of baseline"
 
 
@@ -75,31 +76,31 @@ def test_a_rate_above_the_pairs_ceiling_counts_for_nobody() -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "state", "partner"),
+    ("first", "second", "state", "reason", "partner"),
     [
-        (FAILED, FAILED, State.UNKNOWN, "oss1"),
-        (HUNG, FAILED, State.UNKNOWN, "oss2"),
-        (HUNG, HUNG, State.CRITICAL, "oss1"),
+        (FAILED, FAILED, State.UNKNOWN, Reason.FAILED, "oss1"),
+        (HUNG, FAILED, State.UNKNOWN, Reason.FAILED, "oss2"),
+        (HUNG, HUNG, State.CRITICAL, Reason.HUNG, "oss1"),
     ],
 )
 def test_without_any_rate_the_mildest_reason_is_said(
-    first: dict[str, Any], second: dict[str, Any], state: State, partner: str
+    first: dict[str, Any], second: dict[str, Any], state: State, reason: Reason, partner: str
 ) -> None:
     verdict = judged(sent("oss1", None, **first), sent("oss2", None, **second))
-    assert (verdict.state, verdict.rule) == (state, 1)
+    assert (verdict.state, verdict.reason) == (state, reason)
     assert verdict.sentence.endswith(f"(with {partner}; no figure with any of 2 partners)")
     assert verdict.figures[0].value is None
 
 
 def test_a_host_that_was_never_measured_is_unknown() -> None:
     verdict = judged()
-    assert (verdict.state, verdict.rule) == (State.UNKNOWN, 1)
+    assert (verdict.state, verdict.reason) == (State.UNKNOWN, Reason.NEVER_MEASURED)
     assert "never recorded" in verdict.sentence
 
 
 def test_a_host_without_partners_says_so() -> None:
     verdict = judged(sent("oss1", 117e6), partners=())
-    assert verdict.state is State.UNKNOWN
+    assert (verdict.state, verdict.reason) == (State.UNKNOWN, Reason.NO_PARTNER)
     assert "oss3 has no partner to be measured with; add one" in verdict.sentence
 
 
@@ -111,7 +112,7 @@ def test_a_run_that_does_not_end_is_critical() -> None:
     running = (Running("net", "oss3", NOW - 1500),)
     every = (sent("oss1", 117e6),)
     verdict = judge_pair_host(host_expectation("oss1"), every, running, NOW)
-    assert (verdict.state, verdict.rule) == (State.CRITICAL, 1)
+    assert (verdict.state, verdict.reason) == (State.CRITICAL, Reason.HANGS)
 
 
 def retransmitting(partner: str, rate_Bps: float, count: int) -> Series:
@@ -120,7 +121,7 @@ def retransmitting(partner: str, rate_Bps: float, count: int) -> Series:
 
 def test_many_retransmits_with_all_partners_make_a_bad_cable() -> None:
     verdict = judged(retransmitting("oss1", 116e6, 20_000), retransmitting("oss2", 117e6, 30_000))
-    assert (verdict.state, verdict.rule) == (State.WARNING, 5)
+    assert (verdict.state, verdict.reason) == (State.WARNING, Reason.RETRANSMITS)
     assert verdict.sentence == (
         "oss3 send 117.0 MB/s, 100 % of baseline; 2.00 % of the segments of send sent again "
         "(limit 0.5 %), bad cable?"

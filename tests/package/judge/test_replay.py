@@ -9,6 +9,7 @@ import pytest
 
 from plumbline.judge.replay import Judged, replay
 from plumbline.model.expectation import Limits
+from plumbline.model.reason import Reason
 from plumbline.model.sampled import Sampled
 from plumbline.model.state import State
 
@@ -37,8 +38,8 @@ def alarms(rows: list[Sampled]) -> list[Judged]:
 
 def test_a_disk_a_fifth_slower_is_found_within_three_days_and_alone() -> None:
     found = alarms(samples(3, slow=1.25))
-    assert [(one.component, one.day, one.verdict.rule) for one in found] == [
-        ("disk3", "2023-11-17", 6)
+    assert [(one.component, one.day, one.verdict.reason) for one in found] == [
+        ("disk3", "2023-11-17", Reason.FAIL_SLOW)
     ]
 
 
@@ -80,13 +81,13 @@ def test_without_siblings_each_sample_is_a_run_and_a_step_down_is_found() -> Non
 def test_a_baseline_that_the_file_states_is_used() -> None:
     row = Sampled("", "2023-11-10", 1_699_574_400.0, "fs", 60.0, baseline=100.0)
     (judged,) = replay([row], Limits())
-    assert (judged.verdict.state, judged.verdict.rule) == (State.WARNING, 5)
+    assert (judged.verdict.state, judged.verdict.reason) == (State.WARNING, Reason.BELOW_LEVEL)
     assert judged.to_json("calls/s") == {
         "host": "",
         "component": "fs",
         "day": "2023-11-10",
         "state": "WARNING",
-        "rule": 5,
+        "reason": "below_level",
         "ratio": 0.6,
-        "reason": "fs read 60 calls/s, 60 % of baseline 100 calls/s (5 runs to 2023-11-10)",
+        "sentence": "fs read 60 calls/s, 60 % of baseline 100 calls/s (5 runs to 2023-11-10)",
     }

@@ -11,6 +11,7 @@ from plumbline.judge.finding import Finding
 from plumbline.judge.measured import measured
 from plumbline.judge.rules import apply
 from plumbline.model.expectation import Limits
+from plumbline.model.reason import Reason
 from plumbline.model.record import Flag
 from plumbline.model.reference import Reference
 from plumbline.model.series import Sample
@@ -19,6 +20,7 @@ from plumbline.model.threshold import Range
 from tests.package.judgements import BASELINE, CEILING, DAY_S, NOW, REFERENCE, series
 
 LIMITS = Limits()
+EXCUSES = (Reason.KNOWN_STATE, Reason.CONTENDED, Reason.SHARED_LOSS)
 FIRM = "202.1 MB/s (12 runs to 2026-11-20)"
 
 
@@ -26,12 +28,12 @@ def judged(reference: Reference = REFERENCE, limits: Limits = LIMITS, **changes:
     return apply(measured(series(**changes), reference, limits))
 
 
-CASES: list[tuple[dict[str, Any], State, int, str]] = [
-    ({}, State.OK, 7, f"read 200.0 MB/s, 99 % of baseline {FIRM}"),
+CASES: list[tuple[dict[str, Any], State, Reason, str]] = [
+    ({}, State.OK, Reason.FINE, f"read 200.0 MB/s, 99 % of baseline {FIRM}"),
     (
         {"rate_Bps": 300e6},
         State.UNKNOWN,
-        2,
+        Reason.INVALID,
         (
             "read 300.0 MB/s is 1.20 times the ceiling 250.0 MB/s by disk oss2-disk1: "
             "cached, or the topology is wrong"
@@ -40,7 +42,7 @@ CASES: list[tuple[dict[str, Any], State, int, str]] = [
     (
         {"rate_Bps": 80.3e6, "flags": (Flag.DEGRADED,)},
         State.WARNING,
-        3,
+        Reason.KNOWN_STATE,
         (
             f"read 80.3 MB/s, 40 % of baseline {FIRM}, ceiling 250.0 MB/s by disk oss2-disk1: "
             "degraded (rebuilding), slower is expected"
@@ -49,13 +51,13 @@ CASES: list[tuple[dict[str, Any], State, int, str]] = [
     (
         {"rate_Bps": 80.3e6, "flags": (Flag.FAILED_OVER,)},
         State.WARNING,
-        3,
+        Reason.KNOWN_STATE,
         "failed over (its server carries another's targets too), slower is expected",
     ),
     (
         {"rate_Bps": 80.3e6, "coverage": 0.62},
         State.OK,
-        4,
+        Reason.CONTENDED,
         (
             f"read 80.3 MB/s, 40 % of baseline {FIRM}: contended (coverage 0.62, 0.9 needed), "
             "does not count"
@@ -64,7 +66,7 @@ CASES: list[tuple[dict[str, Any], State, int, str]] = [
     (
         {"rate_Bps": 80.3e6, "peers_Bps": 82e6},
         State.OK,
-        4,
+        Reason.SHARED_LOSS,
         (
             f"read 80.3 MB/s, 40 % of baseline {FIRM}: not slower than its 5 peers' median "
             "82.0 MB/s, a shared cause; does not count"
@@ -73,50 +75,60 @@ CASES: list[tuple[dict[str, Any], State, int, str]] = [
     (
         {"rate_Bps": 80.3e6},
         State.CRITICAL,
-        5,
+        Reason.BELOW_LEVEL,
         f"read 80.3 MB/s, 40 % of baseline {FIRM}, ceiling 250.0 MB/s by disk oss2-disk1",
     ),
-    ({"rate_Bps": 80.3e6, "coverage": 0.95}, State.CRITICAL, 5, "40 % of baseline"),
+    (
+        {"rate_Bps": 80.3e6, "coverage": 0.95},
+        State.CRITICAL,
+        Reason.BELOW_LEVEL,
+        "40 % of baseline",
+    ),
     # slower than peers that are low themselves: the shared cause is not all
-    ({"rate_Bps": 80.3e6, "peers_Bps": 120e6}, State.CRITICAL, 5, "40 % of baseline"),
+    (
+        {"rate_Bps": 80.3e6, "peers_Bps": 120e6},
+        State.CRITICAL,
+        Reason.BELOW_LEVEL,
+        "40 % of baseline",
+    ),
     (
         {"rate_Bps": 80.3e6, "repeats_Bps": (79e6, 80.3e6, 199e6)},
         State.WARNING,
-        5,
+        Reason.BELOW_LEVEL,
         "; not confirmed by the repeats 79.0 MB/s, 80.3 MB/s, 199.0 MB/s",
     ),
-    ({"rate_Bps": 140e6}, State.WARNING, 5, "69 % of baseline"),
+    ({"rate_Bps": 140e6}, State.WARNING, Reason.BELOW_LEVEL, "69 % of baseline"),
     (
         {"rate_Bps": 140e6, "flags": (Flag.CONFIDENCE_MISSED, Flag.SHORT)},
         State.WARNING,
-        5,
+        Reason.BELOW_LEVEL,
         "read 140.0 MB/s (confidence interval missed) (cut short by the time limit), 69 % of",
     ),
-    ({"rate_Bps": 140e6, "repeats_Bps": ()}, State.WARNING, 5, "69 % of baseline"),
+    ({"rate_Bps": 140e6, "repeats_Bps": ()}, State.WARNING, Reason.BELOW_LEVEL, "69 % of baseline"),
     (
         {"rate_Bps": 140e6, "repeats_Bps": (138e6, 140e6, 199e6)},
         State.OK,
-        5,
+        Reason.BELOW_LEVEL,
         "; not confirmed by the repeats",
     ),
-    ({"rate_Bps": 240e6}, State.OK, 7, "119 % of baseline"),
+    ({"rate_Bps": 240e6}, State.OK, Reason.FINE, "119 % of baseline"),
 ]
 
 
-@pytest.mark.parametrize(("changes", "state", "rule", "text"), CASES)
+@pytest.mark.parametrize(("changes", "state", "reason", "text"), CASES)
 def test_a_measurement_meets_its_rule(
-    changes: dict[str, Any], state: State, rule: int, text: str
+    changes: dict[str, Any], state: State, reason: Reason, text: str
 ) -> None:
     found = judged(**changes)
-    assert (found.state, found.rule) == (state, rule)
+    assert (found.state, found.reason) == (state, reason)
     assert text in found.text
 
 
-@pytest.mark.parametrize(("changes", "state", "rule", "text"), CASES)
+@pytest.mark.parametrize(("changes", "state", "reason", "text"), CASES)
 def test_only_what_is_excused_does_not_count(
-    changes: dict[str, Any], state: State, rule: int, text: str
+    changes: dict[str, Any], state: State, reason: Reason, text: str
 ) -> None:
-    assert judged(**changes).counts is (rule not in (3, 4))
+    assert judged(**changes).counts is (reason not in EXCUSES)
 
 
 @pytest.mark.parametrize(
@@ -143,14 +155,14 @@ def test_a_baseline_that_cannot_be_used_gives_way_to_the_peers(
 ) -> None:
     reference = Reference(CEILING, baseline)
     slow = judged(reference, rate_Bps=80.3e6, **changes)
-    assert (slow.state, slow.rule) == (State.CRITICAL, 5)
+    assert (slow.state, slow.reason) == (State.CRITICAL, Reason.BELOW_LEVEL)
     assert f"{doubt}, 40 % of its 5 peers' median 201.0 MB/s" in slow.text
     assert judged(reference, **changes).state is State.OK
 
 
 def test_without_baseline_and_peers_nothing_is_judged() -> None:
     found = judged(Reference(CEILING, None), peers_Bps=None)
-    assert (found.state, found.rule) == (State.UNKNOWN, 5)
+    assert (found.state, found.reason) == (State.UNKNOWN, Reason.NO_REFERENCE)
     assert found.text == (
         "read measured 200.0 MB/s but nothing to compare with: no baseline yet, no peers in the "
         "same run; run plumbline baseline capture"
@@ -177,8 +189,10 @@ def test_contention_excuses_no_longer_than_the_days_that_confirm(
     earlier: tuple[Sample, ...], state: State
 ) -> None:
     found = judged(rate_Bps=80.3e6, coverage=0.62, earlier=earlier)
-    assert (found.state, found.rule, found.counts) == (state, 4, False)
-    assert ("contended on each of the last 3 days" in found.text) is (state is State.UNKNOWN)
+    always = state is State.UNKNOWN
+    reason = Reason.CONTENDED_FOR_DAYS if always else Reason.CONTENDED
+    assert (found.state, found.reason, found.counts) == (state, reason, False)
+    assert ("contended on each of the last 3 days" in found.text) is always
 
 
 def test_levels_are_ranges_and_may_have_an_upper_end() -> None:
@@ -190,8 +204,8 @@ def test_levels_are_ranges_and_may_have_an_upper_end() -> None:
 
 
 def test_the_factor_above_the_ceiling_is_a_limit_of_the_policy() -> None:
-    assert judged(rate_Bps=260e6).rule == 7
-    assert judged(limits=Limits(invalid_above=1.0), rate_Bps=260e6).rule == 2
+    assert judged(rate_Bps=260e6).reason is Reason.FINE
+    assert judged(limits=Limits(invalid_above=1.0), rate_Bps=260e6).reason is Reason.INVALID
 
 
 @pytest.mark.parametrize(

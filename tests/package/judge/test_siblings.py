@@ -10,6 +10,7 @@ import pytest
 from plumbline.judge.component import judge
 from plumbline.judge.siblings import certain_loss, chance_loss, loss_over
 from plumbline.model.expectation import Limits
+from plumbline.model.reason import Reason
 from plumbline.model.reference import Reference
 from plumbline.model.series import Day
 from plumbline.model.state import State
@@ -36,7 +37,7 @@ def judged(of: list[Day], rate_Bps: float = 168e6, **changes: Any) -> Verdict:
 
 def test_a_mild_loss_on_three_days_is_a_warning_that_says_so() -> None:
     verdict = judged(days(MILD, MILD, MILD))
-    assert (verdict.state, verdict.rule) == (State.WARNING, 6)
+    assert (verdict.state, verdict.reason) == (State.WARNING, Reason.FAIL_SLOW)
     assert verdict.sentence.endswith(
         "slower than its 5 siblings on each of the last 3 days, 16 % over 3 days (limit 10 %), "
         "fail-slow"

@@ -9,6 +9,7 @@ import pytest
 from plumbline.judge.component import judge
 from plumbline.judge.step import step_of
 from plumbline.model.expectation import Limits
+from plumbline.model.reason import Reason
 from plumbline.model.reference import Reference
 from plumbline.model.series import Sample
 from plumbline.model.state import State
@@ -40,7 +41,7 @@ def judged(of: tuple[Sample, ...], reference: Optional[Reference] = None) -> Ver
 
 def test_six_runs_below_the_eight_before_are_a_step_down() -> None:
     verdict = judged(samples(LOW + LEVEL))
-    assert (verdict.state, verdict.rule) == (State.WARNING, 6)
+    assert (verdict.state, verdict.reason) == (State.WARNING, Reason.STEP_DOWN)
     assert "stepped down on" in verdict.sentence
     assert "to 60 % of the 8 runs before" in verdict.sentence
     assert verdict.ratio_before == pytest.approx(61 / 102.5)
@@ -86,5 +87,5 @@ def test_runs_without_a_rate_are_passed_over() -> None:
 def test_without_any_reference_enough_own_runs_are_one() -> None:
     assert judged(samples(LEVEL[:6] + LEVEL)).state is State.OK
     short = judged(samples(LEVEL))
-    assert (short.state, short.rule) == (State.UNKNOWN, 5)
+    assert (short.state, short.reason) == (State.UNKNOWN, Reason.NO_REFERENCE)
     assert step_of(samples(LEVEL), Limits()) is None

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from plumbline.model.reason import Reason
 from plumbline.model.state import State
 from plumbline.model.verdict import Figure, Verdict
 from plumbline.output.checkmk import local_checks
 
-VERDICT = Verdict("ost", "OST0", State.CRITICAL, 5, "OST0 read 80.3 MB/s")
+VERDICT = Verdict("ost", "OST0", State.CRITICAL, Reason.BELOW_LEVEL, "OST0 read 80.3 MB/s")
 
 LINE = re.compile(r"""([0123P])[ ]("[^"']+"|'[^"']+'|[^ "']+)[ ]([^ ]+)(?:[ ]+(.*))?""")
 """How Checkmk takes a line apart; a name holds no quote of either kind, and what does not match is

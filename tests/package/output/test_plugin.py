@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from plumbline.model.reason import Reason
 from plumbline.model.state import State
 from plumbline.model.verdict import Figure, Verdict
 from plumbline.output.plugin import MAX_BYTES, performance, plugin_output
@@ -19,7 +20,7 @@ def verdict(**changes: Any) -> Verdict:
         "layer": "ost",
         "component": "a",
         "state": State.WARNING,
-        "rule": 5,
+        "reason": Reason.BELOW_LEVEL,
         "sentence": "a read 1 MB/s",
         "evidence": EVIDENCE,
         "figures": (Figure("read_Bps", 1e6, "", "2:", "1:", 3e6),),

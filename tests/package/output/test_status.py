@@ -6,6 +6,7 @@ from math import nan
 
 import pytest
 
+from plumbline.model.reason import Reason
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
 from plumbline.output.status import Line, Screen, sparkline, status
@@ -14,7 +15,9 @@ WIDE = Screen(10, 200)
 
 
 def line(name: str, state: State = State.OK, words: str = "read 200.0 MB/s") -> Line:
-    return Line(Verdict("ost", name, state, 7, f"{name} {words}"), {"read": [1.0, 1.0, 0.5]})
+    return Line(
+        Verdict("ost", name, state, Reason.FINE, f"{name} {words}"), {"read": [1.0, 1.0, 0.5]}
+    )
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from plumbline.model.reason import Reason
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
 from plumbline.simulate.capacity import Capacity
@@ -13,7 +14,7 @@ from plumbline.simulate.course import Today
 from plumbline.simulate.faults import Fault
 from plumbline.simulate.memory import Memory
 from plumbline.simulate.noise import NONE, QUIET, YEAR
-from plumbline.simulate.score import Outcome, Rule, Score, Trial, add
+from plumbline.simulate.score import Outcome, Score, Source, Trial, add
 from tests.package.simulate.fleets import fleet, outcome
 from tests.package.sites import part, site
 
@@ -24,7 +25,8 @@ W, C, U, OK = State.WARNING, State.CRITICAL, State.UNKNOWN, State.OK
 
 
 def verdict(component: str, state: State, **changes: Any) -> Verdict:
-    values = {"layer": "raw", "rule": 7 if state is OK else 5, "sentence": f"{component} is slow"}
+    reason = Reason.FINE if state is OK else Reason.BELOW_LEVEL
+    values = {"layer": "raw", "reason": reason, "sentence": f"{component} is slow"}
     return Verdict(component=component, state=state, **{**values, **changes})
 
 
@@ -55,15 +57,15 @@ def test_an_alarm_is_raised_once_and_again_when_it_gets_worse(
     states: list[State], raised: int, standing: int
 ) -> None:
     found = scored(*of("oss1-disk1", *states))
-    rule = Rule("raw", False, 5)
-    assert (found.raised.get(rule, 0), found.standing.get(rule, 0)) == (raised, standing)
+    source = Source("raw", False, Reason.BELOW_LEVEL)
+    assert (found.raised.get(source, 0), found.standing.get(source, 0)) == (raised, standing)
     assert found.healthy_days == 3
 
 
 def test_unknown_is_no_alarm_and_is_counted() -> None:
-    found = scored(*of("oss1-disk1", U, U, OK, rule=4))
-    assert found.raised == {Rule("raw", False, 4): 0} or not sum(found.raised.values())
-    assert found.unknown[Rule("raw", False, 4)] == 2
+    found = scored(*of("oss1-disk1", U, U, OK, reason=Reason.STALE))
+    assert found.raised == {Source("raw", False, Reason.STALE): 0} or not sum(found.raised.values())
+    assert found.unknown[Source("raw", False, Reason.STALE)] == 2
 
 
 def test_a_fault_is_found_by_the_first_alarm_of_what_it_slows() -> None:
@@ -79,13 +81,13 @@ def test_a_fault_is_found_by_the_first_alarm_of_what_it_slows() -> None:
 def test_an_alarm_that_stood_before_finds_nothing() -> None:
     found = scored(*of("oss1-disk1", OK, W, W, W), faults=(DISK,))
     assert found.trials[0].found is None
-    assert found.raised[Rule("raw", False, 5)] == 1
+    assert found.raised[Source("raw", False, Reason.BELOW_LEVEL)] == 1
 
 
 def test_an_alarm_of_a_healthy_sibling_is_false_while_there_is_a_fault() -> None:
     found = scored(*of("oss1-disk2", OK, OK, W), faults=(DISK,))
     assert found.trials[0].found is None
-    assert found.raised[Rule("raw", False, 5)] == 1
+    assert found.raised[Source("raw", False, Reason.BELOW_LEVEL)] == 1
 
 
 @pytest.mark.parametrize(("group", "found"), [("oss1", 1), ("oss2", None)])
@@ -110,7 +112,7 @@ def test_a_host_is_not_accused_of_its_partner() -> None:
     score.take(Today(1, 0.0, tuple(accused), (fault,), {}, Memory(())))
     found = score.outcome()
     assert found.trials[0].by[0] == "net oss5"
-    assert found.raised[Rule("net", False, 5)] == 1
+    assert found.raised[Source("net", False, Reason.BELOW_LEVEL)] == 1
 
 
 def test_a_fault_of_a_part_with_slack_is_not_identifiable() -> None:
@@ -130,7 +132,7 @@ def test_outcomes_add_up() -> None:
     one = scored(*of("oss1-disk1", OK, W, W, W), faults=(DISK,))
     both = add([one, one])
     assert (both.fleets, both.days, both.healthy_days) == (2, 4, 2 * one.healthy_days)
-    assert both.raised == {Rule("raw", False, 5): 2}
+    assert both.raised == {Source("raw", False, Reason.BELOW_LEVEL): 2}
     assert both.trials == one.trials * 2
 
 

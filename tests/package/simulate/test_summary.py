@@ -7,11 +7,13 @@ from typing import Optional
 
 import pytest
 
+from plumbline.model.reason import Reason
 from plumbline.simulate.faults import Fault
-from plumbline.simulate.score import Outcome, Rule, Trial
+from plumbline.simulate.score import Outcome, Source, Trial
 from plumbline.simulate.summary import false_alarms, sizes, to_json, unknown_share
 
-OST, RAW = Rule("ost", False, 5), Rule("raw", True, 5)
+OST = Source("ost", False, Reason.BELOW_LEVEL)
+RAW = Source("raw", True, Reason.BELOW_LEVEL)
 
 
 def trial(loss: float, found: Optional[int], followed: int = 60, slows: float = 0.3) -> Trial:
@@ -34,7 +36,7 @@ def outcome(*trials: Trial, fleets: int = 1) -> Outcome:
 @pytest.mark.parametrize("fleets", [1, 4])
 def test_alarms_are_for_one_fleet_in_a_month_and_for_1000_components(fleets: int) -> None:
     ost, raw = false_alarms(outcome(fleets=fleets))
-    assert (ost.rule, ost.number) == (OST, 6 * fleets)
+    assert (ost.source, ost.number) == (OST, 6 * fleets)
     assert ost.a_month == pytest.approx(6 / 60 * 30.44)
     assert ost.per_thousand == pytest.approx(6 / 6000 * 30.44 * 1000)
     assert ost.standing == pytest.approx(0.01)
@@ -85,7 +87,9 @@ def test_the_document_has_each_figure_and_is_plain_json() -> None:
     found = to_json(outcome(trial(0.4, 1), trial(0.4, None, slows=0.0)), {"site": "lab"})
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert list(found)[:2] == ["schema", "site"]
-    assert found["false_alarms"][0]["layer"] == "ost"
+    first = found["false_alarms"][0]
+    assert (first["layer"], first["reason"]) == ("ost", "below_level")
+    assert list(first)[:4] == ["layer", "group", "reason", "number"]
     assert found["false_alarms"][0]["number"] == 6
     assert found["detection"][0]["within"] == {"1": 1.0, "7": 1.0, "30": 1.0}
     assert [one["identifiable"] for one in found["faults"]] == [True, False]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.errors import DocumentError, StoreError
+from plumbline.model.reason import Reason
 from plumbline.model.record import Flag, Operation, Scenario
 from plumbline.model.series import Running
 from plumbline.model.state import State
@@ -82,10 +83,31 @@ def test_what_runs_is_noted_until_it_ends(history: History) -> None:
 
 
 def test_a_verdict_is_kept_with_its_evidence(history: History) -> None:
-    verdict = Verdict("ost", "a", State.CRITICAL, 5, "slow", evidence=("read 80 MB/s",))
+    evidence = ("read 80 MB/s",)
+    verdict = Verdict("ost", "a", State.CRITICAL, Reason.HUNG, "slow", evidence=evidence)
     history.save_verdict("run-1", 1000.0, verdict)
     (kept,) = history.verdicts("ost", "a")
     assert (kept["state"], kept["evidence"]) == ("CRITICAL", ["read 80 MB/s"])
+
+
+def test_a_verdict_of_a_version_that_had_no_reasons_is_given_as_it_was_written(
+    history: History,
+) -> None:
+    verdict = Verdict("ost", "a", State.CRITICAL, Reason.HUNG, "slow")
+    history.save_verdict("run-1", 1000.0, verdict)
+    database = sqlite3.connect(history.path)
+    database.execute(
+        "UPDATE verdicts SET body = json_remove(json_set(body, '$.rule', 5), '$.reason')"
+    )
+    database.commit()
+    database.close()
+    with History(history.path) as again:
+        again.save_verdict("run-2", 2000.0, verdict)
+        before, now = again.verdicts("ost", "a")
+        assert again.prune(before=1500.0) == 0
+        assert len(again.verdicts("ost", "a")) == 1
+    assert (before["state"], before["rule"]) == ("CRITICAL", 5)
+    assert (now["state"], now["reason"]) == ("CRITICAL", "hung")
 
 
 def test_old_records_go_and_the_latest_of_each_series_stay(history: History) -> None:

@@ -1,0 +1,96 @@
+"""A rate against its ceiling and against the levels in percent of its reference."""
+
+from __future__ import annotations
+
+from plumbline.judge.finding import Finding, Rule
+from plumbline.judge.phrases import (
+    against_levels,
+    figures,
+    figures_and_ceiling,
+    limited,
+    peers,
+    repeats,
+)
+from plumbline.judge.siblings import chance_words, within_noise
+from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.model.reason import Reason
+from plumbline.model.state import State
+from plumbline.units import format_rate
+
+if TYPE_CHECKING:
+    from typing import Optional
+
+    from plumbline.judge.measured import Measured
+
+
+def invalid(of: Measured) -> Optional[Finding]:
+    """Faster than the hardware allows."""
+    ceiling = of.ceiling
+    if ceiling is None or of.rate_Bps <= of.limits.invalid_above * ceiling.rate_Bps:
+        return None
+    text = (
+        f"{of.what} {format_rate(of.rate_Bps)} is {of.ratio_ceiling:.2f} times the "
+        f"{limited(ceiling)}: cached, or the topology is wrong"
+    )
+    return Finding(State.UNKNOWN, Reason.INVALID, text)
+
+
+def incomparable(of: Measured) -> Optional[Finding]:
+    """Without any reference: measured, but nobody knows what it means."""
+    if of.reference_Bps is not None or of.step is not None:
+        return None
+    text = (
+        f"{of.what} measured {format_rate(of.rate_Bps)} but nothing to compare with: {of.doubt}, "
+        "no peers in the same run; run plumbline baseline capture"
+    )
+    return Finding(State.UNKNOWN, Reason.NO_REFERENCE, text)
+
+
+def beyond_level(of: Measured) -> Optional[Finding]:
+    """Beyond a level in percent of the reference; CRITICAL when the repeats confirm it."""
+    percent, reference_Bps = of.percent, of.reference_Bps
+    if percent is None or reference_Bps is None or not of.alerts(percent) or within_noise(of):
+        return None
+    text = figures_and_ceiling(of)
+    confirmed = all(of.alerts(100 * rate / reference_Bps) for rate in of.repeats_Bps)
+    if not confirmed:
+        text += f"; not confirmed by the repeats {repeats(of)}"
+    if of.limits.critical.alerts(percent):
+        state = State.CRITICAL if confirmed else State.WARNING
+    else:
+        state = State.WARNING if confirmed else State.OK
+    return Finding(state, Reason.BELOW_LEVEL, text)
+
+
+def fine(of: Measured) -> Finding:
+    """Nothing to say against it."""
+    return Finding(State.OK, Reason.FINE, figures(of))
+
+
+def _explain_invalid(of: Measured) -> str:
+    if of.ceiling is None:
+        return "no ceiling is known"
+    return f"{of.ratio_ceiling:.2f} of {limited(of.ceiling)}, limit {of.limits.invalid_above:g}"
+
+
+def _explain_reference(of: Measured) -> str:
+    if of.baseline:
+        return f"baseline {format_rate(of.baseline.median_Bps)}"
+    if of.peers_Bps:
+        return f"{of.doubt}; {peers(of)}"
+    return f"{of.doubt}; no peers; {'own earlier runs' if of.step else 'too few runs of its own'}"
+
+
+def _explain_level(of: Measured) -> str:
+    chance = chance_words(of)
+    return f"{against_levels(of)}; repeats {repeats(of)}{f'; {chance}' if chance else ''}"
+
+
+def _explain_fine(_of: Measured) -> str:
+    return "no other rule applies"
+
+
+INVALID = Rule(Reason.INVALID, invalid, _explain_invalid)
+NO_REFERENCE = Rule(Reason.NO_REFERENCE, incomparable, _explain_reference)
+BELOW_LEVEL = Rule(Reason.BELOW_LEVEL, beyond_level, _explain_level)
+FINE = Rule(Reason.FINE, fine, _explain_fine)

@@ -1,0 +1,29 @@
+"""The tables of docs/verdicts.md have every reason, in the order in which the rules are asked."""
+
+from __future__ import annotations
+
+import re
+
+from plumbline.judge.absence import RULES as ABSENCE
+from plumbline.judge.rules import RULES
+from plumbline.model.reason import Reason
+from tests.project.repository import ROOT
+
+
+def documented() -> list[list[str]]:
+    """Return the reasons of each table that begins with them, each named once."""
+    text = (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8")
+    tables = re.findall(r"^\| reason \|.*\n\|[-|]+\n((?:\|.*\n)+)", text, re.MULTILINE)
+    return [
+        list(dict.fromkeys(re.findall(r"^\| `(\w+)` \|", rows, re.MULTILINE))) for rows in tables
+    ]
+
+
+def test_the_table_of_rules_is_the_list_in_its_order() -> None:
+    before = [Reason.HANGS, Reason.NEVER_MEASURED, *ABSENCE]
+    assert documented()[0] == [one.value for one in (*before, *(rule.reason for rule in RULES))]
+
+
+def test_every_reason_is_in_one_of_the_tables() -> None:
+    named = [name for table in documented() for name in table]
+    assert named == [reason.value for reason in Reason]
