@@ -82,10 +82,13 @@ def _probing(log: _Log) -> Iterator[int]:
     """Yield the resets of disks between their inquiry and their use: each begins with one."""
     probed: set[str] = set()
     for place, one in enumerate(log):
-        if one.tells("command_reset") in probed and "Power-on" in one.text:
-            yield place
-        probed.discard(_named(_ATTACHED, one.text))
-        probed.add(_named(_PROBED, one.text))
+        if name := one.tells("command_reset"):
+            if name in probed and "Power-on" in one.text:
+                yield place
+        elif name := _named(_PROBED, one.text):
+            probed.add(name)
+        else:
+            probed.discard(_named(_ATTACHED, one.text))
 
 
 def _links(log: _Log) -> Iterator[int]:
