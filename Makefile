@@ -19,10 +19,10 @@ CHECKS := $(wildcard checks/check_*)
 .DEFAULT_GOAL := help
 .PHONY: help venv collection check format test demo demo-down bench clean constraints root \
 	ruff mypy layers vermin yamllint ansible-lint shellcheck pytest pytest-short \
-	sanity lab
+	debian13 sanity lab
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 16
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 16
 
 check: venv  ## lint, types, layers and unit tests: no root, no lab, under two minutes
 	@.ci/steps ruff mypy layers vermin yamllint shellcheck pytest-short ansible-lint
@@ -31,8 +31,8 @@ format: venv  ## put the Python code into its form, and mend what can be mended
 	@ruff check --quiet --fix --exit-zero
 	@ruff format --quiet
 
-test: root venv  ## everything: check, Ansible's sanity tests, the lab test (root)
-	@.ci/steps ruff mypy layers vermin yamllint shellcheck pytest ansible-lint sanity lab
+test: root venv  ## everything: check, Debian 13's Python, Ansible's sanity tests, the lab test (root)
+	@.ci/steps ruff mypy layers vermin yamllint shellcheck pytest debian13 ansible-lint sanity lab
 
 demo: root venv  ## bring up the lab, break it, watch Nagios find it, leave it up (root)
 	@$(VENV)/bin/python -m tests.lab.demo
@@ -66,7 +66,7 @@ constraints:  ## look up the newest versions of all tools and pin them
 # --- what the targets above need
 
 root:
-	@[ "$$(id -u)" -eq 0 ] || { echo 'plumbline: the lab boots hosts and so needs root; make check does not' >&2; exit 1; }
+	@[ "$$(id -u)" -eq 0 ] || { echo 'plumbline: hosts and roots of other releases need root; make check does not' >&2; exit 1; }
 
 venv: $(VENV_OK) collection
 
@@ -105,6 +105,10 @@ pytest:
 
 pytest-short:
 	@pytest --quiet -n 2 --dist loadfile -m 'not long'
+
+# The tests of `make check` on the other Python: requirements/debian13.txt says which are left out and why.
+debian13: root venv  ## the quick tests on Debian 13 with its own Python 3.13, in a root of its packages (root)
+	@.ci/debian13 pytest-short
 
 ansible-lint:
 	@ansible-lint -q --nocolor

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Iterator, NamedTuple
@@ -190,7 +191,7 @@ def build(folder: Path, count: int, now: float) -> tuple[Path, Path]:
         for one in records(every, now)
     )
     # as History.save does it, in one transaction: a minute instead of an hour
-    with sqlite3.connect(paths[1]) as connection:
+    with closing(sqlite3.connect(paths[1])) as connection, connection:
         connection.execute("PRAGMA synchronous = OFF")
         connection.executemany(
             "INSERT INTO records (id, run_id, layer, component, operation, scenario, partner, "

@@ -1,7 +1,8 @@
 # What is open on which host, and the passive result that says so to Nagios.
 #
 # The rules know messages, this knows time: problem() and recovered() say whether there is news, and the rules wait for
-# the end of a burst before they call report_news(). Nothing that a message says reaches Nagios but the few words that a rule has
+# the end of a burst before they call report_news(). leaves(), unmounts(), unmounted() and serves() say what hosts and targets
+# are doing in order, and what follows from that is no problem. Nothing that a message says reaches Nagios but the few words that a rule has
 # captured, and of those only plain letters. What is open survives a restart in a file.
 
 package Plumbline::Events;
@@ -16,10 +17,15 @@ my %known;
 my %name;     # as logs call a host -> as Nagios does
 my %open;     # host -> key -> {severity, text, count, since, last, life}
 my %news;     # hosts of which a result is due
+my %leaving;  # host -> when it said that it shuts down
+my %moved;    # target that was unmounted -> {host, at, complete, back}: by whom, when, whether that ended, when it was served again
 
 my %CODE = (OK => 0, WARNING => 1, CRITICAL => 2);
 my $MOST_TEXTS = 5;
 my $MOST_OPEN  = 1000;    # of one host: what invents names cannot fill the memory
+my $SHUTDOWN_S = 900;     # a host that shuts down is gone by then
+my $UNMOUNT_S  = 600;     # a target is unmounted by then
+my $RECOVERY_S = 900;     # the longest recovery of Lustre: the clients of a target are back by then, or evicted
 
 # hosts: names that Nagios knows, the first words of which differ, for logs call a host by that; pipe; service; state: a file;
 # lasting_s, brief_s: until what is not repeated is forgotten; heartbeat_min: minutes between two results of a host on which
@@ -29,6 +35,8 @@ sub setup {
     %known  = map { $_ => 1 } @{ $option{hosts} };
     %name   = map { (split /\./)[0] => $_ } @{ $option{hosts} };
     %open   = ();
+    %leaving = ();
+    %moved   = ();
     load();
     return scalar keys %known;
 }
@@ -38,6 +46,7 @@ sub problem {
     my ($called, $severity, $life, $key, $text) = @_;
     my $host = $name{$called};
     return 0 unless defined $host;
+    return 0 if routine($host, $key);
     my $now = time();
     my $one = $open{$host}{$key};
     if (!$one) {
@@ -59,6 +68,68 @@ sub recovered {
     my @hosts = grep { $open{$_} && delete $open{$_}{$key} } @among;
     @news{@hosts} = (1) x @hosts;
     return @hosts ? 1 : 0;
+}
+
+# A host says that it shuts down.
+sub leaves {
+    my $host = $name{ $_[0] };
+    $leaving{$host} = time() if defined $host;
+    return;
+}
+
+# A server unmounts a target, and has done so.
+sub unmounts {
+    my ($called, $target) = @_;
+    my $host = $name{$called};
+    return if !defined $host || keys %moved >= $MOST_OPEN;
+    $moved{$target} = {host => $host, at => time(), complete => 0, back => 0};
+    return;
+}
+
+sub unmounted {
+    my ($called, $target) = @_;
+    unmounts($called, $target) unless $moved{$target};
+    $moved{$target}{complete} = 1 if $moved{$target};
+    return;
+}
+
+# A server, the same or another, has it again.
+sub serves {
+    my ($called, $target) = @_;
+    my $one = $moved{$target};
+    $one->{back} ||= time() if defined $name{$called} && $one && $one->{complete};
+    return;
+}
+
+# Returns whether it follows from what is done in order: a host that shuts down lets go of its disks and links, and boots again; a
+# target that was unmounted is lost to its clients and recovers, and evicts those on its own server, which take no part in that.
+sub routine {
+    my ($host, $key) = @_;
+    my $left = $leaving{$host};
+    if (defined $left) {
+        return defined delete $leaving{$host} if $key eq 'boot';
+        return 1 if $key =~ /^(?:disk|link|path|connection)-/ && time() - $left < $SHUTDOWN_S;
+    }
+    return 0 unless $key =~ /^(connection|evicted|target)-(.+)$/ && $moved{$2};
+    return $1 ne 'evicted' || $moved{$2}{host} eq $host;
+}
+
+# Forgets what has been done in order, and opens what has not ended.
+sub overdue {
+    my ($now, $due) = @_;
+    for my $target (keys %moved) {
+        my $one = $moved{$target};
+        if ($now - $one->{at} >= $option{lasting_s} || $one->{back} && $now - $one->{back} >= $RECOVERY_S) {
+            delete $moved{$target};
+        } elsif (!$one->{complete} && $now - $one->{at} >= $UNMOUNT_S && !$open{ $one->{host} }{"unmount-$target"}) {
+            $open{ $one->{host} }{"unmount-$target"} = {
+                severity => 'WARNING', life => 'lasting', count => 1, since => $one->{at}, last => $now,
+                text => "the unmount of $target does not end",
+            };
+            $due->{ $one->{host} } = 1;
+        }
+    }
+    return;
 }
 
 # Returns as a part of a key the name of the sensor of which ipmievd ("Fan sensor NAME Lower Critical going low Asserted") or
@@ -85,6 +156,7 @@ sub minute {
             $due{$host} = 1;
         }
     }
+    overdue($now, \%due);
     my $turn   = int($now / 60);
     my $number = 0;
     for my $host (sort keys %known) {
@@ -168,6 +240,8 @@ sub save {
                 print $file join("\t", $host, $key, @{ $open{$host}{$key} }{qw(severity life count since last text)}), "\n";
             }
         }
+        print $file join("\t", '-leaving', $_, $leaving{$_}), "\n" for sort keys %leaving;
+        print $file join("\t", '-moved', $_, @{ $moved{$_} }{qw(host at complete back)}), "\n" for sort keys %moved;
         return if close($file) && rename($new, $option{state});
     }
     print STDERR "$option{state} cannot be written: $!; what is open is forgotten at a restart\n";
@@ -178,6 +252,9 @@ sub load {
     open(my $file, '<', $option{state}) or return;
     while (my $line = <$file>) {
         chomp $line;
+        $leaving{$1} = $2 if $line =~ /^-leaving\t(\S+)\t(\d+)$/ && $known{$1};
+        $moved{$1} = {host => $2, at => $3, complete => $4, back => $5}
+            if $line =~ /^-moved\t(\S+)\t(\S+)\t(\d+)\t([01])\t(\d+)$/ && $known{$2};
         my ($host, $key, $severity, $life, $count, $since, $last, $text) = split /\t/, $line, 8;
         next unless defined $text && $known{$host} && $severity =~ /^(?:WARNING|CRITICAL)$/;
         next unless $life =~ /^(?:brief|lasting)$/ && "$count $since $last" =~ /^\d+ \d+ \d+$/;

@@ -19,7 +19,7 @@ from plumbline.units import format_rate, parse_duration
 if TYPE_CHECKING:
     from plumbline.model.expectation import Expectations
     from plumbline.model.record import Record
-    from plumbline.run.counters import Number, Source
+    from plumbline.run.counters import Devices, Number, Targets
 
 _EPILOG = """\
 It reads counters and nothing else, ends by itself at its limit, and keeps what it has when it is
@@ -60,15 +60,17 @@ def add(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Sample, keep, print what moved; return 0."""
     from plumbline.run.clock import SystemClock
+    from plumbline.run.counters import closed
     from plumbline.run.sample import records_of, sample
     from plumbline.store.history import History
 
     limit_s = parse_duration(arguments.limit)
     node = _node(arguments)
-    sources = _sources(arguments, node)
+    devices, targets = _sources(arguments, node)
+    _complain(node, targets)
     with _told_to_end() as enough, History(Path(arguments.state) / DATABASE) as history:
-        sampled = sample(sources, SystemClock(), enough.wait, limit_s)
-        records = list(records_of(sampled, node.node))
+        sampled = sample([devices, targets], SystemClock(), enough.wait, limit_s)
+        records = list(records_of(sampled, node.node, closed(targets)))
         for record in records:
             history.save(record)
     _print(records, sampled.seconds, arguments.json)
@@ -87,7 +89,7 @@ def _node(arguments: argparse.Namespace) -> Expectations:
     return load_expectations(arguments.expectations)
 
 
-def _sources(arguments: argparse.Namespace, node: Expectations) -> list[Source]:
+def _sources(arguments: argparse.Namespace, node: Expectations) -> tuple[Devices, Targets]:
     """Return what counts here; raise DocumentError when nothing does."""
     from plumbline.run.command import SystemRunner
     from plumbline.run.counters import Devices, Targets
@@ -97,11 +99,20 @@ def _sources(arguments: argparse.Namespace, node: Expectations) -> list[Source]:
     numbers = dict(_numbers(_named(arguments.device) if arguments.device else _planned(node)))
     targets = Targets(files)
     if not numbers and not targets.names:
+        _complain(node, targets)
         raise DocumentError(
             f"{node.node} has neither devices in its expectations nor Lustre targets, so nothing "
             "counts here; name a device with --device NAME=PATH"
         )
-    return [Devices(numbers, files), targets]
+    return Devices(numbers, files), targets
+
+
+def _complain(node: Expectations, targets: Targets) -> None:
+    """Say which of Lustre's targets are not watched."""
+    from plumbline.run.counters import unwatched
+
+    for sentence in unwatched(targets, node.targets):
+        print(f"plumbline: {node.node}: {sentence}", file=sys.stderr)
 
 
 def _numbers(paths: Sequence[tuple[str, str]]) -> Iterator[tuple[str, Number]]:

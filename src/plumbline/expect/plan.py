@@ -5,7 +5,7 @@ Its form is described in docs/architecture.md, "The plan".
 
 from __future__ import annotations
 
-from typing import Any, Iterator, NamedTuple, Optional
+from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.baseline.document import Baselines
 from plumbline.expect.paths import parents, path_services
@@ -15,7 +15,7 @@ from plumbline.model.expectation import Expectation, Expectations, Neighbour
 from plumbline.model.part import SitePart
 from plumbline.model.path_service import PathService
 from plumbline.model.service import Service
-from plumbline.plan.assignments import assignments
+from plumbline.plan.assignments import Assignment, assignments
 from plumbline.plan.policy import FsLayer, Policy, TimedLayer
 from plumbline.topology.graph import Component, Topology
 
@@ -35,13 +35,15 @@ class Plan(NamedTuple):
     paths: tuple[PathService, ...]
     parents: dict[str, list[str]]
     neighbours: dict[str, tuple[Neighbour, ...]]
+    targets: dict[str, tuple[str, ...]]
     parallel: Optional[dict[str, Any]] = None
     """Who drives all targets at once and with which program; None where nobody does."""
 
     def node(self, name: str) -> Expectations:
         """Return the document of one node; KeyError for a name that is none."""
         entries = tuple(entry.to_json() for entry in self.expectations[name])
-        return Expectations(name, self.site, entries, self.neighbours.get(name, ()))
+        near = self.neighbours.get(name, ())
+        return Expectations(name, self.site, entries, near, self.targets.get(name, ()))
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form, schema number first."""
@@ -87,6 +89,7 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
         path_services(topology, measured, found),
         parents(topology),
         {host.name: tuple(_neighbours(topology, host)) for host in topology.hosts()},
+        {host.name: tuple(_served(measured, host.name)) for host in topology.hosts()},
         _parallel(policy.layers.fs),
     )
 
@@ -122,6 +125,13 @@ def _neighbours(topology: Topology, host: Component) -> Iterator[Neighbour]:
     for part in near:
         rates = [rate for rate in (part.read_Bps, part.write_Bps) if rate is not None]
         yield Neighbour(part.name, part.kind, min(rates, default=None))
+
+
+def _served(measured: Sequence[Assignment], server: str) -> Iterator[str]:
+    """Yield the names that Lustre has for the targets of a server."""
+    for one in measured:
+        if one.layer == "ost" and one.host == server and one.target["kind"] == "lustre":
+            yield one.target["ost"]
 
 
 def _schedule(policy: Policy) -> dict[str, dict[str, Any]]:

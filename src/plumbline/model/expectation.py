@@ -174,6 +174,8 @@ class Expectations(NamedTuple):
     """Still in document form: a check builds only the entries that it needs."""
     neighbours: tuple[Neighbour, ...] = ()
     """The parts that the node feeds or is fed by; none in a document of an older version."""
+    targets: tuple[str, ...] = ()
+    """Lustre's targets that the topology puts on the node; none in one of an older version."""
 
     def find(self, layer: str, component: Optional[str] = None) -> tuple[Expectation, ...]:
         """Return the expectations of ``layer`` (of one component), in measuring order.
@@ -218,6 +220,7 @@ class Expectations(NamedTuple):
             "node": self.node,
             "site": self.site,
             "neighbours": [neighbour._asdict() for neighbour in self.neighbours],
+            "targets": self.targets,
             # the last, see plumbline.store.excerpt
             "entries": self.entries,
         }
@@ -228,7 +231,9 @@ class Expectations(NamedTuple):
         try:
             same_schema(raw, SCHEMA, "the document of expectations", "deploy the role agent again")
             neighbours = tuple(map(_neighbour, raw.get("neighbours", ())))
-            return cls(raw["node"], raw["site"], tuple(raw["entries"]), neighbours)
+            targets = tuple(raw.get("targets", ()))
+            texts("target", targets)
+            return cls(raw["node"], raw["site"], tuple(raw["entries"]), neighbours, targets)
         except (KeyError, TypeError) as error:
             raise DocumentError(
                 f"expectations are damaged ({error!r}); deploy the role agent again"

@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.model.course import NodeClock, Run
-from plumbline.model.record import Operation, Record
+from plumbline.model.record import Operation, Outcome, Record
 from plumbline.report.figure import Cell, Row, counted, shown, steps
 from plumbline.report.palette import BLUE, GREY, TEAL
 from plumbline.units import format_rate
@@ -68,12 +68,16 @@ def served(run: Run, operation: str, window: tuple[float, float]) -> list[Served
     it reads again.
     """
     operation = _COUNTED_AS.get(operation, operation)
-    crossed = {name for one in run.records for name in (one.component, *one.path)}
+    crossed = _crossed(run)
     moved = [one for one in run.servers if one.profile_Bps and one.operation.value == operation]
     own = [one for one in moved if one.component in crossed]
     shifts = _shifts(run)
     found = (_clipped(one, shifts.get(one.host, 0.0), window) for one in own or moved)
     return [one for one in found if one.rates_Bps]
+
+
+def _crossed(run: Run) -> set[str]:
+    return {name for one in run.records for name in (one.component, *one.path)}
 
 
 def _clipped(record: Record, ahead_s: float, window: tuple[float, float]) -> Served:
@@ -104,12 +108,25 @@ def server_sentence(run: Run, found: Sequence[Served]) -> str:
     if not run.servers:
         return ABSENT
     if not found:
-        return "The servers' own counters were recorded, but none of them moved during this run."
+        nothing = "The servers' own counters were recorded, but none of them moved during this run."
+        return f"{nothing}{_failed_words(run)}"
     hosts = sorted({one.record.host for one in found})
     return (
         f"{counted(len({one.record.component for one in found}), 'counter')} of "
         f"{counted(len(hosts), 'server')}, all traffic included. {_clock_words(run, hosts)}"
+        f"{_failed_words(run)}"
     )
+
+
+def _failed_words(run: Run) -> str:
+    """Return what of the run's parts could not be watched, and why the first of them."""
+    failed = {one.component: one for one in run.servers if one.outcome is Outcome.FAILED}
+    failed = {name: failed[name] for name in _crossed(run).intersection(failed)}
+    if not failed:
+        return ""
+    name, first = min(failed.items())
+    others = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
+    return f" Not watched: {name}{others} on {first.host}: {first.reason}."
 
 
 def _clock_words(run: Run, hosts: Sequence[str]) -> str:

@@ -1,11 +1,13 @@
 """What a server's devices and storage targets have moved, by the counters of kernel and Lustre.
 
-Both are read as files, a few microseconds each, and by any user: no command is started for them.
+Both are read as files, a few microseconds each: no command is started for them.  Any user may read
+the kernel's; newer releases of Lustre keep theirs in debugfs.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 from typing import Iterator, Mapping, NamedTuple, Protocol, Sequence
 
@@ -14,8 +16,15 @@ from plumbline.model.record import Operation
 
 DISKSTATS = "/proc/diskstats"
 LUSTRE = ("/proc/fs/lustre/obdfilter", "/sys/kernel/debug/lustre/obdfilter")
-"""Where Lustre's servers keep a folder for each target, by release."""
+"""Where Lustre's servers keep a folder with statistics for each target, by release."""
+NEEDS_DEBUGFS = (
+    "Lustre keeps their statistics in debugfs, which this user may not enter; set "
+    "agent_lustre_capabilities of the role agent to [CAP_DAC_READ_SEARCH]"
+)
 
+_SERVED = ("/sys/fs/lustre/obdfilter", *LUSTRE)
+"""Where any user sees which targets a server has, by release."""
+_TARGET = re.compile(r".+-OST[0-9a-f]{4}")
 _SECTOR_BYTES = 512
 """Of /proc/diskstats, whatever the device says of its own (Documentation/admin-guide/iostats)."""
 _READ_PLACE, _WRITTEN_PLACE = 5, 9
@@ -81,7 +90,7 @@ class Targets:
     """Lustre's storage targets on this server, by what they have given to and taken of clients."""
 
     def __init__(self, files: Files) -> None:
-        """Look once which targets there are."""
+        """Look once which targets there are, and which of them may be read."""
         self._files = files
         self.names: dict[str, str] = {
             name: f"{folder}/{name}/stats"
@@ -89,6 +98,11 @@ class Targets:
             for name in files.names(folder)
             if files.read(f"{folder}/{name}/stats")
         }
+        served = {name for folder in _SERVED for name in files.names(folder)}
+        self.closed: tuple[str, ...] = tuple(
+            sorted(name for name in served - set(self.names) if _TARGET.fullmatch(name))
+        )
+        """Those that this server has and of which this user may not read the statistics."""
 
     def read(self) -> Reading:
         """Return what each target has moved; raise ToolError for text that is not understood."""
@@ -98,6 +112,31 @@ class Targets:
             if (text := self._files.read(path))
             for operation, count in lustre_stats(text, path).items()
         }
+
+
+def closed(targets: Targets) -> dict[Counter, str]:
+    """Return the counters of targets that this user may not read, with the reason."""
+    return {
+        Counter(name, operation, "lustre"): NEEDS_DEBUGFS
+        for name in targets.closed
+        for operation in _LUSTRE_WORDS.values()
+    }
+
+
+def unwatched(targets: Targets, planned: Sequence[str]) -> Iterator[str]:
+    """Yield a sentence on targets that may not be read, and on ``planned`` ones that are not here.
+
+    ``planned`` are those that the topology puts on this server.
+    """
+    if targets.closed:
+        every = len(targets.names) + len(targets.closed)
+        yield f"{len(targets.names) or 'none'} of {every} OSTs watched: {NEEDS_DEBUGFS}"
+    absent = sorted(set(planned) - set(targets.names) - set(targets.closed))
+    if absent:
+        yield (
+            f"{', '.join(absent)} not watched: this server does not have what the topology puts "
+            "on it; unmounted, or failed over to another server"
+        )
 
 
 def diskstats(text: str) -> dict[Number, tuple[int, int]]:

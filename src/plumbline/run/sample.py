@@ -7,7 +7,8 @@ a minute of it costs some milliseconds.
 from __future__ import annotations
 
 from array import array
-from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence
+from types import MappingProxyType
+from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, Sequence
 from uuid import uuid4
 
 from plumbline.errors import UsageError
@@ -86,13 +87,17 @@ def _extend(stretches: list[Stretch], at_s: int, seconds: int, rate_Bps: float) 
     stretches[-1].rates_Bps.extend([rate_Bps] * seconds)
 
 
-def records_of(sampled: Sampled, host: str) -> Iterator[Record]:
+def records_of(
+    sampled: Sampled, host: str, closed: Mapping[Counter, str] = MappingProxyType({})
+) -> Iterator[Record]:
     """Yield what is kept: each stretch from the first second in which something moved to the last.
 
-    A counter that never moved, or could not be read, has one record that says so.
+    A counter that never moved, or could not be read, has one record that says so; ``closed`` has
+    those that this user may not read, with the reason.
     """
     run_id = str(uuid4())
-    for counter, stretches in sampled.courses.items() if sampled.seconds else ():
+    courses = {**dict.fromkeys(closed, ()), **sampled.courses}
+    for counter, stretches in courses.items() if sampled.seconds else ():
         about = {
             "run_id": run_id,
             "layer": SERVER,
@@ -103,7 +108,8 @@ def records_of(sampled: Sampled, host: str) -> Iterator[Record]:
             "details": {"source": counter.source, "watched_s": sampled.seconds},
         }
         moving = [one for one in map(_trimmed, stretches) if one]
-        for result in map(_moved, moving) if moving else [_still(sampled, counter, stretches)]:
+        still = _still(sampled, counter, stretches, closed.get(counter, ""))
+        for result in map(_moved, moving) if moving else [still]:
             at = sampled.began_at
             times = {"started_at": at + result.begin_s, "finished_at": at + result.end_s}
             yield Record(id=str(uuid4()), **about, **times, **result.values)
@@ -138,11 +144,13 @@ def _moved(stretch: Stretch) -> _Result:
     return _Result(stretch.begin_s, stretch.end_s, values)
 
 
-def _still(sampled: Sampled, counter: Counter, stretches: Sequence[Stretch]) -> _Result:
+def _still(
+    sampled: Sampled, counter: Counter, stretches: Sequence[Stretch], closed: str
+) -> _Result:
     seconds = format_duration(sampled.seconds)
     outcome, reason = (
         (Outcome.SKIPPED, f"{counter.source} counted no byte in {seconds}")
         if stretches
-        else (Outcome.FAILED, f"{counter.source} had no counter to follow for {seconds}")
+        else (Outcome.FAILED, closed or f"{counter.source} had no counter to follow for {seconds}")
     )
     return _Result(0, sampled.seconds, {"outcome": outcome, "reason": reason})

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import Iterator, NamedTuple, Sequence
+from typing import Collection, Iterator, Sequence
 
 from plumbline.errors import ToolError
-from plumbline.symptoms.messages import Told, understand
+from plumbline.symptoms import lustre
+from plumbline.symptoms.messages import Told
 from plumbline.symptoms.node import Node
-from plumbline.symptoms.symptom import Direction, Look, Symptom
+from plumbline.symptoms.routine import Said, faults
+from plumbline.symptoms.symptom import Look, Symptom
 from plumbline.symptoms.system import ask
 
 NAME = "kernel"
@@ -22,25 +24,26 @@ _TIMEOUT_S = 20.0
 _MOST = 20_000
 
 
-class _Said(NamedTuple):
-    at: float
-    text: str
-
-
 def look(node: Node) -> Look:
     """Read the messages of a day; raise ToolError where neither source may be read."""
     said = _messages(node)
     grouped: dict[tuple[str, str], tuple[Told, list[float]]] = {}
-    for one in said:
-        told = understand(one.text)
-        if told:
-            key = told.message.kind, told.name
-            grouped.setdefault(key, (told, []))[1].append(one.at)
+    for at, told in faults(said, lambda: _connected(node)):
+        key = told.message.kind, told.name
+        grouped.setdefault(key, (told, []))[1].append(at)
     found = tuple(_symptom(node, told, times) for told, times in grouped.values())
     return Look(NAME, len(said), found)
 
 
-def _messages(node: Node) -> list[_Said]:
+def _connected(node: Node) -> Collection[str]:
+    """Return the devices of Lustre that have their target; without lctl the log stands alone."""
+    try:
+        return lustre.connected(node)
+    except ToolError:
+        return ()
+
+
+def _messages(node: Node) -> list[Said]:
     try:
         return list(_journal(node))
     except ToolError as journal:
@@ -50,7 +53,7 @@ def _messages(node: Node) -> list[_Said]:
             raise ToolError(f"{journal}; and {error}") from error
 
 
-def _journal(node: Node) -> Iterator[_Said]:
+def _journal(node: Node) -> Iterator[Said]:
     text = ask(
         node.system,
         [
@@ -67,10 +70,10 @@ def _journal(node: Node) -> Iterator[_Said]:
         yield _entry(line)
 
 
-def _entry(line: str) -> _Said:
+def _entry(line: str) -> Said:
     try:
         entry = json.loads(line)
-        return _Said(int(entry["__REALTIME_TIMESTAMP"]) / 1e6, _text(entry["MESSAGE"]))
+        return Said(int(entry["__REALTIME_TIMESTAMP"]) / 1e6, _text(entry["MESSAGE"]))
     except (ValueError, KeyError, TypeError) as error:
         raise ToolError(f"journalctl printed what is not understood: {line[:60]!r}") from error
 
@@ -80,7 +83,7 @@ def _text(message: object) -> str:
     return bytes(message).decode("utf-8", "replace") if isinstance(message, list) else str(message)
 
 
-def _buffer(node: Node) -> Iterator[_Said]:
+def _buffer(node: Node) -> Iterator[Said]:
     text = ask(node.system, ["dmesg", "--time-format=iso", "--nopager"], _TIMEOUT_S)
     for line in text.splitlines()[-_MOST:]:
         said = _line(line)
@@ -88,11 +91,11 @@ def _buffer(node: Node) -> Iterator[_Said]:
             yield said
 
 
-def _line(line: str) -> _Said:
+def _line(line: str) -> Said:
     stamp, _, message = line.partition(" ")
     try:
         # fromisoformat of Python 3.9 takes no comma
-        return _Said(datetime.fromisoformat(stamp.replace(",", ".")).timestamp(), message)
+        return Said(datetime.fromisoformat(stamp.replace(",", ".")).timestamp(), message)
     except ValueError as error:
         raise ToolError(f"dmesg printed what is not understood: {line[:60]!r}") from error
 
@@ -106,7 +109,7 @@ def _symptom(node: Node, told: Told, times: Sequence[float]) -> Symptom:
         _component(node, message.about, told.name),
         message.kind,
         message.severity,
-        Direction.RAISES,
+        message.direction,
         sentence,
         min(times),
     )

@@ -21,6 +21,9 @@ NAME = "lustre"
 
 _IMPORT = re.compile(r"^(?:osc|mdc|osp)\.(\S+)\.import=\n", re.MULTILINE)
 _TARGET = re.compile(r"(\S+-(?:OST|MDT)[0-9a-f]{4})-")
+_STATE = re.compile(
+    r"^(?:osc|mdc|osp)\.(\S+)\.import=\n(?:[ i].*\n)*? +state: (\w+)$", re.MULTILINE
+)
 _ATTEMPTS = re.compile(r"\bconnects: (\d+), replied: (\d+)")
 _TIMEOUTS = re.compile(r"^ *timeouts: (\d+)$", re.MULTILINE)
 _CONNECTED = ("FULL", "IDLE")
@@ -99,3 +102,14 @@ def _state(target: str, seen: Import) -> Iterator[Symptom]:
 
 def _bad(target: str, kind: str, severity: State, sentence: str) -> Symptom:
     return Symptom(NAME, target, kind, severity, Direction.RAISES, sentence)
+
+
+def connected(node: Node) -> frozenset[str]:
+    """Return the devices that have their target now, as far as lctl shows imports.
+
+    Raises:
+        ToolError: lctl is not installed.
+    """
+    shown = node.system.run(["lctl", "get_param", "osc.*.import", "mdc.*.import"], QUICK_S)
+    states = _STATE.findall(shown.stdout)
+    return frozenset(device for device, state in states if state in _CONNECTED)

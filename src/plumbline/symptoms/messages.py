@@ -1,7 +1,8 @@
 """Messages of the kernel that tell of slow or failing I/O, and what each is about.
 
 The texts are those of Linux 3.10 to 6.12 and Lustre 2.12 to 2.17; roles/events has the same for the
-Simple Event Correlator, and one file of recorded messages tests both.
+Simple Event Correlator, and the same recorded messages test both.  Which of them are no fault in
+their place is known to plumbline.symptoms.routine.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 from typing import NamedTuple, Optional, Pattern
 
 from plumbline.model.state import State
+from plumbline.symptoms.symptom import Direction
 
 
 class Message(NamedTuple):
@@ -23,6 +25,7 @@ class Message(NamedTuple):
     about: str
     pattern: Pattern[str]
     words: str
+    direction: Direction = Direction.RAISES
 
 
 class Told(NamedTuple):
@@ -33,8 +36,8 @@ class Told(NamedTuple):
 
 
 _BLOCK = r"(?P<name>[a-z][a-z0-9]*(?:-[0-9]+)?)"
-_TARGET = r"(?P<name>[A-Za-z0-9_.-]+-(?:OST|MDT)[0-9a-f]{4})"
-_LINK = r"(?P<name>[A-Za-z][A-Za-z0-9_.-]*)"
+TARGET = r"(?P<name>[A-Za-z0-9_.-]+-(?:OST|MDT)[0-9a-f]{4})"
+LINK = r"(?P<name>[A-Za-z][A-Za-z0-9_.-]*)"
 
 
 def _message(kind: str, severity: State, about: str, pattern: str, words: str) -> Message:
@@ -111,7 +114,7 @@ MESSAGES = (
         "slow_operation",
         State.WARNING,
         "target",
-        rf"^Lustre: {_TARGET}: slow [a-z_ ]+ \d+s",
+        rf"^Lustre: {TARGET}: slow [a-z_ ]+ \d+s",
         "slow operations on {name}",
     ),
     _message(
@@ -119,21 +122,21 @@ MESSAGES = (
         State.WARNING,
         "target",
         rf"Request sent has (?:timed out for (?:slow reply|sent delay)|failed due to network error)"
-        rf".*[ >]{_TARGET}-",
+        rf".*[ >]{TARGET}-",
         "requests to {name} without an answer in time",
     ),
     _message(
         "connection_lost",
         State.WARNING,
         "target",
-        rf"Connection to {_TARGET} \(at \S+\) was lost",
+        rf"Connection to {TARGET} \(at \S+\) was lost",
         "lost connections to {name}",
     ),
     _message(
         "evicted",
         State.WARNING,
         "target",
-        rf"This client was evicted by {_TARGET};",
+        rf"This client was evicted by {TARGET};",
         "evictions of this client by {name}",
     ),
     _message(
@@ -147,21 +150,21 @@ MESSAGES = (
         "failover",
         State.WARNING,
         "target",
-        rf"^Lustre: Failing over {_TARGET}\b",
-        "failovers of {name}",
-    ),
+        rf"^Lustre: Failing over {TARGET}\b",
+        "unmounts of {name}, for a failover or by hand",
+    )._replace(direction=Direction.LOWERS),
     _message(
         "link_down",
         State.WARNING,
         "interface",
-        rf"(?:^|[ ]){_LINK}(?: \w+)?: (?:NIC )?[Ll]ink (?:is )?[Dd]own",
+        rf"(?:^|[ ]){LINK}(?: \w+)?: (?:NIC )?[Ll]ink (?:is )?[Dd]own",
         "losses of link {name}",
     ),
     _message(
         "transmit_timeout",
         State.WARNING,
         "interface",
-        rf"NETDEV WATCHDOG: {_LINK} .*transmit queue \d+ timed out",
+        rf"NETDEV WATCHDOG: {LINK} .*transmit queue \d+ timed out",
         "stuck transmit queues of {name}",
     ),
 )

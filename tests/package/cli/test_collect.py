@@ -244,7 +244,8 @@ def test_symptoms_that_do_not_come_are_told(site: Site, capsys: pytest.CaptureFi
 
 
 def spoil(site: Site, body: str, place: int = 2) -> None:
-    with sqlite3.connect(site.folder / "client1" / "history.sqlite") as database:
+    path = site.folder / "client1" / "history.sqlite"
+    with closing(sqlite3.connect(path)) as database, database:
         database.execute("UPDATE records SET body = ? WHERE seq = ?", (body, place))
 
 
@@ -507,7 +508,7 @@ def start(site: Site) -> subprocess.Popen[bytes]:
 def count(path: Path) -> int:
     """Return how many records are in a history, 0 where there is none yet."""
     try:
-        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
             found: Optional[tuple[int]] = database.execute(
                 "SELECT count(*) FROM records"
             ).fetchone()

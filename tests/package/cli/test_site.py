@@ -7,6 +7,7 @@ import os
 import signal
 import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -107,9 +108,8 @@ def test_a_verdict_rests_on_the_runs_of_its_own_node(tmp_path: Path) -> None:
 def test_a_damaged_record_spoils_its_component_and_group_alone(tmp_path: Path) -> None:
     now, plan = time.time(), site(2, 5)
     fill(tmp_path / "all.sqlite", plan, now)
-    with sqlite3.connect(tmp_path / "all.sqlite") as database:
+    with closing(sqlite3.connect(tmp_path / "all.sqlite")) as database, database:
         database.execute("UPDATE records SET body = '{' WHERE component = 'OST0-3'")
-    database.close()
     found = [one.verdict for one in judge_site(plan, tmp_path / "all.sqlite", now)]
     unknown = [one for one in found if one.state is State.UNKNOWN]
     assert [one.component for one in unknown] == ["OST0-3", "scratch"]

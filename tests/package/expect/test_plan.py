@@ -103,6 +103,25 @@ def test_every_kind_of_target_is_understood_where_it_is_measured() -> None:
     assert kinds == {"glusterfs", "directory", "lustre", "device"}
 
 
+def test_a_server_is_told_which_targets_of_lustre_the_topology_puts_on_it() -> None:
+    plan = compile_plan(paper("edison"), load({}), {})
+    found = [name for node in plan.expectations for name in plan.node(node).targets]
+    hosts = {
+        one.target["ost"]: one.host
+        for every in plan.expectations.values()
+        for one in every
+        if one.layer == "ost"
+    }
+    assert sorted(found) == sorted(hosts)
+    assert len(found) == 336
+    assert all(name in plan.node(host).targets for name, host in hosts.items())
+    node = plan.node(hosts[found[0]])
+    assert Expectations.from_json(json.loads(json.dumps(node.to_json()))).targets == node.targets
+    older = {key: value for key, value in node.to_json().items() if key != "targets"}
+    assert Expectations.from_json(older).targets == ()
+    assert compile_plan(build(site()), load({}), {}).node("oss1").targets == ()
+
+
 def test_all_of_the_lab_is_measured() -> None:
     folder = INVENTORIES / "lab" / "group_vars" / "all"
     raw = yaml.safe_load((folder / "topology.yml").read_text(encoding="utf-8"))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from plumbline.model.course import NodeClock, Run
-from plumbline.model.record import Operation, Record
+from plumbline.model.record import Operation, Outcome, Record
 from plumbline.report.servers import added, served, server_sentence, server_traces
 from tests.package.records import record
 
@@ -66,6 +66,20 @@ def test_a_clock_that_is_not_known_is_left_and_said(known: str) -> None:
     said = server_sentence(run, found)
     assert "the clocks of 1 server (oss1) differ from the clients' is not known" in said
     assert "farthest" not in said
+
+
+def test_what_a_server_may_not_read_of_the_runs_parts_is_said() -> None:
+    closed = {"outcome": Outcome.FAILED, "reason": "root alone may read it", "rate_Bps": None}
+    failed = [
+        counter(name, operation=operation, **closed)
+        for name in ("OST1", "OST0", "elsewhere")
+        for operation in (Operation.READ, Operation.WRITE)
+    ]
+    run = run_of(counter("d", 1), *failed, path=("OST0", "OST1", "d"))
+    words = " Not watched: OST0 and 1 more on oss1: root alone may read it."
+    assert server_sentence(run, served(run, "read", WINDOW)).endswith(words)
+    nothing = run_of(*failed[2:4], path=("OST0",))
+    assert server_sentence(nothing, []).endswith(words.replace(" and 1 more", ""))
 
 
 def test_without_samples_it_is_said() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Mapping
 
@@ -14,14 +16,18 @@ from plumbline.run.command import SystemRunner
 from plumbline.run.counters import (
     DISKSTATS,
     LUSTRE,
+    NEEDS_DEBUGFS,
     Counter,
     Devices,
     Targets,
+    closed,
     device_number,
     diskstats,
     lustre_stats,
+    unwatched,
 )
 from plumbline.run.system import LocalSystem
+from tests.package.strangers import let_through
 from tests.project.repository import ROOT
 
 DATA = ROOT / "tests" / "data"
@@ -102,6 +108,85 @@ def test_targets_are_found_where_a_release_keeps_them(folder: str) -> None:
     assert targets.read()[Counter("scratch-OST0000", WRITE, "lustre")] == 747634688
     del files.texts[path]
     assert targets.read() == {}
+
+
+SERVED = "/sys/fs/lustre/obdfilter/scratch-OST{:04x}/uuid"
+STATISTICS = "/sys/kernel/debug/lustre/obdfilter/scratch-OST{:04x}/stats"
+
+
+@pytest.mark.parametrize(
+    ("readable", "said"),
+    [
+        ((), [f"none of 4 OSTs watched: {NEEDS_DEBUGFS}"]),
+        ((0, 2), [f"2 of 4 OSTs watched: {NEEDS_DEBUGFS}"]),
+        ((0, 1, 2, 3), []),
+    ],
+)
+def test_targets_that_this_user_may_not_read_are_said(
+    readable: tuple[int, ...], said: list[str]
+) -> None:
+    texts = {SERVED.format(n): "" for n in range(4)}
+    files = FakeFiles({**texts, **{STATISTICS.format(n): OST0 for n in readable}})
+    targets = Targets(files)
+    names = [f"scratch-OST{n:04x}" for n in range(4)]
+    assert sorted([*targets.names, *targets.closed]) == names
+    assert list(unwatched(targets, names)) == said
+    assert {(one.component, one.operation) for one in closed(targets)} == {
+        (name, operation) for name in targets.closed for operation in (READ, WRITE)
+    }
+
+
+def test_targets_that_the_topology_puts_on_another_server_than_they_are_on_are_said() -> None:
+    files = FakeFiles({SERVED.format(0): "", STATISTICS.format(0): OST0})
+    (said,) = unwatched(Targets(files), ["scratch-OST0000", "scratch-OST0001"])
+    assert said.startswith("scratch-OST0001 not watched: this server does not have")
+    assert list(unwatched(Targets(FakeFiles({})), [])) == []
+
+
+LOOK = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from plumbline.run.command import SystemRunner
+from plumbline.run.counters import Targets
+from plumbline.run.system import LocalSystem
+targets = Targets(LocalSystem(SystemRunner(), Path(sys.argv[2])))
+print(*targets.names, "not", *targets.closed, "of", sum(targets.read().values()))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize(
+    ("capabilities", "said"),
+    [
+        ("-all", "not scratch-OST0000 of 0"),
+        ("-all,+dac_read_search", "scratch-OST0000 not of 1225785344"),
+    ],
+)
+def test_one_capability_lets_any_user_read_what_lies_in_debugfs(
+    tmp_path: Path, capabilities: str, said: str
+) -> None:
+    let_through(tmp_path / "package")
+    tmp_path.chmod(0o711)
+    shutil.copytree(ROOT / "src", tmp_path / "package")
+    for path, text in ((SERVED, ""), (STATISTICS, OST0)):
+        file = tmp_path / path.format(0).lstrip("/")
+        file.parent.mkdir(parents=True)
+        file.write_text(text, encoding="utf-8")
+    # as systemd mounts it
+    (tmp_path / "sys/kernel/debug").chmod(0o700)
+    options = [f"--{kind}={capabilities}" for kind in ("inh-caps", "ambient-caps", "bounding-set")]
+    done = subprocess.run(
+        [
+            *("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs"),
+            *options,
+            *("/usr/bin/python3", "-B", "-c", LOOK, str(tmp_path / "package"), str(tmp_path)),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout.strip(), done.stderr) == (said, "")
 
 
 def test_a_link_leads_to_the_number_of_its_device(tmp_path: Path) -> None:

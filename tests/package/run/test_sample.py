@@ -142,3 +142,14 @@ def test_it_takes_no_limit_that_is_none(limit_s: float) -> None:
 def test_its_records_survive_their_document() -> None:
     for one in records(watched(counted(0, 100, 300), 2)):
         assert Record.from_json(one.to_json()) == one
+
+
+def test_a_counter_that_may_not_be_read_has_a_record_that_says_why() -> None:
+    closed = {Counter("scratch-OST0000", Operation.READ, "lustre"): "root alone may read it"}
+    found = list(records_of(watched(counted(500, 700), 2), "oss1", closed))
+    assert [(one.component, one.outcome) for one in found] == [
+        ("scratch-OST0000", Outcome.FAILED),
+        ("disk1", Outcome.OK),
+    ]
+    assert found[0].reason == "root alone may read it"
+    assert (found[0].details or {})["watched_s"] == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Iterator
 
@@ -43,7 +44,7 @@ def test_when_a_record_cannot_be_kept_neither_is_the_cursor(
     tmp_path: Path, collection: Collection
 ) -> None:
     collection.keep("oss1", [record(id="a")], Cursor(1, "a"), NOW)
-    with sqlite3.connect(tmp_path / "history.sqlite") as database:
+    with closing(sqlite3.connect(tmp_path / "history.sqlite")) as database, database:
         database.execute(
             "CREATE TRIGGER full BEFORE INSERT ON records WHEN NEW.id = 'c' "
             "BEGIN SELECT raise(ABORT, 'database or disk is full'); END"

@@ -6,6 +6,7 @@ import json
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -130,12 +131,11 @@ def test_a_history_of_the_first_schema_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "history.sqlite"
     with History(path) as history:
         history.save(record(id="old"))
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         database.execute("DROP INDEX records_series")
         database.execute("ALTER TABLE records DROP COLUMN flags")
         database.execute("CREATE INDEX records_series ON records (layer, component, seq)")
         database.execute("PRAGMA user_version = 1")
-    database.close()
     for number in (1, 2):
         with History(path) as history:
             history.save(record(id=f"new{number}", flags=(Flag.SHORT,)))
@@ -144,9 +144,8 @@ def test_a_history_of_the_first_schema_goes_on(tmp_path: Path) -> None:
 
 def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "history.sqlite"
-    database = sqlite3.connect(path)
-    database.execute("PRAGMA user_version = 7")
-    database.close()
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("PRAGMA user_version = 7")
     with pytest.raises(
         StoreError, match="has schema 7, this version of plumbline writes 2; update"
     ):
@@ -173,10 +172,8 @@ def test_a_history_in_a_folder_that_is_missing_is_a_sentence(tmp_path: Path) -> 
 
 def test_a_damaged_body_names_the_history(history: History) -> None:
     history.save(record())
-    database = sqlite3.connect(history.path)
-    database.execute("UPDATE records SET body = '{'")
-    database.commit()
-    database.close()
+    with closing(sqlite3.connect(history.path)) as database, database:
+        database.execute("UPDATE records SET body = '{'")
     with pytest.raises(DocumentError, match=r"history.sqlite holds a damaged record: .*; measure"):
         history.latest(KEY)
 
@@ -257,7 +254,6 @@ def test_a_history_belongs_to_its_group(history: History) -> None:
 
 def test_bodies_are_plain_json_for_other_tools(history: History) -> None:
     history.save(record(id="x"))
-    database = sqlite3.connect(history.path)
-    ((body,),) = database.execute("SELECT body FROM records").fetchall()
-    database.close()
+    with closing(sqlite3.connect(history.path)) as database:
+        ((body,),) = database.execute("SELECT body FROM records").fetchall()
     assert json.loads(body)["id"] == "x"

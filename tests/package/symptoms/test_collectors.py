@@ -562,7 +562,12 @@ def test_the_kernels_messages_are_counted_and_dated_by_their_component(tmp_path:
         ("oss1-disk1", "WARNING", "raises", "kernel: aborted commands or resets of 0:0:1:0"),
         ("oss1-nic", "WARNING", "raises", "kernel: losses of link ens1f0"),
         ("oss1", "WARNING", "raises", "kernel: reports of a hung task fio"),
-        ("scratch-OST0003", "WARNING", "raises", "kernel: failovers of scratch-OST0003"),
+        (
+            "scratch-OST0003",
+            "WARNING",
+            "lowers",
+            "kernel: unmounts of scratch-OST0003, for a failover or by hand",
+        ),
     ]
     assert look.symptoms[0].since == NOW - 300
 
