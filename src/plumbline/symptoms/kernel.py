@@ -10,6 +10,8 @@ from datetime import datetime
 from typing import Iterator, NamedTuple, Sequence
 
 from plumbline.errors import ToolError
+from plumbline.model.kinds import times
+from plumbline.model.printed import whole
 from plumbline.symptoms.messages import Told, understand
 from plumbline.symptoms.node import Node
 from plumbline.symptoms.symptom import Direction, Look, Symptom
@@ -70,8 +72,10 @@ def _journal(node: Node) -> Iterator[_Said]:
 def _entry(line: str) -> _Said:
     try:
         entry = json.loads(line)
-        return _Said(int(entry["__REALTIME_TIMESTAMP"]) / 1e6, _text(entry["MESSAGE"]))
-    except (ValueError, KeyError, TypeError) as error:
+        at = whole(str(entry["__REALTIME_TIMESTAMP"]), "the time of a message") / 1e6
+        times(at=at)
+        return _Said(at, _text(entry["MESSAGE"]))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ToolError(f"journalctl printed what is not understood: {line[:60]!r}") from error
 
 
@@ -92,8 +96,10 @@ def _line(line: str) -> _Said:
     stamp, _, message = line.partition(" ")
     try:
         # fromisoformat of Python 3.9 takes no comma
-        return _Said(datetime.fromisoformat(stamp.replace(",", ".")).timestamp(), message)
-    except ValueError as error:
+        at = datetime.fromisoformat(stamp.replace(",", ".")).timestamp()
+        times(at=at)
+        return _Said(at, message)
+    except (ValueError, TypeError, OverflowError) as error:
         raise ToolError(f"dmesg printed what is not understood: {line[:60]!r}") from error
 
 
