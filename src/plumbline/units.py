@@ -14,18 +14,37 @@ from plumbline.errors import DocumentError
 _PREFIX = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
 _BINARY = {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50}
 # Not compiled here: a check formats and never parses, and re keeps what it has compiled.
-_QUANTITY = r"\s*([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*(\S*)\s*"
+# No digit can be matched in two ways, so that nothing is tried twice.
+_NUMBER = r"(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_LONGEST = 64
+"""Characters of a quantity; whoever writes more has not written one."""
 _DURATION = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+
+LARGEST = 1e18
+"""No rate, size or duration is larger, an exabyte a second; with it no calculation overflows."""
 
 LINE_ENCODINGS = {"none": 1.0, "8b/10b": 0.8, "64b/66b": 64 / 66, "128b/130b": 128 / 130}
 """Data bits per line bit."""
 
 
 def _split(text: str, what: str) -> tuple[float, str]:
-    match = re.fullmatch(_QUANTITY, text)
-    if not match or not isfinite(float(match[1])):
-        raise DocumentError(f"{what} {text!r} is not a number with a unit")
-    return float(match[1]), match[2]
+    body = text.strip() if len(text) <= _LONGEST else ""
+    match = re.match(_NUMBER, body)
+    unit = body[match.end() :].lstrip() if match else ""
+    if not match or not isfinite(float(match[0])) or len(unit.split()) > 1:
+        raise DocumentError(f"{what} {_shown(text)} is not a number with a unit")
+    return float(match[0]), unit
+
+
+def _shown(text: str) -> str:
+    """Return a text as it may stand in a sentence, its beginning where it is too long."""
+    return repr(text) if len(text) <= _LONGEST else f"{text[:_LONGEST]!r} ..."
+
+
+def _plausible(value: float, text: str, what: str) -> float:
+    if value > LARGEST:
+        raise DocumentError(f"{what} {text!r} is more than any machine has; correct it")
+    return value
 
 
 def _scaled(text: str, what: str, suffixes: dict[str, float], example: str) -> float:
@@ -33,7 +52,7 @@ def _scaled(text: str, what: str, suffixes: dict[str, float], example: str) -> f
     for suffix, factor in suffixes.items():
         prefix = unit[: len(unit) - len(suffix)]
         if unit.endswith(suffix) and prefix in {**_PREFIX, **_BINARY}:
-            return number * {**_PREFIX, **_BINARY}[prefix] * factor
+            return _plausible(number * {**_PREFIX, **_BINARY}[prefix] * factor, text, what)
     raise DocumentError(f"{what} {text!r} has no known unit; write for example {example}")
 
 
@@ -53,6 +72,22 @@ def parse_rate(text: str) -> float:
     return _scaled(text, "rate", suffixes, "200 MB/s or 10 Gbit/s")
 
 
+def parse_line_rate(text: str) -> float:
+    """Return bytes per second for a rate in bits, ``10 Gbit/s``, as links and ports are sold.
+
+    Raises:
+        DocumentError: anything else; the message of a rate in bytes says where that belongs.
+    """
+    rate_Bps = parse_rate(text)
+    if text.rstrip().endswith("B/s"):
+        bits = text.rstrip()[: -len("B/s")]
+        raise DocumentError(
+            f"{text!r} counts bytes, and the speed of a link counts bits; write {bits}bit/s if "
+            f"that was meant, or rate: {text.strip()} without encoding for what the part carries"
+        )
+    return rate_Bps
+
+
 def parse_duration(text: str) -> float:
     """Return seconds for ``30 s``, ``10 min`` or ``10m``, ``36 h``, ``2 d``, ``1 w``.
 
@@ -63,7 +98,7 @@ def parse_duration(text: str) -> float:
     if unit not in _DURATION:
         known = "s, m or min, h, d, w"
         raise DocumentError(f"duration {text!r} has no known unit; write for example 10m ({known})")
-    return number * _DURATION[unit]
+    return _plausible(number * _DURATION[unit], text, "duration")
 
 
 def format_rate(rate_Bps: float) -> str:

@@ -24,6 +24,7 @@ from plumbline.model.spec import ProbeSpec
 from plumbline.model.state import State
 from plumbline.model.verdict import Figure, Verdict
 from plumbline.store.paths import document
+from plumbline.store.sealed import seal
 
 ROOT = Path(__file__).parents[2]
 PYTHON = "/usr/bin/python3"
@@ -112,7 +113,9 @@ def documents(folder: Path, now: float) -> tuple[Path, Path]:
     }
     paths = folder / "expectations.json", folder / "snapshot.json"
     paths[0].write_text(json.dumps(expectations.to_json()), encoding="utf-8")
-    paths[1].write_text(json.dumps(Snapshot("client", now, (), kept).to_json()), encoding="utf-8")
+    paths[1].write_text(
+        seal(json.dumps(Snapshot("client", now, (), kept).to_json())), encoding="utf-8"
+    )
     return paths
 
 

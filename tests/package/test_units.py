@@ -71,6 +71,32 @@ def test_the_refusal_of_a_unit_names_those_that_are_known() -> None:
         units.parse_duration("5 M")
 
 
+@pytest.mark.parametrize("text", ["1e308 MiB", "1e19 B", "9" * 60 + " GB"])
+def test_more_than_any_machine_has_is_refused(text: str) -> None:
+    with pytest.raises(DocumentError, match="is more than any machine has"):
+        units.parse_bytes(text)
+
+
+@pytest.mark.parametrize("digits", ["1" * 100_000, "1." * 50_000, "1e" * 50_000, " " * 100_000])
+def test_a_quantity_without_end_is_refused_by_its_length(digits: str) -> None:
+    with pytest.raises(DocumentError, match="is not a number with a unit") as caught:
+        units.parse_rate(f"{digits} MB/s!")
+    assert len(str(caught.value)) < 150
+
+
+@pytest.mark.parametrize(
+    ("text", "rate_Bps"), [("10 Gbit/s", 1.25e9), ("2 Gb/s", 250e6), ("1 Gibit/s", 2.0**27)]
+)
+def test_a_line_rate_is_in_bits(text: str, rate_Bps: float) -> None:
+    assert units.parse_line_rate(text) == rate_Bps
+
+
+@pytest.mark.parametrize("text", ["4 GB/s", "4 GiB/s", "4000MB/s "])
+def test_a_line_rate_in_bytes_is_refused_with_the_one_in_bits(text: str) -> None:
+    with pytest.raises(DocumentError, match=r"counts bytes.* write 4\w* ?\w*bit/s if .* rate: 4"):
+        units.parse_line_rate(text)
+
+
 def test_short_forms_are_those_of_time_alone() -> None:
     with pytest.raises(DocumentError, match="size '5 m'"):
         units.parse_bytes("5 m")

@@ -64,7 +64,7 @@ def _step(text: str) -> str:
         Operation(operation), Scenario(scenario)
     except ValueError:
         raise ValueError(
-            f"{text!r} is no operation and scenario; write for example write/single"
+            f"{text!r:.60} is no operation and scenario; write for example write/single"
         ) from None
     return text
 
@@ -73,7 +73,9 @@ def _date(text: str) -> str:
     try:
         date.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"{text!r} is no date; write for example '2026-11-20', quoted") from None
+        raise ValueError(
+            f"{text!r:.60} is no date; write for example '2026-11-20', quoted"
+        ) from None
     return text
 
 
@@ -94,7 +96,7 @@ _Date = Annotated[str, AfterValidator(_date)]
 class _Entry(Strict):
     median: Rate
     spread: Spread
-    runs: Annotated[int, Field(ge=1)]
+    runs: Annotated[int, Field(ge=1, le=1_000_000)]
     first: _Date
     last: _Date
     spec: str

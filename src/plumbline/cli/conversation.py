@@ -16,9 +16,10 @@ from typing import IO, Any, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError, PlumblineError, ToolError
 from plumbline.model.exchange import MOST_RECORDS, Cursor, Head, Request
-from plumbline.model.kinds import LARGEST, whole
+from plumbline.model.kinds import whole
 from plumbline.model.record import SCHEMA, Record
 from plumbline.store.excerpt import refuse_constant
+from plumbline.units import LARGEST
 
 _LONGEST_LINE = 16 << 20
 _MOST_COMPLAINTS = 1 << 16

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Mapping, NamedTuple
 
 from plumbline.cli.plain_yaml import read_plain
 from plumbline.errors import DocumentError, ToolError
+from plumbline.units import format_size
 
 if TYPE_CHECKING:
     from plumbline.expect.plan import Plan
@@ -155,10 +156,12 @@ def _parse(path: Path) -> Any:
     _need_console_libraries()
     import yaml
 
+    from plumbline.cli.yaml_values import read_yaml
+
     try:
-        text = path.read_text(encoding="utf-8")
+        text = _text(path)
         plain = read_plain(text)
-        return yaml.load(text, Loader=_loader()) if plain is None else plain  # noqa: S506 - safe
+        return read_yaml(text) if plain is None else plain
     except OSError as error:
         raise DocumentError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -168,33 +171,17 @@ def _parse(path: Path) -> Any:
         line = f" line {mark.line + 1}" if mark else ""
         raise DocumentError(f"{path}{line} is no valid YAML: {error.problem}") from error
     except yaml.YAMLError as error:
-        raise DocumentError(f"{path} is no valid YAML: {error}") from error
+        raise DocumentError(f"{path} is no valid YAML: {error!s:.300}") from error
 
 
-def _loader() -> Any:
-    """Return PyYAML's safe loader that refuses a key given twice instead of keeping the last."""
-    import yaml
+def _text(path: Path) -> str:
+    from plumbline.cli.yaml_values import MOST_BYTES
 
-    # that of libyaml, where PyYAML was built with it, is ten times as fast
-    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-    class Loader(base):  # type: ignore[misc]
-        """Safe, and strict about keys."""
-
-        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Any:
-            seen = set()
-            for key_node in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
-                if key_node.value in seen:
-                    raise yaml.constructor.ConstructorError(
-                        None,
-                        None,
-                        f"the key {key_node.value!r} is given twice",
-                        key_node.start_mark,
-                    )
-                seen.add(key_node.value)
-            return super().construct_mapping(node, deep=deep)
-
-    return Loader
+    with path.open("rb") as file:
+        data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise DocumentError(f"{path} has more than {format_size(MOST_BYTES)}; look what wrote it")
+    return data.decode("utf-8")
 
 
 def _need_console_libraries() -> None:

@@ -13,6 +13,8 @@ from typing import Any, Iterator, Mapping, Optional, Union
 Scalar = Union[str, int]
 
 _INDENT = "  "
+_DEEPEST = 20
+_MOST_ODD = 500
 _NEVER = 1 << 30
 """Columns after which a line is broken."""
 
@@ -67,11 +69,17 @@ class _OtherFormError(Exception):
     """This is not the plain form; never leaves this module."""
 
 
+class _Known(dict[str, Scalar]):
+    """The texts that were read; ``odd`` counts those that PyYAML had to read one by one."""
+
+    odd = 0
+
+
 def read_plain(text: str) -> Optional[dict[str, Any]]:
     """Return what a text of the plain form says, None for a text of any other form."""
     root: dict[str, Any] = {}
     open_mappings = [root]
-    known: dict[str, Scalar] = {}
+    known = _Known()
     try:
         for line in text.removeprefix("---\n").split("\n"):
             body = line.lstrip(" ")
@@ -84,12 +92,10 @@ def read_plain(text: str) -> Optional[dict[str, Any]]:
     return root or None
 
 
-def _take(
-    body: str, indent: int, open_mappings: list[dict[str, Any]], known: dict[str, Scalar]
-) -> None:
+def _take(body: str, indent: int, open_mappings: list[dict[str, Any]], known: _Known) -> None:
     """Take one line into the innermost mapping that is open at its depth."""
     depth, odd = divmod(indent, len(_INDENT))
-    if odd or depth >= len(open_mappings):
+    if odd or depth >= min(len(open_mappings), _DEEPEST):
         raise _OtherFormError
     if depth < len(open_mappings) - 1:
         _closed(open_mappings, depth)
@@ -114,13 +120,13 @@ def _closed(open_mappings: list[dict[str, Any]], depth: int) -> None:
         raise _OtherFormError
 
 
-def _read(text: str, known: dict[str, Scalar]) -> Scalar:
+def _read(text: str, known: _Known) -> Scalar:
     if text not in known:
-        known[text] = _scalar(text)
+        known[text] = _scalar(text, known)
     return known[text]
 
 
-def _scalar(text: str) -> Scalar:
+def _scalar(text: str, known: _Known) -> Scalar:
     if _is_plain(text):
         return text
     if _NUMBER.fullmatch(text):
@@ -128,16 +134,20 @@ def _scalar(text: str) -> Scalar:
     quoted = _QUOTED.fullmatch(text)
     if quoted and text.isprintable():
         return quoted[1].replace("''", "'")
-    return _by_yaml(text)
+    known.odd += 1
+    return _by_yaml(text, known.odd)
 
 
-def _by_yaml(text: str) -> Scalar:
+def _by_yaml(text: str, count: int) -> Scalar:
     import yaml
 
-    if not text.isprintable():
+    from plumbline.cli.yaml_values import read_yaml
+
+    # of many, all at once is quicker
+    if not text.isprintable() or count > _MOST_ODD:
         raise _OtherFormError
     try:
-        value = yaml.safe_load(text)
+        value = read_yaml(text)
     except yaml.YAMLError:
         raise _OtherFormError from None
     if type(value) not in (str, int):

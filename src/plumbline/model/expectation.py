@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from plumbline.errors import DocumentError
-from plumbline.model.kinds import numbers, rates_or_none, same_schema, texts
+from plumbline.model.kinds import counts, rates_or_none, same_schema, texts, within
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.reference import Ceiling, Reference
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.threshold import Range
+from plumbline.units import LARGEST
 
 if TYPE_CHECKING:
     from typing import Any, Mapping, Optional
@@ -79,10 +80,38 @@ class Limits(NamedTuple):
         values = dict(raw)
         for key in ("warning", "critical"):
             if key in values:
+                texts(key, (values[key],))
                 values[key] = Range.parse(values[key])
         limits = cls(**values)
-        numbers(**{key: value for key, value in values.items() if not isinstance(value, Range)})
+        limits.refuse_impossible()
         return limits
+
+    def refuse_impossible(self) -> None:
+        """Raise TypeError for a number with which nothing could be judged."""
+        for key, (least, most) in _LIMITS.items():
+            within(least, most, **{key: getattr(self, key)})
+        counts(confirm_days=self.confirm_days, change_runs=self.change_runs, min_runs=self.min_runs)
+
+
+_LIMITS = {
+    # a loss of all would be infinite on the scale of logarithms
+    "peer_loss": (0.0, 0.99),
+    "confirm_days": (1, 1000),
+    "certainty": (0.0, 1000.0),
+    "change_runs": (2, 1000),
+    "min_coverage": (0.0, 1.0),
+    "invalid_above": (1.0, 1000.0),
+    "retransmit_share": (0.0, 1.0),
+    "fill_limit": (0.0, 1.0),
+    "min_runs": (1, 1_000_000),
+    "max_spread": (0.0, 1.0),
+    "fill_change": (0.0, 1.0),
+    "max_age_s": (0.0, LARGEST),
+    "profile_distance": (0.0, 1.0),
+    "stale_after_s": (0.0, LARGEST),
+    "hung_after_s": (0.0, LARGEST),
+}
+"""From where to where each number of Limits makes sense."""
 
 
 class Partner(NamedTuple):
@@ -148,12 +177,16 @@ class Expectation(NamedTuple):
         values["limits"] = Limits.from_json(raw["limits"])
         values["partners"] = tuple(_partner(entry) for entry in raw.get("partners", ()))
         texts("text", (raw["layer"], raw["component"], raw["host"], raw["group"]))
+        texts("path", values["path"])
+        if not isinstance(raw["target"], dict):
+            raise TypeError(f"target is {raw['target']!r:.60}, which is no mapping")
         return cls(**values)
 
 
 def _partner(raw: Mapping[str, Any]) -> Partner:
     texts("partner", (raw["name"], raw["address"]))
     ceiling = Ceiling.from_json(raw["ceiling"])
+    texts("path", raw["path"])
     return Partner(raw["name"], raw["address"], tuple(raw["path"]), ceiling)
 
 
@@ -233,8 +266,9 @@ class Expectations(NamedTuple):
             neighbours = tuple(map(_neighbour, raw.get("neighbours", ())))
             targets = tuple(raw.get("targets", ()))
             texts("target", targets)
+            texts("name", (raw["node"], raw["site"]))
             return cls(raw["node"], raw["site"], tuple(raw["entries"]), neighbours, targets)
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, AttributeError) as error:
             raise DocumentError(
                 f"expectations are damaged ({error!r}); deploy the role agent again"
             ) from error

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from plumbline.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.units import LARGEST
 
 if TYPE_CHECKING:
     from typing import Any, Iterable, Mapping
 
-LARGEST = 1e18
-"""No rate, size or duration is larger, an exabyte a second; with it no calculation overflows."""
+LEAST_RATE = 1e-9
+"""Bytes per second: no measurement is slower, and no quotient of two rates becomes zero."""
 
 LATEST = 253402300800.0
 """Seconds since the epoch at the end of the year 9999, after which there are no dates."""
@@ -33,12 +34,35 @@ def numbers_or_none(**values: Any) -> None:
             numbers(**{name: value})
 
 
-def rates_or_none(**values: Any) -> None:
-    """Refuse what is neither None nor a positive number."""
-    numbers_or_none(**values)
+def within(least: float, most: float, **values: Any) -> None:
+    """Refuse what is no number from ``least`` to ``most``."""
+    numbers(**values)
     for name, value in values.items():
-        if value is not None and value <= 0:
+        if not least <= value <= most:
+            raise TypeError(f"{name} is {value!r:.60}, which is not from {least:g} to {most:g}")
+
+
+def counts(**values: Any) -> None:
+    """Refuse what is no whole number, or below zero."""
+    within(0, LARGEST, **values)
+    for name, value in values.items():
+        if type(value) is not int:
+            raise TypeError(f"{name} is {value!r}, which is no whole number")
+
+
+def rates(**values: Any) -> None:
+    """Refuse what is no positive number."""
+    numbers(**values)
+    for name, value in values.items():
+        if value < LEAST_RATE:
             raise TypeError(f"{name} is {value!r}, which is no rate")
+
+
+def rates_or_none(**values: Any) -> None:
+    """Refuse the same, but not None."""
+    for name, value in values.items():
+        if value is not None:
+            rates(**{name: value})
 
 
 def times(**values: Any) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Optional
 
 from plumbline.errors import ToolError
-from plumbline.model.kinds import LARGEST
 from plumbline.model.record import Flag, Latency
+from plumbline.units import LARGEST
 
 
 class _MeasurementFields(NamedTuple):

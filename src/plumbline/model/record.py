@@ -7,8 +7,9 @@ from enum import Enum
 from math import isfinite
 
 from plumbline.errors import DocumentError
-from plumbline.model.kinds import names, numbers, numbers_or_none, same_schema, texts, times
+from plumbline.model.kinds import counts, names, rates_or_none, same_schema, texts, times, within
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.units import LARGEST
 
 if TYPE_CHECKING:
     from typing import Any, Optional
@@ -157,7 +158,6 @@ class Record(_RecordFields):
             for key in ("path", "repeats_Bps", "profile_Bps"):
                 values[key] = tuple(raw.get(key, ()))
             if raw.get("latency") is not None:
-                numbers(**raw["latency"])
                 values["latency"] = Latency(**raw["latency"])
             if raw.get("tool") is not None:
                 values["tool"] = Tool(**{**raw["tool"], "argv": tuple(raw["tool"]["argv"])})
@@ -169,17 +169,22 @@ class Record(_RecordFields):
 def _of_right_kind(record: Record) -> Record:
     """Return the record; raise TypeError when a document gave one of its values another kind."""
     times(started_at=record.started_at, finished_at=record.finished_at)
-    numbers(bytes=record.bytes, seconds=record.seconds)
-    numbers_or_none(
-        rate_Bps=record.rate_Bps,
-        retransmits=record.retransmits,
-        fill=record.fill,
-        coverage=record.coverage,
-    )
-    if not isinstance(record.details, (Mapping, type(None))):
-        raise TypeError(f"details are {record.details!r:.60}, which is no mapping")
+    within(0, LARGEST, bytes=record.bytes, seconds=record.seconds)
+    rates_or_none(rate_Bps=record.rate_Bps)
+    for key in ("retransmits", "fill", "coverage"):
+        if getattr(record, key) is not None:
+            within(0, LARGEST, **{key: getattr(record, key)})
+    for key in ("details", "spec", "versions"):
+        if not isinstance(getattr(record, key), (Mapping, type(None))):
+            raise TypeError(f"{key} are {getattr(record, key)!r:.60}, which is no mapping")
     for rate in (*record.repeats_Bps, *record.profile_Bps):
-        numbers(rate=rate)
+        within(0, LARGEST, rate=rate)
+    if record.spec is not None:
+        _refuse_no_terms(record.spec)
+    if record.tool is not None:
+        texts("tool", (record.tool.name, record.tool.version, *record.tool.argv))
+    if record.latency is not None:
+        within(0, LARGEST, **record.latency._asdict())
     # what a history is asked by
     names("name", (record.id, record.run_id, record.layer, record.component))
     names("partner", () if record.partner is None else (record.partner,))
@@ -187,3 +192,11 @@ def _of_right_kind(record: Record) -> Record:
     texts("text", (record.host, record.reason, record.spec_hash))
     texts("versions", (part for pair in (record.versions or {}).items() for part in pair))
     return record
+
+
+def _refuse_no_terms(spec: Mapping[str, Any]) -> None:
+    """Refuse values that cannot be said in words (plumbline.model.spec.terms)."""
+    for key in ("bytes", "block_bytes"):
+        if spec.get(key) is not None:
+            counts(**{key: spec[key]})
+    rates_or_none(rate_cap_Bps=spec.get("rate_cap_Bps"))

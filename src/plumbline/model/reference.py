@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from plumbline.model.kinds import numbers, numbers_or_none, texts
+from plumbline.model.kinds import counts, rates, rates_or_none, texts, within
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.units import LARGEST
 
 if TYPE_CHECKING:
     from typing import Any, Mapping, Optional
+
+
+_WIDEST = 100.0
+"""Of a spread of logarithms."""
 
 
 class Ceiling(NamedTuple):
@@ -26,8 +31,8 @@ class Ceiling(NamedTuple):
         """Build from the document form; raise KeyError or TypeError for wrong keys or values."""
         parts, kinds = tuple(raw["limited_by"]), tuple(raw["kinds"])
         ceiling = cls(raw["rate_Bps"], parts, kinds, raw.get("even_Bps"))
-        numbers(rate_Bps=ceiling.rate_Bps)
-        numbers_or_none(even_Bps=ceiling.even_Bps)
+        rates(rate_Bps=ceiling.rate_Bps)
+        rates_or_none(even_Bps=ceiling.even_Bps)
         texts("limited_by", ceiling.limited_by + ceiling.kinds)
         return ceiling
 
@@ -85,8 +90,11 @@ class Reference(NamedTuple):
 
 def _baseline(raw: Mapping[str, Any]) -> Baseline:
     baseline = Baseline(**{**raw, "profile": tuple(raw.get("profile", ()))})
-    numbers(median_Bps=baseline.median_Bps, spread=baseline.spread, runs=baseline.runs)
-    numbers_or_none(fill=baseline.fill)
+    rates(median_Bps=baseline.median_Bps)
+    within(0, _WIDEST, spread=baseline.spread)
+    counts(runs=baseline.runs)
+    if baseline.fill is not None:
+        within(0, 1, fill=baseline.fill)
     texts("baseline", (*baseline[3:6], *baseline[7:12]))
     texts("versions", (part for pair in baseline.versions.items() for part in pair))
     _refuse_no_profile(baseline.profile)
@@ -95,6 +103,6 @@ def _baseline(raw: Mapping[str, Any]) -> Baseline:
 
 def _refuse_no_profile(profile: tuple[float, ...]) -> None:
     for point in profile:
-        numbers(profile=point)
-    if profile and (min(profile) < 0 or not sum(profile) > 0):
+        within(0, LARGEST, profile=point)
+    if profile and not sum(profile) > 0:
         raise TypeError(f"profile is {profile!r:.60}, which are no rates")

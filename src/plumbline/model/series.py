@@ -6,9 +6,10 @@ This is the content of the snapshot; the store writes it, the judge reads it.
 from __future__ import annotations
 
 from plumbline.errors import DocumentError
-from plumbline.model.kinds import numbers, numbers_or_none, rates_or_none, same_schema, texts, times
+from plumbline.model.kinds import counts, rates_or_none, same_schema, texts, times, within
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.record import Record
+from plumbline.units import LARGEST
 
 if TYPE_CHECKING:
     from typing import Any, Mapping, Optional, Protocol, Sequence
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 
 SCHEMA = 1
+
+_WIDEST = 100.0
+"""Of a loss or a spread of logarithms; e to its power is a number."""
 
 
 class Sample(NamedTuple):
@@ -116,6 +120,10 @@ class Snapshot(NamedTuple):
         """Build from the document form; raise DocumentError when it is not one of this schema."""
         try:
             same_schema(raw, SCHEMA, "the snapshot", "update the checks on this host")
+            texts("host", (raw["host"],))
+            times(written_at=raw["written_at"])
+            if not isinstance(raw["series"], dict):
+                raise TypeError(f"series are {raw['series']!r:.60}, which are no mapping")
             return cls(
                 host=raw["host"],
                 written_at=raw["written_at"],
@@ -131,15 +139,18 @@ class Snapshot(NamedTuple):
 def _sample(raw: Sequence[Any]) -> Sample:
     sample = Sample(*raw)
     times(started_at=sample.started_at)
-    numbers(peers=sample.peers)
-    numbers_or_none(coverage=sample.coverage)
+    counts(peers=sample.peers)
+    if sample.coverage is not None:
+        within(0, LARGEST, coverage=sample.coverage)
     rates_or_none(rate_Bps=sample.rate_Bps, peers_Bps=sample.peers_Bps)
     return sample
 
 
 def _day(raw: Sequence[Any]) -> Day:
     day = Day(*raw)
-    numbers(**day._asdict())
+    counts(day=day.day, runs=day.runs, peers=day.peers)
+    within(-_WIDEST, _WIDEST, loss=day.loss)
+    within(0, _WIDEST, noise=day.noise, spread=day.spread)
     return day
 
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 
 from plumbline.errors import DocumentError
+from plumbline.model.kinds import counts, rates_or_none, texts, within
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.units import format_rate, format_size
+from plumbline.units import LARGEST, format_rate, format_size
 
 if TYPE_CHECKING:
     from typing import Any, Mapping, Optional
+
+
+MOST_DEPTH = 65536
+MOST_REPEATS = 1000
 
 
 class ProbeSpec(NamedTuple):
@@ -50,9 +55,24 @@ class ProbeSpec(NamedTuple):
                 f"known keys are {', '.join(cls._fields)}"
             )
         try:
-            return cls(**raw)
+            spec = cls(**raw)
+            spec.refuse_impossible()
         except TypeError as error:
-            raise DocumentError(f"probe specification is incomplete: {error}") from error
+            raise DocumentError(f"probe specification is damaged: {error}") from error
+        return spec
+
+    def refuse_impossible(self) -> None:
+        """Raise TypeError for a value with which nothing can be measured."""
+        texts("text", (self.tool, self.pattern))
+        counts(bytes=self.bytes, block_bytes=self.block_bytes)
+        within(0, LARGEST, seconds=self.seconds)
+        for key, most in (("queue_depth", MOST_DEPTH), ("repeats", MOST_REPEATS)):
+            value = getattr(self, key)
+            counts(**{key: value})
+            within(1, most, **{key: value})
+        rates_or_none(rate_cap_Bps=self.rate_cap_Bps)
+        if not isinstance(self.direct, bool):
+            raise TypeError(f"direct is {self.direct!r:.60}, which is neither true nor false")
 
     def hash(self) -> str:
         """Return 12 hexadecimal digits that are equal exactly for equal specifications.

@@ -6,6 +6,9 @@ from math import inf
 
 from plumbline.errors import DocumentError
 from plumbline.model.named_tuple import NamedTuple
+from plumbline.units import LARGEST
+
+_LONGEST = 64
 
 
 class Range(NamedTuple):
@@ -22,13 +25,14 @@ class Range(NamedTuple):
         start_text, colon, end_text = body.rpartition(":")
         try:
             if not colon:
-                start, end = 0.0, float(body)
+                start, end = 0.0, _number(body)
             else:
-                start = -inf if start_text == "~" else float(start_text or 0)
-                end = float(end_text) if end_text else inf
+                start = -inf if start_text == "~" else _number(start_text or "0")
+                end = _number(end_text) if end_text else inf
         except ValueError:
             raise DocumentError(
-                f"threshold {text!r} is not a Nagios range; write for example 80: or 10:20"
+                f"threshold {text[:_LONGEST]!r} is not a Nagios range; "
+                "write for example 80: or 10:20"
             ) from None
         if not start <= end:
             raise DocumentError(f"threshold {text!r} starts above its end")
@@ -48,3 +52,11 @@ class Range(NamedTuple):
         end = "" if self.end == inf else f"{self.end:.15g}"
         body = end if start == "0" and end else f"{start}:{end}"
         return f"@{body}" if self.inside else body
+
+
+def _number(text: str) -> float:
+    """Return a plausible number; raise ValueError for anything else."""
+    value = float(text) if len(text) <= _LONGEST else inf
+    if not -LARGEST <= value <= LARGEST:
+        raise ValueError(text)
+    return value

@@ -8,6 +8,7 @@ from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 from plumbline.errors import DocumentError
 from plumbline.model.expectation import PARALLEL, Limits
 from plumbline.model.spec import ProbeSpec
+from plumbline.plan.feasible import refuse_infeasible
 from plumbline.plan.parallel import parallel, spec_of_all
 from plumbline.plan.places import Place, Step, devices, paired, targets
 from plumbline.plan.policy import Policy, hung_after_given, limits_of, spec_of
@@ -63,6 +64,7 @@ def _assignment(policy: Policy, layer: str, place: Place, places: Sequence[Place
     if not hung_after_given(policy, *names):
         limits = limits._replace(hung_after_s=_hung_after_s(layer, spec, len(place.steps)))
     _refuse_contradiction(limits, layer, place.component)
+    refuse_infeasible(layer, place, spec, limits)
     return Assignment(layer, *place, spec=spec, limits=limits)
 
 

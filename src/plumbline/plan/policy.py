@@ -11,13 +11,14 @@ from typing import Annotated, Any, Literal, Optional
 from pydantic import Field, PlainValidator, field_validator, model_validator
 
 from plumbline.errors import DocumentError, UsageError
+from plumbline.model.allowed import PATH, PROGRAM
 from plumbline.model.expectation import Limits
-from plumbline.model.spec import ProbeSpec
+from plumbline.model.spec import MOST_DEPTH, MOST_REPEATS, ProbeSpec
 from plumbline.model.threshold import Range
 from plumbline.plan.schedule import LaterTimer, Slots, Timer, WeeklyTimer
 from plumbline.ranks.terms import may_be_direct
 from plumbline.ranks.tests import Method, named_test
-from plumbline.topology.strict import Duration, Percent, Rate, Size, Strict, parse
+from plumbline.topology.strict import Duration, LessThanAll, Percent, Rate, Size, Strict, parse
 
 LAYERS = ("ost", "raw", "net", "fs")
 _NET_PORT = 12865
@@ -25,7 +26,7 @@ _NET_PORT = 12865
 
 def _range(value: object) -> Range:
     if not isinstance(value, str):
-        raise ValueError(f"{value!r} is no range; write for example '80:'")
+        raise ValueError(f"{value!r:.80} is no range; write for example '80:'")
     try:
         return Range.parse(value)
     except DocumentError as error:
@@ -40,15 +41,15 @@ class LimitsPolicy(Strict):
 
     warning: Optional[Threshold] = None
     critical: Optional[Threshold] = None
-    peer_loss: Optional[Percent] = None
-    confirm_days: Annotated[Optional[int], Field(ge=1)] = None
-    certainty: Annotated[Optional[float], Field(gt=0)] = None
-    change_runs: Annotated[Optional[int], Field(ge=2)] = None
+    peer_loss: Optional[LessThanAll] = None
+    confirm_days: Annotated[Optional[int], Field(ge=1, le=1000)] = None
+    certainty: Annotated[Optional[float], Field(gt=0, le=1000)] = None
+    change_runs: Annotated[Optional[int], Field(ge=2, le=1000)] = None
     min_coverage: Optional[Percent] = None
-    invalid_above: Annotated[Optional[float], Field(ge=1)] = None
+    invalid_above: Annotated[Optional[float], Field(ge=1, le=1000)] = None
     retransmit_share: Optional[Percent] = None
     fill_limit: Optional[Percent] = None
-    min_runs: Annotated[Optional[int], Field(ge=1)] = None
+    min_runs: Annotated[Optional[int], Field(ge=1, le=1_000_000)] = None
     max_spread: Optional[Percent] = None
     fill_change: Optional[Percent] = None
     max_age: Optional[Duration] = None
@@ -63,8 +64,8 @@ class ProbePolicy(Strict):
     bytes: Optional[Size] = None
     seconds: Optional[Duration] = None
     block: Optional[Size] = None
-    queue_depth: Annotated[Optional[int], Field(ge=1)] = None
-    repeats: Annotated[Optional[int], Field(ge=1)] = None
+    queue_depth: Annotated[Optional[int], Field(ge=1, le=MOST_DEPTH)] = None
+    repeats: Annotated[Optional[int], Field(ge=1, le=MOST_REPEATS)] = None
     rate_cap: Optional[Rate] = None
     direct: Optional[bool] = None
 
@@ -115,7 +116,7 @@ class FsLayer(TimedLayer):
 
     schedule: WeeklyTimer = WeeklyTimer()
     clients: list[str] = []
-    ranks_per_target: Annotated[int, Field(ge=1)] = 1
+    ranks_per_target: Annotated[int, Field(ge=1, le=100_000)] = 1
     test: str = "ost"
     launcher: Annotated[str, Field(min_length=1)] = "mpirun"
     work: str = ""
@@ -135,8 +136,11 @@ class FsLayer(TimedLayer):
         for name in self.clients:
             if self.clients.count(name) > 1:
                 raise ValueError(f"clients names {name} twice; name each client once")
-        if self.work and not self.work.startswith("/"):
-            raise ValueError(f"work {self.work!r} is no absolute path; write for example /scratch")
+        try:
+            PROGRAM.refuse("launcher", self.launcher)
+            PATH.refuse("work", self.work or "/")
+        except DocumentError as error:
+            raise ValueError(str(error)) from error
         if len(self.clients) > 1 and not self.work:
             raise ValueError(
                 "several clients need work, a folder that all of them see, for example one on the "

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import Optional
 
-from pydantic import model_validator
+from pydantic import field_validator, model_validator
 
+from plumbline.errors import DocumentError
+from plumbline.model.allowed import CALENDAR
 from plumbline.topology.strict import Duration, Strict
 
 _DAY_S = 86400
@@ -23,6 +25,15 @@ class Timer(Strict):
     randomized_delay: Duration = 600.0
     limit: Duration = 2400.0
     stale_after: Optional[Duration] = None
+
+    @field_validator("calendar")
+    @classmethod
+    def _is_a_calendar(cls, text: str) -> str:
+        try:
+            CALENDAR.refuse("calendar", text)
+        except DocumentError as error:
+            raise ValueError(str(error)) from error
+        return text
 
     @model_validator(mode="after")
     def _says_how_often(self) -> Timer:

@@ -7,8 +7,9 @@ from typing import Optional
 
 from plumbline.errors import DocumentError, ToolError
 from plumbline.model.command import Completed, lines
-from plumbline.model.kinds import LARGEST
+from plumbline.model.printed import real
 from plumbline.model.spec import ProbeSpec
+from plumbline.units import LARGEST
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)+\w*|\d{8}")
 _LONGEST = 300
@@ -56,15 +57,15 @@ def not_understood(tool: str, what: str, text: str) -> ToolError:
 
 def number(tool: str, what: str, value: object) -> float:
     """Return a number that the tool printed as text or JSON; raise ToolError for anything else."""
-    if isinstance(value, (int, float, str)) and not isinstance(value, bool):
+    if isinstance(value, str):
         try:
-            found = float(value)
-        except (ValueError, OverflowError):
-            found = float("nan")
-        # with more than that a calculation could overflow
-        if abs(found) <= LARGEST:
-            return found
-    raise not_understood(tool, what, repr(value))
+            return real(value, what)
+        except ToolError as error:
+            raise not_understood(tool, what, repr(value[:_LONGEST])) from error
+    # with more than that a calculation could overflow
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= LARGEST:
+        return float(value)
+    raise not_understood(tool, what, f"{value!r:.80}")
 
 
 def version(tool: str, completed: Completed) -> str:

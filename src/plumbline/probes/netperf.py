@@ -6,6 +6,7 @@ import re
 from typing import Optional
 
 from plumbline.errors import DocumentError
+from plumbline.model.allowed import ADDRESS
 from plumbline.model.command import Completed
 from plumbline.model.measurement import Measurement
 from plumbline.model.record import Flag, Operation
@@ -28,7 +29,6 @@ _KEYS = (
     "CONFIDENCE_ITERATION",
     "THROUGHPUT_CONFID",
 )
-_ADDRESS = re.compile(r"[0-9A-Za-z][0-9A-Za-z.:_%-]*")
 _VALUE = re.compile(r"^([A-Z_]+)=(.*)$", re.MULTILINE)
 _UNITS = {"10^6bits/s": 125000.0, "10^3bits/s": 125.0, "10^9bits/s": 125000000.0}
 _LEVEL, _MOST, _LEAST = 99, 10, 3
@@ -93,8 +93,7 @@ def parse_version(completed: Completed) -> str:
 def check_addresses(job: Job) -> None:
     """Raise DocumentError unless both ends are plain addresses and the port is one."""
     for address in (job.subject, job.own_address or "0"):
-        if not _ADDRESS.fullmatch(address):
-            raise DocumentError(f"{address!r} is not an address; correct it in the topology")
+        ADDRESS.refuse("the address", address)
     if not 0 < job.port < 1 << 16:
         raise DocumentError(
             f"port {job.port} for {job.subject} is not 1 to 65535; correct the policy"

@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 
 from plumbline.errors import DocumentError, ToolError
+from plumbline.model.allowed import DEVICE
 from plumbline.model.command import Completed
 from plumbline.model.measurement import Measurement
+from plumbline.model.printed import whole
 from plumbline.model.record import Flag, Operation
 from plumbline.probes import answer
 from plumbline.probes.interface import Job
@@ -17,10 +19,11 @@ from plumbline.probes.interface import Job
 OPERATIONS = (Operation.READ,)
 VERSION_COMMAND = ("sgp_dd", "--version")
 
-_DEVICE = re.compile(r"/dev/[A-Za-z0-9_.:+@-]+(/[A-Za-z0-9_.:+@-]+)*")
 # sg3-utils 1.46: "time to transfer data was 1.0 secs, 2.0 MB/sec"
 # and 1.48: "time to copy data: 1.0 secs at 2.0 MB/sec"
-_TIME = re.compile(r"^time to (?:transfer|copy) data\D* (\d+\.\d+) secs\D* \d+\.\d+ MB/sec$", re.M)
+_TIME = re.compile(
+    r"^time to (?:transfer|copy) data[^\d\n]* (\d+\.\d+) secs[^\d\n]* \d+\.\d+ MB/sec$", re.M
+)
 _RECORDS = re.compile(r"^(\d+)\+(\d+) records (in|out)$", re.M)
 _TROUBLE = re.compile(r"^.*(?:error|residual|remaining block|unable|could not).*$", re.M | re.I)
 _INTERRUPTED = re.compile(r"^sgp_dd: interrupted by SIGINT$|^Interrupted by signal SIGINT", re.M)
@@ -39,8 +42,7 @@ def command(job: Job) -> tuple[str, ...]:
     spec = job.spec
     if job.operation is not Operation.READ:
         raise DocumentError(f"sgp_dd only reads; it cannot do {job.operation.value}")
-    if not _DEVICE.fullmatch(job.subject) or {".", ".."} & set(job.subject.split("/")):
-        raise DocumentError(f"{job.subject!r} is not a device under /dev; correct the topology")
+    DEVICE.refuse("the device", job.subject)
     if job.block_size < 1 or spec.block_bytes % job.block_size:
         raise DocumentError(
             f"block_bytes {spec.block_bytes} is no multiple of the logical block of "
@@ -104,13 +106,16 @@ def _count(job: Job) -> int:
 
 def _blocks(job: Job, text: str, interrupted: bool) -> int:
     """Return the whole blocks copied; raise ToolError unless all counts agree."""
-    records = {way: (int(full), int(part)) for full, part, way in _RECORDS.findall(text)}
+    records = {
+        way: (whole(full, f"sgp_dd: records {way}"), whole(part, f"sgp_dd: records {way}"))
+        for full, part, way in _RECORDS.findall(text)
+    }
     if set(records) != {"in", "out"}:
         raise answer.not_understood("sgp_dd", "records in and out", text)
     wanted = _count(job)
     copied = records["out"][0]
-    whole = copied == records["in"][0] == wanted and records["in"][1] == records["out"][1] == 0
-    if not whole and not (interrupted and 0 < copied <= wanted):
+    complete = copied == records["in"][0] == wanted and records["in"][1] == records["out"][1] == 0
+    if not complete and not (interrupted and 0 < copied <= wanted):
         raise ToolError(
             f"sgp_dd on {job.subject} copied {records['in'][0]} blocks in and {copied} out "
             f"instead of {wanted}; the device may be smaller than that"

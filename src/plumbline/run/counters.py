@@ -12,6 +12,7 @@ import stat
 from typing import Iterator, Mapping, NamedTuple, Protocol, Sequence
 
 from plumbline.errors import DocumentError, ToolError
+from plumbline.model.printed import whole
 from plumbline.model.record import Operation
 
 DISKSTATS = "/proc/diskstats"
@@ -143,15 +144,17 @@ def diskstats(text: str) -> dict[Number, tuple[int, int]]:
     """Return bytes read and written by device number; raise ToolError if not understood."""
     try:
         return dict(_device(line.split()) for line in text.splitlines())
-    except (ValueError, IndexError) as error:
+    except (IndexError, ToolError) as error:
         raise ToolError(
             f"{DISKSTATS} is not understood ({error}); this kernel counts in another way"
         ) from error
 
 
 def _device(words: Sequence[str]) -> tuple[Number, tuple[int, int]]:
-    read, written = (int(words[place]) * _SECTOR_BYTES for place in (_READ_PLACE, _WRITTEN_PLACE))
-    return (int(words[0]), int(words[1])), (read, written)
+    major, minor, read, written = (
+        whole(words[place], DISKSTATS) for place in (0, 1, _READ_PLACE, _WRITTEN_PLACE)
+    )
+    return (major, minor), (read * _SECTOR_BYTES, written * _SECTOR_BYTES)
 
 
 def lustre_stats(text: str, path: str) -> dict[Operation, int]:
@@ -173,9 +176,9 @@ def _sums(text: str, path: str) -> Iterator[tuple[Operation, int]]:
         operation = _LUSTRE_WORDS.get(words[0]) if words else None
         if operation is None:
             continue
-        if len(words) <= _SUM_PLACE or words[3] != "[bytes]" or not words[_SUM_PLACE].isdigit():
-            raise ToolError(f"{path} is not understood: {line.strip()!r} has no sum of bytes")
-        yield operation, int(words[_SUM_PLACE])
+        if len(words) <= _SUM_PLACE or words[3] != "[bytes]":
+            raise ToolError(f"{path} is not understood: {line.strip()[:80]!r} has no sum of bytes")
+        yield operation, whole(words[_SUM_PLACE], f"the sum of bytes in {path}")
 
 
 def device_number(component: str, path: str) -> Number:

@@ -17,6 +17,9 @@ from plumbline.store.snapshot import parse, read
 
 SCHEMA = 1
 
+_MOST_BYTES = 1 << 30
+"""Of the plan of a site with some hundred thousand measurements."""
+
 _REMEDY = "write it with: plumbline plan -i INVENTORY --json"
 
 
@@ -40,7 +43,7 @@ def load_plan(path: str) -> SitePlan:
     Raises:
         DocumentError: naming file and remedy.
     """
-    raw = parse(read(path, "plan", _REMEDY), path, _REMEDY)
+    raw = parse(read(path, "plan", _REMEDY, _MOST_BYTES), path, _REMEDY)
     try:
         same_schema(raw, SCHEMA, f"plan {path}", _REMEDY)
         services = tuple(map(Service.from_json, raw["services"]))

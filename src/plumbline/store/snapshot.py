@@ -16,12 +16,17 @@ from plumbline.model.expectation import Expectations
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.series import Snapshot
 from plumbline.store.excerpt import entry_alone, refuse_constant, series_alone
+from plumbline.store.sealed import refuse_changed
+from plumbline.units import format_bytes, format_size
 
 if TYPE_CHECKING:
     from typing import Any, NoReturn, Optional
 
 EXPECTATIONS = "/etc/plumbline/expectations.json"
 SNAPSHOT = "/var/lib/plumbline/snapshot.json"
+
+MOST_BYTES = 64 << 20
+"""Of a document that a check reads: a node with 10,000 targets has a snapshot of 50 MB."""
 
 _DEPLOY = "deploy the role agent again"
 _PROBE = "run a probe to write it, for example: systemctl start plumbline-ost.service"
@@ -45,20 +50,44 @@ def load_expectations(
 
 def load_snapshot(path: str = SNAPSHOT, only: Optional[tuple[str, str]] = None) -> Snapshot:
     """Return what this node has measured; ``only`` and errors as of ``load_expectations``."""
-    text = read(path, "snapshot", _PROBE)
+    data = read_bytes(path, "snapshot", _PROBE)
+    refuse_changed(data, f"snapshot {path}", _PROBE)
+    text = _decoded(data, path, "snapshot", _PROBE)
     raw = series_alone(text, *only) if only else None
     return Snapshot.from_json(parse(text, path, _PROBE) if raw is None else raw)
 
 
-def read(path: str, what: str, remedy: str) -> str:
-    """Return the text of a document; raise DocumentError when there is none that can be trusted."""
+def read(path: str, what: str, remedy: str, most: int = MOST_BYTES) -> str:
+    """Return the text of a document of at most ``most`` bytes.
+
+    Raises:
+        DocumentError: there is none that can be trusted.
+    """
+    return _decoded(read_bytes(path, what, remedy, most), path, what, remedy)
+
+
+def read_bytes(path: str, what: str, remedy: str, most: int = MOST_BYTES) -> bytes:
+    """Return a document as it lies in its file; raise as ``read`` does."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
         with open(descriptor, "rb") as file:
-            _trust(os.fstat(descriptor), os.stat(os.path.dirname(path) or "."), path, what)
-            text = file.read().decode("utf-8")
+            status = os.fstat(descriptor)
+            _trust(status, os.stat(os.path.dirname(path) or "."), path, what)
+            # a file may have no end, or hold nothing for a terabyte: its size is asked first
+            data = file.read(most + 1) if status.st_size <= most else b""
     except OSError as error:
         _refuse(error, path, what, remedy)
+    if max(status.st_size, len(data)) > most:
+        raise DocumentError(
+            f"{what} {path}: {format_bytes(max(status.st_size, len(data)))} are more than "
+            f"plumbline writes ({format_size(most)} at most); {remedy}"
+        )
+    return data
+
+
+def _decoded(data: bytes, path: str, what: str, remedy: str) -> str:
+    try:
+        text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise DocumentError(f"{what} {path} are not text ({error.reason}); {remedy}") from error
     if not text.strip():

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Iterator, Optional
 
 from plumbline.errors import ToolError
+from plumbline.model.printed import real
 from plumbline.model.state import State
 from plumbline.symptoms.counters import Growth
 from plumbline.symptoms.node import Node
@@ -98,7 +99,7 @@ def _grown(node: Node, link: str, names: tuple[str, ...]) -> Optional[Growth]:
 
 def _number(node: Node, path: str) -> Optional[float]:
     text = node.system.read(path)
-    return float(text) if text.lstrip("-").isdigit() else None
+    return real(text, path) if text.lstrip("-").isdecimal() else None
 
 
 def _bad(component: str, kind: str, severity: State, sentence: str) -> Symptom:

@@ -10,6 +10,8 @@ from datetime import datetime
 from typing import Collection, Iterator, Sequence
 
 from plumbline.errors import ToolError
+from plumbline.model.kinds import times
+from plumbline.model.printed import whole
 from plumbline.symptoms import lustre
 from plumbline.symptoms.messages import Told
 from plumbline.symptoms.node import Node
@@ -73,8 +75,10 @@ def _journal(node: Node) -> Iterator[Said]:
 def _entry(line: str) -> Said:
     try:
         entry = json.loads(line)
-        return Said(int(entry["__REALTIME_TIMESTAMP"]) / 1e6, _text(entry["MESSAGE"]))
-    except (ValueError, KeyError, TypeError) as error:
+        at = whole(str(entry["__REALTIME_TIMESTAMP"]), "the time of a message") / 1e6
+        times(at=at)
+        return Said(at, _text(entry["MESSAGE"]))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ToolError(f"journalctl printed what is not understood: {line[:60]!r}") from error
 
 
@@ -95,8 +99,10 @@ def _line(line: str) -> Said:
     stamp, _, message = line.partition(" ")
     try:
         # fromisoformat of Python 3.9 takes no comma
-        return Said(datetime.fromisoformat(stamp.replace(",", ".")).timestamp(), message)
-    except ValueError as error:
+        at = datetime.fromisoformat(stamp.replace(",", ".")).timestamp()
+        times(at=at)
+        return Said(at, message)
+    except (ValueError, TypeError, OverflowError) as error:
         raise ToolError(f"dmesg printed what is not understood: {line[:60]!r}") from error
 
 

@@ -9,6 +9,7 @@ import re
 from typing import Iterator, Optional
 
 from plumbline.errors import SkipTarget, ToolError
+from plumbline.model.printed import real
 from plumbline.model.state import State
 from plumbline.symptoms.counters import Counters, Growth
 from plumbline.symptoms.node import Node
@@ -59,12 +60,13 @@ def _of_import(node: Node, device: str, text: str) -> Iterator[Symptom]:
         )
         yield Symptom(NAME, target, "failed_over", State.WARNING, Direction.LOWERS, sentence)
     lost = _TIMEOUTS.search(text)
+    timeouts = real(lost[1], f"the timeouts of {device}") if lost else 0.0
     for kind, words, grown in (
         ("reconnects", "attempts to connect to", _unanswered(node.counters, device, text)),
         (
             "timeouts",
             "requests to",
-            lost and node.counters.growth(f"{NAME}/{device}/timeouts", float(lost[1])),
+            lost and node.counters.growth(f"{NAME}/{device}/timeouts", timeouts),
         ),
     ):
         if grown:
@@ -78,7 +80,8 @@ def _unanswered(counters: Counters, device: str, text: str) -> Optional[Growth]:
     One that was answered is no trouble: a client lets go of a target that it does not use and comes
     back when it does.
     """
-    tried = [tuple(map(float, one)) for one in _ATTEMPTS.findall(text)]
+    where = f"the attempts to connect of {device}"
+    tried = [tuple(real(each, where) for each in one) for one in _ATTEMPTS.findall(text)]
     if not tried:
         return None
     connects, replied = (

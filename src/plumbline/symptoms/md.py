@@ -6,6 +6,7 @@ import re
 from typing import Iterator
 
 from plumbline.errors import ToolError
+from plumbline.model.printed import real, whole
 from plumbline.model.state import State
 from plumbline.symptoms.node import Node
 from plumbline.symptoms.symptom import Direction, Look, Symptom
@@ -13,7 +14,7 @@ from plumbline.symptoms.symptom import Direction, Look, Symptom
 NAME = "md"
 
 _ARRAY = re.compile(r"^(md\S*) : (\S+)(?: \((?:auto-)?read-only\))*(?: (raid\d+|linear))?(.*)$")
-_MEMBER = re.compile(r"(\S+?)\[\d+\]((?:\([A-Z]\))*)")
+_MEMBER = re.compile(r"(?<!\S)([^\s\[]+)\[\d+\]((?:\([A-Z]\))*)")
 _COUNTS = re.compile(r"\[(\d+)/(\d+)\] \[[U_]+\]")
 _WORK = re.compile(
     r"(resync|recovery|reshape|check|repair) *= *(PENDING|DELAYED|[\d.]+%)"
@@ -50,8 +51,8 @@ def _of_array(node: Node, text: str) -> Iterator[Symptom]:
                 node.parts.of_block(block), "member_failed", f"{block} has failed in array {name}"
             )
     counts, work = _COUNTS.search(rest), _WORK.search(rest)
-    if counts and int(counts[2]) < int(counts[1]):
-        missing = int(counts[1]) - int(counts[2])
+    missing = _missing(name, counts) if counts else 0
+    if counts and missing > 0:
         yield Symptom(
             NAME,
             component,
@@ -64,6 +65,11 @@ def _of_array(node: Node, text: str) -> Iterator[Symptom]:
         yield _work(component, name, work)
 
 
+def _missing(name: str, counts: re.Match[str]) -> int:
+    wanted, there = (whole(counts[place], f"the members of array {name}") for place in (1, 2))
+    return wanted - there
+
+
 def _mends(work: re.Match[str]) -> bool:
     """Return whether missing members are being made good now: they are missing until it is done."""
     return work[1] not in _HARMLESS and "%" in work[2]
@@ -71,7 +77,8 @@ def _mends(work: re.Match[str]) -> bool:
 
 def _work(component: str, name: str, work: re.Match[str]) -> Symptom:
     kind, done, left_min = work.groups()
-    left = f", {float(left_min):.0f} min left" if left_min else ""
+    minutes = real(left_min, f"the minutes left of array {name}") if left_min else 0.0
+    left = f", {minutes:.0f} min left" if left_min else ""
     progress = f"{done.replace('%', ' %')} done{left}" if "%" in done else done.lower()
     severity = State.OK if kind in _HARMLESS else State.WARNING
     sentence = f"{kind} of array {name} runs, {progress}; slower is expected"

@@ -170,10 +170,14 @@ MESSAGES = (
 )
 
 
+_LONGEST = 1024
+"""Characters of a message, LOG_LINE_MAX of the kernel (kernel/printk/printk.c)."""
+
+
 def understand(text: str) -> Optional[Told]:
-    """Return what a message tells, None if it is none of these."""
+    """Return what a message tells, None if it is none of these; the kernel's are never longer."""
     for message in MESSAGES:
-        match = message.pattern.search(text)
+        match = message.pattern.search(text, 0, _LONGEST)
         if match:
             return Told(message, match.groupdict().get("name", ""))
     return None

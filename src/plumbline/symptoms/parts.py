@@ -85,8 +85,9 @@ class Parts:
         Nothing where the address, or what has it, is not known.
         """
         for link in self._links() if self._address else ():
-            addresses = {one.get("local") for one in link.get("addr_info", ())}
-            if self._address in addresses:
+            known = link.get("addr_info", ())
+            has = [one for one in known if isinstance(one, dict)] if isinstance(known, list) else []
+            if any(one.get("local") == self._address for one in has):
                 return tuple(dict.fromkeys(self._lower(str(link.get("ifname")), _DEPTH)))
         return ()
 
@@ -95,9 +96,10 @@ class Parts:
         try:
             completed = self._system.run(["ip", "-json", "address", "show"], 10.0)
             links = json.loads(completed.stdout) if completed.ok else []
-        except (ToolError, ValueError):
+        except (ToolError, ValueError, RecursionError):
             return []
-        return [link for link in links if isinstance(link, dict)]
+        found = links if isinstance(links, list) else []
+        return [link for link in found if isinstance(link, dict)]
 
     def _lower(self, interface: str, depth: int) -> Iterator[str]:
         yield interface

@@ -11,6 +11,7 @@ import re
 from typing import Iterator, NamedTuple, Optional
 
 from plumbline.errors import ToolError
+from plumbline.model.printed import real, whole
 from plumbline.model.state import State
 from plumbline.symptoms.node import Node
 from plumbline.symptoms.symptom import Direction, Look, Symptom
@@ -54,7 +55,7 @@ class Kind(NamedTuple):
             words = f"runs at {speed:g} {self.unit}, after {best:g} {self.unit} before"
             yield self._symptom(component, "slow_link", f"{self.name} {port} {words}")
         for file, words, least in self.counters:
-            value = _count(node.system.read(f"{folder}/{file}"))
+            value = _count(node.system.read(f"{folder}/{file}"), f"{folder}/{file}")
             key = f"{self.name}/{port}/{file}"
             grown = None if value is None else node.counters.growth(key, value)
             if grown and grown.amount >= least:
@@ -69,7 +70,7 @@ class Kind(NamedTuple):
         match = re.match(
             r"([\d.]+) " + re.escape(self.unit), node.system.read(f"{folder}/{self.speed}")
         )
-        return float(match[1]) if match else 0.0
+        return real(match[1], f"{folder}/{self.speed}") if match else 0.0
 
     def _symptom(self, component: str, kind: str, sentence: str) -> Symptom:
         return Symptom(self.name, component, kind, State.WARNING, Direction.RAISES, sentence)
@@ -136,8 +137,8 @@ def _folders(node: Node, pattern: str) -> Iterator[str]:
         yield from _folders(node, f"{head}/{name}{tail}")
 
 
-def _count(text: str) -> Optional[float]:
+def _count(text: str, path: str) -> Optional[float]:
     """Return a counter; None for none, and for all bits set, which says that it is not kept."""
-    if re.fullmatch(r"0x[0-9a-fA-F]+", text):
-        return None if set(text[2:].lower()) == {"f"} else float(int(text, 16))
-    return float(text) if text.isdigit() else None
+    if text.startswith("0x"):
+        return None if set(text[2:].lower()) == {"f"} else float(whole(text, path, base=16))
+    return float(whole(text, path)) if text.isdecimal() else None

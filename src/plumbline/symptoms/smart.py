@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Iterator, Mapping
 
 from plumbline.errors import ToolError
+from plumbline.model.kinds import counts
 from plumbline.model.state import State
 from plumbline.symptoms.node import Node
 from plumbline.symptoms.symptom import Direction, Look, Symptom
@@ -48,7 +49,7 @@ def _look_at(node: Node, disk: str) -> Look:
         return Look(NAME, 1, tuple(_of_disk(node, disk, _ask(node, disk))))
     except ToolError as error:
         return Look(NAME, 0, notes=(str(error),))
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         return Look(NAME, 0, notes=(f"smartctl said of {disk} what is not understood: {error!r}",))
 
 
@@ -72,7 +73,8 @@ def _ask(node: Node, disk: str) -> Mapping[str, Any]:
     if not isinstance(said, dict) or not isinstance(said.get("smartctl"), dict):
         raise ToolError(f"smartctl said of {disk} what is not understood")
     if completed.exit_code & _NOT_ASKED:
-        messages = [str(one.get("string")) for one in said["smartctl"].get("messages", ())]
+        given = said["smartctl"].get("messages", ())
+        messages = [f"{one.get('string')!s:.200}" for one in given if isinstance(one, dict)]
         raise ToolError(f"{disk}: {'; '.join(messages) or 'smartctl could not ask it'}")
     return said
 
@@ -82,15 +84,18 @@ def _of_disk(node: Node, disk: str, said: Mapping[str, Any]) -> Iterator[Symptom
     if _at(said, "smart_status", "passed") is False:
         yield _symptom(component, "failing", State.CRITICAL, f"{disk} says that it is failing")
     warning = _at(said, "nvme_smart_health_information_log", "critical_warning")
-    if isinstance(warning, int) and warning:
+    if type(warning) is int and warning:
         sentence = f"{disk} warns of itself (critical warning {warning:#04x})"
         yield _symptom(component, "failing", State.CRITICAL, sentence)
     for attribute in _at(said, "ata_smart_attributes", "table") or ():
         words = _PRESENT.get(attribute["id"])
-        if words and attribute["raw"]["value"] > 0:
-            sentence = f"{disk} has {attribute['raw']['value']} {words}"
+        raw = attribute["raw"]["value"] if words else 0
+        counts(raw=raw)
+        if raw:
+            sentence = f"{disk} has {raw} {words}"
             yield _symptom(component, f"ata_{attribute['id']}", State.WARNING, sentence)
     for name, words, value in _counters(said):
+        counts(**{name: value})
         grown = node.counters.growth(f"{NAME}/{disk}/{name}", value)
         if grown:
             sentence = f"{disk} has {grown.amount:.0f} more {words}"
@@ -103,14 +108,14 @@ def _counters(said: Mapping[str, Any]) -> Iterator[tuple[str, str, float]]:
         if attribute["id"] in _GROWING:
             yield f"ata_{attribute['id']}", _GROWING[attribute["id"]], attribute["raw"]["value"]
     defects = said.get("scsi_grown_defect_list")
-    if isinstance(defects, int):
+    if type(defects) is int:
         yield "grown_defects", "grown defects", defects
     for operation in ("read", "write", "verify"):
         count = _at(said, "scsi_error_counter_log", operation, "total_uncorrected_errors")
-        if isinstance(count, int):
+        if type(count) is int:
             yield f"uncorrected_{operation}", f"uncorrected {operation} errors", count
     media = _at(said, "nvme_smart_health_information_log", "media_errors")
-    if isinstance(media, int):
+    if type(media) is int:
         yield "media_errors", "media errors", media
 
 

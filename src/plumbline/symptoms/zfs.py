@@ -6,6 +6,7 @@ import re
 from typing import Iterator, NamedTuple
 
 from plumbline.errors import ToolError
+from plumbline.model.printed import whole
 from plumbline.model.state import State
 from plumbline.symptoms.node import Node
 from plumbline.symptoms.symptom import Direction, Look, Symptom
@@ -17,7 +18,7 @@ _POOL = re.compile(r"^ *pool: (\S+)\n *state: (\S+)$", re.MULTILINE)
 _CONFIG = re.compile(r"^config:\n\n(.*?)\n\n", re.MULTILINE | re.DOTALL)
 _DEVICE = re.compile(r"^\t( *)(\S+) +([A-Z]+) +(\d+) +(\d+) +(\d+)(?: +(.*))?$", re.MULTILINE)
 _SCAN = re.compile(r"^ *scan: (scrub|resilver) in progress", re.MULTILINE)
-_DONE = re.compile(r"([\d.]+)% done(?:, (?:(\d+ days )?([\d:]+)) to go)?")
+_DONE = re.compile(r"(?<![\d.])([\d.]+)% done(?:, (?:(\d+ days )?([\d:]+)) to go)?")
 _BAD = ("DEGRADED", "FAULTED", "UNAVAIL", "REMOVED", "SUSPENDED")
 _ERRORS = ("read", "write", "checksum")
 
@@ -100,4 +101,5 @@ def _working(component: str, pool: str, kind: str, text: str) -> Symptom:
 
 def _device(match: re.Match[str]) -> _Device:
     _, path, state, *errors, said = match.groups()
-    return _Device(path, state, tuple(map(int, errors)), said or "")
+    counted = tuple(whole(each, f"an error count of {path}") for each in errors)
+    return _Device(path, state, counted, said or "")

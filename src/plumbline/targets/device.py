@@ -6,6 +6,7 @@ from typing import Optional
 
 from plumbline.errors import DocumentError, SkipTarget
 from plumbline.model.command import CommandRunner
+from plumbline.model.printed import whole
 from plumbline.targets.ask import ask
 from plumbline.targets.interface import TargetState
 from plumbline.targets.mounts import bytes_moved
@@ -57,8 +58,8 @@ class DeviceTarget:
         kind, _, numbers = text.strip().partition("/")
         if kind != "block special file":
             raise SkipTarget(f"{self._path} is a {kind}, not a block device; correct the topology")
-        try:
-            major, minor = (int(number, 16) for number in numbers.split("/"))
-        except ValueError:
-            raise SkipTarget(f"stat of {self._path} printed {text!r}") from None
-        return f"{major}:{minor}"
+        major, slash, minor = numbers.partition("/")
+        if not slash:
+            raise SkipTarget(f"stat of {self._path} printed {text[:80]!r}")
+        where = f"the device number of {self._path}"
+        return ":".join(str(whole(each, where, SkipTarget, 16)) for each in (major, minor))

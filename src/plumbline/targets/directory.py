@@ -10,6 +10,7 @@ from typing import Optional
 
 from plumbline.errors import SkipTarget
 from plumbline.model.command import CommandRunner
+from plumbline.model.printed import whole
 from plumbline.targets.ask import QUICK_S, ask
 from plumbline.targets.file_target import FileTarget
 from plumbline.targets.interface import TargetState
@@ -56,10 +57,11 @@ class DirectoryTarget(FileTarget):
 
     def _space(self, run: CommandRunner) -> Space:
         text = ask(run, ["stat", "--file-system", "--format=%S %b %f %a", "--", self._directory])
-        try:
-            unit, blocks, free, available = map(int, text.split())
-        except ValueError:
-            raise SkipTarget(f"stat -f of {self._directory} printed {text!r}") from None
+        words = text.split()
+        if len(words) != 4:
+            raise SkipTarget(f"stat -f of {self._directory} printed {text[:80]!r}")
+        where = f"a number of stat -f of {self._directory}"
+        unit, blocks, free, available = (whole(word, where, SkipTarget) for word in words)
         return Space(used=(blocks - free) * unit, available=available * unit)
 
     def _create(self, run: CommandRunner) -> None:

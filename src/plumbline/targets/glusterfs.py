@@ -10,15 +10,16 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from plumbline.errors import DocumentError, SkipTarget
+from plumbline.errors import SkipTarget
+from plumbline.model.allowed import SUBVOLUME
 from plumbline.model.command import CommandRunner
+from plumbline.model.printed import whole
 from plumbline.targets.ask import QUICK_S, SLOW_S, ask
 from plumbline.targets.file_target import FileTarget
 from plumbline.targets.interface import TargetState
 from plumbline.targets.mounts import mount_at
 from plumbline.targets.probe_file import Space, absolute
 
-_SUBVOLUME = re.compile(r"(?P<volume>[A-Za-z0-9_-]+)-client-(?P<index>\d+)")
 _PATHINFO = re.compile(r"<POSIX\((?P<brick>[^()]*)\):(?P<host>[^:<>]*):(?P<file>[^<>]*)>")
 _ADDRESS = re.compile(r"[0-9.]+|.*:.*")
 
@@ -54,12 +55,7 @@ class GlusterfsTarget(FileTarget):
             DocumentError: the mount is not absolute, or the subvolume is not named so.
         """
         super().__init__(absolute(mount, "the mount of GlusterFS"), component, fill_limit)
-        name = _SUBVOLUME.fullmatch(subvolume[0])
-        if not name:
-            raise DocumentError(
-                f"{subvolume[0]!r} is not a subvolume of a distribute volume; "
-                "write for example scratch-client-0 for the first brick of the volume scratch"
-            )
+        name = SUBVOLUME.match("the subvolume", subvolume[0])
         self._mount = self._file.base
         self._subvolume, self._expected = subvolume
         self._volume = name["volume"]
@@ -137,7 +133,7 @@ class GlusterfsTarget(FileTarget):
                 f"{self._subvolume} is"
             )
         # the client keeps whole percents, rounded down: the fill errs on the full side
-        share, available = int(known[2]), int(known[3])
+        share, available = (whole(known[place], "the space", SkipTarget) for place in (2, 3))
         total = available * 100 // max(1, share)
         return Space(max(1, total - available), available)
 

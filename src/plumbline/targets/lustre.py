@@ -10,7 +10,9 @@ import re
 from typing import Optional, Sequence
 
 from plumbline.errors import DocumentError, SkipTarget
+from plumbline.model.allowed import OST
 from plumbline.model.command import CommandRunner
+from plumbline.model.printed import whole
 from plumbline.model.record import Flag
 from plumbline.targets.ask import QUICK_S, SLOW_S, ask, complaint
 from plumbline.targets.file_target import FileTarget
@@ -30,7 +32,6 @@ from plumbline.targets.lustre_output import (
 from plumbline.targets.mounts import Mount, mount_at
 from plumbline.targets.probe_file import Space, absolute
 
-_NAME = re.compile(r"(?P<file_system>[A-Za-z0-9_-]{1,8})-OST(?P<index>[0-9a-f]{4})")
 _DF_S = 20.0
 _REFUSING = {
     "N": "creates no objects (no_create)",
@@ -56,15 +57,10 @@ class LustreTarget(FileTarget):
     def __init__(self, mount: str, ost: str, component: str, fill_limit: float) -> None:
         """Take the client's mount point and the OST's name; raise DocumentError for others."""
         super().__init__(absolute(mount, "the mount of Lustre"), component, fill_limit)
-        name = _NAME.fullmatch(ost)
-        if not name:
-            raise DocumentError(
-                f"{ost!r} is not the name of an OST; write it as lfs osts does, such as "
-                "scratch-OST001a, in the topology"
-            )
+        name = OST.match("the OST", ost)
         self._mount, self._ost = self._file.base, ost
         self._file_system = name["file_system"]
-        self._index = int(name["index"], 16)
+        self._index = whole(name["index"], "the index of an OST", DocumentError, 16)
 
     @property
     def name(self) -> str:

@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple, Optional
 
 from plumbline.errors import SkipTarget
+from plumbline.model.printed import real, whole
 from plumbline.targets.probe_file import Space
 
 _OST = re.compile(r"\s*(\d+): (\S+)_UUID (\S+)\s*")
@@ -16,7 +17,7 @@ _DF = re.compile(
 )
 _IN_BYTES = re.compile(r"^UUID\s+bytes\s", re.MULTILINE)
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGTPE]?)")
-_OBJECT = re.compile(r"^\s+(\d+)\s+\d+\s+0x[0-9a-f]+\s+\S+\s*$", re.MULTILINE)
+_OBJECT = re.compile(r"^[ \t]+(\d+)[ \t]+\d+[ \t]+0x[0-9a-f]+[ \t]+\S+[ \t]*$", re.MULTILINE)
 _TRANSFER = re.compile(r"^(?:read|write)_bytes\s+\d+ samples \[bytes\] \d+ \d+ (\d+)", re.MULTILINE)
 
 _CHOSEN = re.compile(r"\[(\S+)\]")
@@ -63,7 +64,7 @@ class Usage(NamedTuple):
 def parse_osts(text: str) -> dict[str, tuple[int, str]]:
     """Return index and state of each OST by name, from ``lfs osts MOUNT``."""
     found = (_OST.fullmatch(line) for line in text.splitlines())
-    return {match[2]: (int(match[1]), match[3]) for match in found if match}
+    return {match[2]: (_index(match[1]), match[3]) for match in found if match}
 
 
 def parse_parameter(text: str, ost: str, name: str) -> dict[str, str]:
@@ -134,10 +135,10 @@ def parse_layout(text: str) -> Layout:
         raise SkipTarget(f"lfs getstripe printed what is not understood: {text[:80]!r}")
     table = text.partition("obdidx")[2].partition("\n")[2]
     return Layout(
-        composite=re.search(r"^\s*lcme?_", text, re.MULTILINE) is not None,
+        composite=re.search(r"^[ \t]*lcme?_", text, re.MULTILINE) is not None,
         pattern=pattern,
-        stripes=int(count),
-        indices=tuple(int(index) for index in _OBJECT.findall(table)),
+        stripes=whole(count, "lmm_stripe_count", SkipTarget),
+        indices=tuple(_index(index) for index in _OBJECT.findall(table)),
     )
 
 
@@ -146,31 +147,42 @@ def parse_objects(text: str) -> Optional[Objects]:
 
     A directory has a template of its files' layout, without the prefixes of a layout.
     """
-    if not re.search(r"^\s*(lmm_pattern|lcm_entry_count):", text, re.MULTILINE):
-        if re.search(r"^\s*stripe_count:", text, re.MULTILINE):
+    if not re.search(r"^[ \t]*(lmm_pattern|lcm_entry_count):", text, re.MULTILINE):
+        if re.search(r"^[ \t]*stripe_count:", text, re.MULTILINE):
             return None
         raise SkipTarget(f"lfs getstripe printed what is not understood: {text[:80]!r}")
     found = re.findall(r"\bl_ost_idx:\s*(\d+)", text)
-    patterns = re.findall(r"^\s*lmm_pattern:[ \t]*(\S+)", text, re.MULTILINE)
-    return Objects(tuple(dict.fromkeys(map(int, found))), any(map(_is_released, patterns)))
+    patterns = re.findall(r"^[ \t]*lmm_pattern:[ \t]*(\S+)", text, re.MULTILINE)
+    return Objects(tuple(dict.fromkeys(map(_index, found))), any(map(_is_released, patterns)))
 
 
 def _is_released(pattern: str) -> bool:
     """Old lfs print a number; LOV_PATTERN_F_RELEASED in lustre_user.h is 0x80000000."""
     if re.fullmatch(r"(0x)?[0-9a-f]+", pattern):
-        return bool(int(pattern, 16) & 0x80000000)
+        return bool(whole(pattern, "lmm_pattern", SkipTarget, 16) & 0x80000000)
     return "released" in pattern.split(",")
 
 
 def parse_transfers(text: str) -> Optional[int]:
     """Return the bytes read and written so far from ``obdfilter.*.stats``, None without any."""
     sums = _TRANSFER.findall(text)
-    return sum(map(int, sums)) if sums else None
+    return sum(whole(each, "the sum of bytes", SkipTarget) for each in sums) if sums else None
+
+
+def _index(text: str) -> int:
+    return whole(text, "the index of an OST", SkipTarget)
 
 
 def _field(text: str, name: str) -> str:
-    match = re.search(rf"^\s*{name}:[ \t]*(.*?)\s*$", text, re.MULTILINE)
-    return match[1] if match else ""
+    """Return what stands behind a name and its colon, empty where no line begins so."""
+    return next(
+        (
+            line.partition(":")[2].strip()
+            for line in text.splitlines()
+            if line.lstrip().startswith(f"{name}:")
+        ),
+        "",
+    )
 
 
 def _list(text: str) -> list[str]:
@@ -180,5 +192,6 @@ def _list(text: str) -> list[str]:
 def _bytes(text: str, unit: int) -> int:
     match = _SIZE.fullmatch(text)
     if not match:
-        raise SkipTarget(f"lfs df shows {text!r} where a size is expected")
-    return int(float(match[1]) * 1024 ** " KMGTPE".index(match[2] or " ") * unit)
+        raise SkipTarget(f"lfs df shows {text[:40]!r} where a size is expected")
+    number = real(match[1], "a size of lfs df", SkipTarget)
+    return int(number * 1024 ** " KMGTPE".index(match[2] or " ") * unit)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple, Optional
 
-from plumbline.errors import SkipTarget
+from plumbline.errors import SkipTarget, ToolError
 from plumbline.model.command import CommandRunner
+from plumbline.model.printed import whole
 from plumbline.targets.ask import ask
 
 _OCTAL = re.compile(r"\\([0-7]{3})")
@@ -55,9 +56,12 @@ def bytes_moved(run: CommandRunner, device: str) -> Optional[int]:
     """
     completed = run(["cat", f"/sys/dev/block/{device}/stat"], 5.0)
     fields = completed.stdout.split()
-    if not completed.ok or len(fields) < 7 or not all(field.isdigit() for field in fields[:7]):
+    if not completed.ok or len(fields) < 7:
         return None
-    return (int(fields[2]) + int(fields[6])) * _SECTOR_BYTES
+    try:
+        return sum(whole(fields[place], "a counter") for place in (2, 6)) * _SECTOR_BYTES
+    except ToolError:
+        return None
 
 
 def _mounts(run: CommandRunner) -> tuple[Mount, ...]:
@@ -80,4 +84,4 @@ def _mount(line: str) -> Mount:
 
 
 def _plain(text: str) -> str:
-    return _OCTAL.sub(lambda match: chr(int(match[1], 8)), text)
+    return _OCTAL.sub(lambda match: chr(whole(match[1], "an escaped letter", base=8)), text)

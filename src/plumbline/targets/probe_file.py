@@ -10,8 +10,10 @@ import re
 from stat import S_ISDIR, S_ISREG
 from typing import NamedTuple, Optional
 
-from plumbline.errors import DocumentError, SkipTarget
+from plumbline.errors import SkipTarget
+from plumbline.model.allowed import PATH
 from plumbline.model.command import CommandRunner
+from plumbline.model.printed import whole
 from plumbline.targets.ask import QUICK_S, SLOW_S, ask, complaint
 from plumbline.targets.mounts import mount_holding
 from plumbline.units import format_bytes
@@ -19,7 +21,6 @@ from plumbline.units import format_bytes
 _FORMAT = "%f %s %b %B %h %d %n"
 _NOT_OURS = ("Permission denied", "Operation not permitted")
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]")
-_PATH = re.compile(r"(/[^/\x00-\x1f\x7f]+)+|/")
 
 
 class Space(NamedTuple):
@@ -86,18 +87,19 @@ class ProbeFile(NamedTuple):
         """
         found = self._stat(run)
         for folder in (self.own, self.folder):
-            if folder in found and not S_ISDIR(int(found[folder][0], 16)):
+            if folder in found and not S_ISDIR(_mode(found[folder][0])):
                 raise SkipTarget(f"{folder} is not a folder; plumbline follows no links: remove it")
         if self.path not in found:
             return None
         mode, size, blocks, block_bytes, links, device = found[self.path]
-        if not S_ISREG(int(mode, 16)) or links != "1":
+        if not S_ISREG(_mode(mode)) or links != "1":
             raise SkipTarget(
                 f"{self.path} is no plain file, which plumbline never makes: remove it"
             )
         if device != found[self.own][5] and self._mounted_over(run):
             raise SkipTarget(f"{self.path} lies on another file system than {self.own}: unmount it")
-        return Status(int(size), int(blocks) * int(block_bytes), device)
+        length, count, unit = (_number(text) for text in (size, blocks, block_bytes))
+        return Status(length, count * unit, device)
 
     def _mounted_over(self, run: CommandRunner) -> bool:
         """Return whether the file lies in another mount than its folders.
@@ -159,6 +161,15 @@ class ProbeFile(NamedTuple):
         return {row[6]: row[:6] for row in rows}
 
 
+def _number(text: str) -> int:
+    return whole(text, "a number that stat printed", SkipTarget)
+
+
+def _mode(text: str) -> int:
+    # S_ISDIR takes no more than 32 bits
+    return whole(text, "the mode that stat printed", SkipTarget, 16, 0xFFFF)
+
+
 def absolute(path: object, what: str) -> str:
     """Return a path of the site's document without a slash at its end.
 
@@ -166,10 +177,7 @@ def absolute(path: object, what: str) -> str:
         DocumentError: it is not absolute, or would lead elsewhere than it says.
     """
     text = path.rstrip("/") or "/" if isinstance(path, str) else ""
-    if not _PATH.fullmatch(text) or {".", ".."} & set(text.split("/")):
-        raise DocumentError(
-            f"{what} {path!r} is not an absolute path; write for example /mnt/scratch"
-        )
+    PATH.refuse(what, text)
     return text
 
 

@@ -12,7 +12,7 @@ from pydantic import Field, field_validator, model_validator
 
 from plumbline.errors import DocumentError
 from plumbline.topology.ranges import DECIMAL, HEXADECIMAL, expand
-from plumbline.topology.strict import Names, Rate, Strict, parse
+from plumbline.topology.strict import LineRate, Names, Rate, Strict, parse
 from plumbline.units import LINE_ENCODINGS, tcp_goodput
 
 HOSTS = ("client", "server")
@@ -64,7 +64,7 @@ class Part(Strict):
     slowest: Optional[Rate] = None
     read: Optional[Rate] = None
     write: Optional[Rate] = None
-    link: Optional[Rate] = None
+    link: Optional[LineRate] = None
     encoding: Optional[str] = None
     mtu: Annotated[Optional[int], Field(ge=576, le=65535)] = None
     framing: Literal["ethernet", "shaped"] = "ethernet"

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from typing import Iterable, Iterator, Mapping, NamedTuple, Optional
 
 from plumbline.errors import DocumentError
+from plumbline.model.allowed import (
+    ADDRESS,
+    BRICK,
+    DEVICE,
+    NAME,
+    PATH,
+    SITE,
+    SOURCE,
+    SUBVOLUME,
+    Allowed,
+)
 from plumbline.topology.document import (
     HOSTS,
     AnyFileSystem,
@@ -18,8 +28,11 @@ from plumbline.topology.document import (
     load,
     numbered,
 )
+from plumbline.topology.osts import refuse_no_ost
 from plumbline.topology.ranges import expand, meet, repeat
 from plumbline.topology.routes import Route, find_routes
+
+_MOST_PARTS = 200_000
 
 
 class Component(NamedTuple):
@@ -90,6 +103,7 @@ def build(raw: object, zone: Zone = Zone.FASTEST) -> Topology:
             message names the part.
     """
     document = load(raw)
+    SITE.refuse("plumbline_topology: site", document.site)
     components: dict[str, Component] = {}
     for part in document.parts:
         for component in _components(part, zone):
@@ -99,6 +113,8 @@ def build(raw: object, zone: Zone = Zone.FASTEST) -> Topology:
                     "every part needs a name of its own"
                 )
             components[component.name] = component
+            if len(components) > _MOST_PARTS:
+                raise DocumentError(f"plumbline_topology has more than {_MOST_PARTS} parts")
     _refuse_dangling(components)
     routes = find_routes(
         {name: part.feeds for name, part in components.items()},
@@ -107,17 +123,9 @@ def build(raw: object, zone: Zone = Zone.FASTEST) -> Topology:
     return Topology(document.site, components, routes, _targets(document, components))
 
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:@+-]*")
-
-
 def _refuse_unsafe(names: Iterable[str]) -> None:
-    """Names become those of files, commands and Nagios objects, so few characters are safe."""
     for name in names:
-        if not _NAME.fullmatch(name):
-            raise DocumentError(
-                f"the name {name!r} is empty or has unsafe characters; begin with a letter or "
-                "digit and use these, and _ . : @ + -"
-            )
+        NAME.refuse("the name", name)
 
 
 def _components(part: Part, zone: Zone) -> Iterator[Component]:
@@ -126,8 +134,8 @@ def _components(part: Part, zone: Zone) -> Iterator[Component]:
         _refuse_unsafe(names)
         feeds = _neighbours(names, part.feeds)
         through = _neighbours(names, part.through)
-        addresses = _values(names, part.address)
-        devices = _values(names, part.device)
+        addresses = _values(names, part.address, "address", ADDRESS)
+        devices = _values(names, part.device, "device", DEVICE)
     except DocumentError as error:
         raise DocumentError(f"plumbline_topology: parts {part.name!r}: {error}") from error
     if part.address and len(set(addresses)) < len(names):
@@ -155,11 +163,14 @@ def _neighbours(names: tuple[str, ...], ranges: list[str]) -> list[tuple[str, ..
     return [tuple(other for one in met for other in one[index]) for index in range(len(names))]
 
 
-def _values(names: tuple[str, ...], text: Optional[str]) -> list[str]:
+def _values(names: tuple[str, ...], text: Optional[str], what: str, allowed: Allowed) -> list[str]:
     if text is None:
         return [""] * len(names)
-    values = repeat(names, expand(text))
-    return [value.replace("{name}", name) for name, value in zip(names, values)]
+    written = repeat(names, expand(text))
+    values = [value.replace("{name}", name) for name, value in zip(names, written)]
+    for value in dict.fromkeys(values):
+        allowed.refuse(what, value)
+    return values
 
 
 def _refuse_dangling(components: Mapping[str, Component]) -> None:
@@ -188,6 +199,8 @@ def _targets(document: Document, components: Mapping[str, Component]) -> dict[st
                     "every target and part needs a name of its own"
                 )
             targets[target.name] = target
+            if len(targets) > _MOST_PARTS:
+                raise DocumentError(f"{where}: there are more than {_MOST_PARTS} targets")
             _refuse_unknown(where, target, components)
     return targets
 
@@ -211,6 +224,9 @@ def _of_file_system(file_system: AnyFileSystem) -> Iterator[Target]:
     named = [(targets, numbered(file_system, targets.name)) for targets in file_system.targets]
     names = tuple(name for _, found in named for name in found)
     _refuse_unsafe((file_system.name, *names))
+    if isinstance(file_system, Lustre):
+        for targets, found in named:
+            refuse_no_ost(targets.name, found)
     unknown = sorted(retired - set(names))
     if unknown:
         raise DocumentError(f"retired {unknown[0]!r} is none of its targets; correct the name")
@@ -243,22 +259,26 @@ def _single(met: list[tuple[str, ...]], targets: Targets) -> list[str]:
 
 Reach = dict[str, str]
 
+_KEYS = {"subvolume": SUBVOLUME, "brick": BRICK, "directory": PATH, "source": SOURCE}
+"""What says how one target is reached, and what may stand there."""
+
 
 def _reach(file_system: AnyFileSystem, targets: Targets, names: tuple[str, ...]) -> list[Reach]:
     """Return how each target is reached: kind, and the keys of that kind."""
     columns: dict[str, list[str]] = {"kind": [file_system.kind] * len(names)}
     if not isinstance(file_system, Directory):
+        PATH.refuse("mount", file_system.mount)
         columns["mount"] = [file_system.mount] * len(names)
     if isinstance(file_system, Lustre):
         columns["ost"] = list(names)
-    for key in ("subvolume", "brick", "directory", "source"):
+    for key in _KEYS:
         if getattr(targets, key, None) is not None:
             columns[key] = _one_each(names, targets, key)
     return [dict(zip(columns, values)) for values in zip(*columns.values())]
 
 
 def _one_each(names: tuple[str, ...], targets: Targets, key: str) -> list[str]:
-    values = _values(names, getattr(targets, key))
+    values = _values(names, getattr(targets, key), key, _KEYS[key])
     if len(set(values)) < len(names):
         raise DocumentError(f"{len(names)} targets {targets.name!r} need as many values of {key}")
     return values

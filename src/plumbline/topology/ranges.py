@@ -10,6 +10,9 @@ from typing import Sequence
 from plumbline.errors import DocumentError
 
 _MOST_NAMES = 100_000
+_MOST_LETTERS = 10_000_000
+_LONGEST = 1000
+"""Characters of a range."""
 _GROUP = re.compile(r"\[([^\[\]]*)\]")
 _BOUNDS = re.compile(r"([0-9A-Fa-f]+)(?:-([0-9A-Fa-f]+))?")
 
@@ -26,13 +29,16 @@ def expand(text: str, base: int = DECIMAL) -> tuple[str, ...]:
     Raises:
         DocumentError: an open bracket, a range that is none, or more than 100,000 names.
     """
+    if len(text) > _LONGEST:
+        raise DocumentError(f"name {text[:60]!r}... is longer than {_LONGEST} characters")
     pieces = _GROUP.split(text)
     literals, groups = pieces[::2], pieces[1::2]
     if any(bracket in literal for literal in literals for bracket in "[]"):
         raise DocumentError(f"name {text!r} has a bracket without its partner")
     bounds = [_bounds(text, group, base) for group in groups]
-    if prod(sum(last - first + 1 for first, last, _ in group) for group in bounds) > _MOST_NAMES:
-        raise DocumentError(f"name {text!r} stands for more than {_MOST_NAMES} names")
+    count = prod(sum(last - first + 1 for first, last, _ in group) for group in bounds)
+    if count > _MOST_NAMES or count * len(text) > _MOST_LETTERS:
+        raise DocumentError(f"name {text!r:.80} stands for more than {_MOST_NAMES} names")
     choices = [[number for item in group for number in _numbers(item, base)] for group in bounds]
     return tuple(
         "".join(piece for pair in zip(literals, (*numbers, "")) for piece in pair)

@@ -14,28 +14,32 @@ from pydantic import (
 )
 
 from plumbline.errors import DocumentError
+from plumbline.model.printed import real
 from plumbline.topology.ranges import expand
-from plumbline.units import parse_bytes, parse_duration, parse_rate
+from plumbline.units import parse_bytes, parse_duration, parse_line_rate, parse_rate
 
 
 class Strict(BaseModel):
     """A mapping in a document; nothing is guessed, converted or ignored."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod
     def _known_keys(cls, raw: Any) -> Any:
         known = [field.alias or name for name, field in cls.model_fields.items()]
         unknown = [key for key in raw if key not in known] if _is_mapping(raw) else []
+        empty = [key for key in raw if raw[key] is None] if _is_mapping(raw) else []
         if unknown:
             if isinstance(unknown[0], bool):
                 raise ValueError(
                     "YAML reads the words on, off, yes and no as true and false; quote them"
                 )
-            near = get_close_matches(str(unknown[0]), known, n=1)
+            near = get_close_matches(f"{unknown[0]!s:.64}", known, n=1)
             hint = f"did you mean {near[0]!r}" if near else f"known keys are {', '.join(known)}"
-            raise ValueError(f"the key {unknown[0]!r} is unknown; {hint}")
+            raise ValueError(f"the key {unknown[0]!r:.80} is unknown; {hint}")
+        if empty:
+            raise ValueError(f"the key {empty[0]!r} is left empty; write a value, or remove it")
         return raw
 
 
@@ -75,7 +79,7 @@ def _sentence(document: str, raw: object, trouble: Mapping[str, Any]) -> str:
     if kind == "value_error":
         return f"{document}: {place}: {message}" if place else f"{document}: {message}"
     message = f"must be {_FORMS[kind]}" if kind in _FORMS else message[:1].lower() + message[1:]
-    given = "" if _is_mapping(trouble["input"]) else f", not {trouble['input']!r}"
+    given = "" if _is_mapping(trouble["input"]) else f", not {trouble['input']!r:.80}"
     return f"{document}: {place or 'the document'}: {message}{given}"
 
 
@@ -107,7 +111,7 @@ def _text(read: Callable[[str], Any], example: str) -> BeforeValidator:
 
     def validate(value: object) -> Any:
         if not isinstance(value, str):
-            raise ValueError(f"{value!r} is no text with a unit; write for example {example}")
+            raise ValueError(f"{value!r:.80} is no text with a unit; write for example {example}")
         try:
             return read(value)
         except DocumentError as error:
@@ -116,17 +120,11 @@ def _text(read: Callable[[str], Any], example: str) -> BeforeValidator:
     return BeforeValidator(validate)
 
 
-_MOST = 1e18
-"""Bytes, bytes per second, seconds: what is typed wrongly should not become infinite."""
-
-
 def _positive(read: Callable[[str], Any]) -> Callable[[str], Any]:
     def checked(text: str) -> Any:
         value = 0 if text.strip().startswith("-") else read(text)
         if not value > 0:
             raise DocumentError(f"{text!r} is not above zero")
-        if value > _MOST:
-            raise DocumentError(f"{text!r} is more than any machine has; correct it")
         return value
 
     return checked
@@ -134,13 +132,13 @@ def _positive(read: Callable[[str], Any]) -> Callable[[str], Any]:
 
 def _percent(most: float) -> Callable[[str], float]:
     def read(text: str) -> float:
-        number = text.strip()
-        if not number.endswith("%"):
-            raise DocumentError(f"{text!r} is no percentage; write for example 10 %")
+        number, sign, rest = text.partition("%")
+        if not sign or rest.strip():
+            raise DocumentError(f"{text[:80]!r} is no percentage; write for example 10 %")
         try:
-            share = float(number[:-1]) / 100
-        except ValueError:
-            raise DocumentError(f"{text!r} is no percentage; write for example 10 %") from None
+            share = real(number, "the percentage", DocumentError) / 100
+        except DocumentError:
+            raise DocumentError(f"{text[:80]!r} is no percentage; write for example 10 %") from None
         if not 0 <= share <= most:
             raise DocumentError(f"{text!r} is not between 0 % and {100 * most:g} %")
         return share
@@ -155,6 +153,9 @@ def _as_list(value: object) -> object:
 Rate = Annotated[float, _text(_positive(parse_rate), "200 MB/s")]
 """Bytes per second, written ``200 MB/s`` or ``10 Gbit/s``."""
 
+LineRate = Annotated[float, _text(_positive(parse_line_rate), "10 Gbit/s")]
+"""Bytes per second, written in bits as links are sold: ``10 Gbit/s``."""
+
 Size = Annotated[int, _text(_positive(parse_bytes), "1 GiB")]
 """Bytes, written ``1 GiB``."""
 
@@ -163,6 +164,9 @@ Duration = Annotated[float, _text(_positive(parse_duration), "30 s")]
 
 Percent = Annotated[float, _text(_percent(1.0), "10 %")]
 """A fraction of 1, written ``10 %``."""
+
+LessThanAll = Annotated[float, _text(_percent(0.99), "10 %")]
+"""A loss, written ``10 %``: of a loss of all there is no logarithm."""
 
 Spread = Annotated[float, _text(_percent(100.0), "10 %")]
 """A deviation of logarithms, written ``10 %``: rates that differ fourfold have one above 100 %."""

@@ -261,7 +261,7 @@ def damaged(text: str, **changes: Any) -> str:
         ("snapshot", lambda old: old.replace("195000000.0", "NaN"), "NaN is no number"),
         ("snapshot", lambda old: "not JSON", "snapshot.json is damaged (Expecting value"),
         ("snapshot", lambda old: damaged(old, schema=2), "the snapshot has schema 2, this version"),
-        ("snapshot", lambda old: damaged(old, series=[]), "the series of ost scratch-OST0003"),
+        ("snapshot", lambda old: damaged(old, series=[]), "series are [], which are no mapping"),
         (
             "snapshot",
             lambda old: damaged(old, series={}),

@@ -13,6 +13,13 @@ from plumbline.cli.inventory import plan_of, read_document, read_inventory
 from plumbline.errors import DocumentError
 from tests.package.cli.driver import inventory
 
+LAUGHS = "a:\n- &a0 x\n" + "".join(
+    f"- &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]\n" for level in range(1, 9)
+)
+MERGES = "a:\n- &a0 {k: v}\n" + "".join(
+    f"- &a{level} {{<<: [*a{level - 1}, *a{level - 1}]}}\n" for level in range(1, 40)
+)
+
 
 def test_folder_and_file_name_the_same_inventory(tmp_path: Path) -> None:
     folder = inventory(tmp_path)
@@ -47,6 +54,19 @@ def test_no_inventory_at_all_is_said(tmp_path: Path) -> None:
             r"line 1 is no valid YAML: could not determine a con",
         ),
         ("a: \x00\n", r"notes\.yml is no valid YAML"),
+        ("a:\n  b: 2026-99-99\n", r"line 2 is no valid YAML: '2026-99-99' is no date; quote it if"),
+        ("a: !!int x\n", r"line 1 is no valid YAML: 'x' is no whole number"),
+        ("a: !!int\n", r"line 1 is no valid YAML: '' is no whole number"),
+        ("a: !!float x\n", r"line 1 is no valid YAML: 'x' is no number"),
+        ("a: !!bool x\n", r"line 1 is no valid YAML: 'x' is no yes or no"),
+        ("a: !!timestamp x\n", r"line 1 is no valid YAML: 'x' is no date"),
+        ("a: !!int [1]\n", r"line 1 is no valid YAML: a list or mapping is no whole number"),
+        (f"a: {'9' * 5000}\n", r"line 1 is no valid YAML: 5000 characters are no whole number"),
+        (f"a: 1{':1' * 5000}\n", r"line 1 is no valid YAML: 10001 characters are no whole number"),
+        (f"a: {'[' * 200_000}\n", r"line 1 is no valid YAML: it is more than 100 levels deep"),
+        ("a: &a [*a]\n", r"line 1 is no valid YAML: the alias \*a stands for what it is part of"),
+        (LAUGHS, r"line 7 is no valid YAML: aliases stand for more than 100000 values"),
+        (MERGES, r"line 16 is no valid YAML: aliases stand for more than 100000 values"),
         ("other: 1\n", r"must have the one key 'a', but has 'other'; correct it"),
         ("a: 1\nother: 1\n", r"must have the one key 'a', but has 'a', 'other'"),
         ("- a\n", r"must have the one key 'a', but has nothing of it"),

@@ -93,8 +93,8 @@ def test_commands_have_safe_characters_only() -> None:
 def test_two_services_with_one_command_are_refused() -> None:
     document = site()
     document["file_systems"][0]["targets"] = [
-        {"name": "a:b", "part": "oss1-disk1", "subvolume": "s0"},
-        {"name": "a@b", "part": "oss1-disk2", "subvolume": "s1"},
+        {"name": "a:b", "part": "oss1-disk1", "subvolume": "s-client-0"},
+        {"name": "a@b", "part": "oss1-disk2", "subvolume": "s-client-1"},
     ]
     with pytest.raises(DocumentError, match="would both be the command plumbline_ost_a_b; rename"):
         of_site(document)

@@ -7,7 +7,16 @@ from typing import Any
 
 import pytest
 
-from plumbline.model.kinds import LARGEST, numbers, numbers_or_none, rates_or_none, texts, times
+from plumbline.model.kinds import (
+    counts,
+    numbers,
+    numbers_or_none,
+    rates_or_none,
+    texts,
+    times,
+    within,
+)
+from plumbline.units import LARGEST
 
 
 @pytest.mark.parametrize("value", [None, "1", True, [], math.nan, math.inf, 2 * LARGEST, 10**400])
@@ -23,7 +32,21 @@ def test_numbers_are_numbers() -> None:
         numbers_or_none(size=None, rate="x")
 
 
-@pytest.mark.parametrize("value", [0, -1.0])
+@pytest.mark.parametrize("value", [-1, 1.0, True, "1", 10**19])
+def test_what_is_no_count_is_refused(value: Any) -> None:
+    counts(runs=3)
+    with pytest.raises(TypeError, match="runs is"):
+        counts(runs=value)
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.1, None])
+def test_what_is_beyond_its_bounds_is_refused(value: Any) -> None:
+    within(0, 1, share=1)
+    with pytest.raises(TypeError, match="share is"):
+        within(0, 1, share=value)
+
+
+@pytest.mark.parametrize("value", [0, -1.0, 5e-324])
 def test_what_is_no_rate_is_refused(value: Any) -> None:
     rates_or_none(peers=None, own=1e6)
     with pytest.raises(TypeError, match="which is no rate"):

@@ -55,8 +55,8 @@ def test_operations_are_joined_only_for_the_same_names() -> None:
     odd.pop("rate")
     document["parts"] += [fast, odd]
     document["file_systems"][0]["targets"] = [
-        {"name": "scratch-OST[0-1]", "part": "oss1-disk[1-2]", "subvolume": "s-[0-1]"},
-        {"name": "scratch-OST[2-3]", "part": "oss2-disk[1-2]", "subvolume": "s-[2-3]"},
+        {"name": "scratch-OST[0-1]", "part": "oss1-disk[1-2]", "subvolume": "s-client-[0-1]"},
+        {"name": "scratch-OST[2-3]", "part": "oss2-disk[1-2]", "subvolume": "s-client-[2-3]"},
     ]
     rows = [row for row in shown(document)["layer component"].rows if row[0] == "ost"]
     assert [row[1:4] for row in rows] == [
@@ -73,8 +73,8 @@ def test_flows_at_once_show_each_and_their_sum() -> None:
     odd = {**part(document, "oss1-disk[1-2]"), "name": "oss2-disk[1-2]", "feeds": "oss2"}
     document["parts"].append({**odd, "rate": "20 MB/s"})
     document["file_systems"][0]["targets"] = [
-        {"name": "scratch-OST[0-1]", "part": "oss1-disk[1-2]", "subvolume": "s-[0-1]"},
-        {"name": "scratch-OST[2-3]", "part": "oss2-disk[1-2]", "subvolume": "s-[2-3]"},
+        {"name": "scratch-OST[0-1]", "part": "oss1-disk[1-2]", "subvolume": "s-client-[0-1]"},
+        {"name": "scratch-OST[2-3]", "part": "oss2-disk[1-2]", "subvolume": "s-client-[2-3]"},
     ]
     rows = shown(document)["at once targets"].rows
     assert ("oss1", "2", "write, read", "62.5 MB/s", "125.0 MB/s", "oss1-nic") in rows

@@ -105,6 +105,12 @@ def test_a_run_hangs_when_all_repeats_have_used_their_time() -> None:
         ({"groups": {"home": {}}}, "layer ost has no group 'home'"),
         ({"components": {"scratch-OST9": {}}}, "layer ost has no component 'scratch-OST9'"),
         ({"limits": {"critical": "90:"}}, "critical 90: begins above warning 80:"),
+        ({"probe": {"tool": "fioo"}}, "tool 'fioo' does not measure this layer; write one of: fio"),
+        ({"probe": {"tool": "sgp_dd"}}, "layer ost: scratch-OST0: the tool 'sgp_dd' does not"),
+        (
+            {"probe": {"bytes": "1 MiB", "block": "2 MiB"}},
+            "layer ost: scratch-OST0: fio cannot move 1048576 bytes in blocks of 2097152",
+        ),
     ],
 )
 def test_a_policy_that_does_not_fit_the_site_is_refused(
@@ -112,3 +118,37 @@ def test_a_policy_that_does_not_fit_the_site_is_refused(
 ) -> None:
     with pytest.raises(DocumentError, match=sentence):
         planned(site(), layers={"ost": layer})
+
+
+@pytest.mark.parametrize(
+    ("layer", "probe", "sentence"),
+    [
+        ("net", {"tool": "fio"}, "layer net: oss1: the tool 'fio' .* one of: netperf, iperf3"),
+        ("net", {"queue_depth": 2}, "netperf sends one stream, not 2; set queue_depth to 1 or use"),
+        ("net", {"rate_cap": "1 MB/s"}, "netperf cannot cap its rate"),
+        ("raw", {"tool": "fio"}, "layer raw: oss1-disk1: the tool 'fio' .* one of: sgp_dd"),
+        ("raw", {"block": "1000 B"}, "block_bytes 1000 is no multiple of the logical block"),
+    ],
+)
+def test_terms_that_would_only_fail_on_a_node_are_refused(
+    layer: str, probe: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(DocumentError, match=rf"^plumbline_policy: .*{sentence}"):
+        planned(site(), layers={layer: {"probe": probe}})
+
+
+def test_a_device_that_only_its_server_would_refuse_is_refused() -> None:
+    document = site()
+    part(document, "oss[1-2]-disk[1-2]")["device"] = "/etc/{name}"
+    with pytest.raises(DocumentError, match="device '/etc/oss1-disk1' is not a device under /dev"):
+        planned(document)
+
+
+def test_a_folder_that_fio_would_refuse_is_refused() -> None:
+    document = site()
+    target = {"name": "shm", "part": "client1", "directory": "/dev/shm/a"}
+    document["file_systems"] = [
+        {"name": "local", "kind": "directory", "client": "client1", "targets": [target]}
+    ]
+    with pytest.raises(DocumentError, match=r"layer ost: shm: .*is not the absolute path of a"):
+        planned(document)

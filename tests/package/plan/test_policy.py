@@ -131,7 +131,7 @@ def test_the_most_particular_word_wins_and_leaves_the_rest() -> None:
         (layers(fs={"test": "posix"}), "layers fs test: there is no test 'posix'; known are ost"),
         (layers(fs={"clients": ["a", "a"]}), "clients names a twice"),
         (layers(fs={"clients": ["a", "b"]}), "several clients need work, a folder that all"),
-        (layers(fs={"work": "scratch"}), "work 'scratch' is no absolute path"),
+        (layers(fs={"work": "scratch"}), "work 'scratch' is not an absolute path"),
         (layers(fs={"ranks_per_target": 0}), "greater than or equal to 1, not 0"),
         (layers(fs={"probe": {"repeats": 3}}), "probe has no repeats; known are block, bytes"),
         (layers(fs={"groups": {"work": {"probe": {"tool": "fio"}}}}), "groups work probe has no"),

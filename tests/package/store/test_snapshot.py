@@ -10,6 +10,7 @@ from typing import Any, Callable
 import pytest
 
 from plumbline.errors import DocumentError
+from plumbline.store.sealed import seal
 from plumbline.store.snapshot import load_expectations, load_snapshot
 from tests.package.judgements import expectation, series, snapshot, write
 
@@ -82,6 +83,55 @@ def test_a_damaged_document_is_refused_with_the_remedy(
             with pytest.raises(DocumentError, match=message) as caught:
                 load(str(path), only)
             assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_file_without_end_is_refused_before_it_is_read(
+    paths: tuple[Path, Path], number: int
+) -> None:
+    os.truncate(paths[number], 20 << 30)
+    with pytest.raises(DocumentError, match=r"21\.5 GB are more than plumbline writes \(64 MiB at"):
+        (load_expectations, load_snapshot)[number](str(paths[number]))
+
+
+def test_no_bit_of_a_sealed_snapshot_is_changed_unnoticed(paths: tuple[Path, Path]) -> None:
+    sealed = seal(paths[1].read_text()).encode()
+    paths[1].write_bytes(sealed)
+    assert load_snapshot(str(paths[1]), ("ost", "scratch-OST0003")).series == TAKEN.series
+    unnoticed = []
+    for place in range(len(sealed)):
+        changed = bytearray(sealed)
+        changed[place] ^= 1 << place % 7
+        paths[1].write_bytes(bytes(changed))
+        try:
+            found = load_snapshot(str(paths[1]), ("ost", "scratch-OST0003"))
+        except DocumentError:
+            continue
+        unnoticed.append(place)
+        assert found.series == TAKEN.series
+    # nothing but the name of the checksum itself
+    assert set(unnoticed) <= set(range(2, 7))
+
+
+def test_a_changed_figure_is_said_in_one_sentence(paths: tuple[Path, Path]) -> None:
+    sealed = seal(paths[1].read_text())
+    paths[1].write_text(sealed.replace("200000000", "210000000"))
+    with pytest.raises(DocumentError, match=r"\.json is damaged \(its checksum .*; run a probe to"):
+        load_snapshot(str(paths[1]))
+
+
+def test_a_snapshot_of_an_older_version_has_no_checksum_and_is_read(
+    paths: tuple[Path, Path],
+) -> None:
+    assert b"crc32" not in paths[1].read_bytes()
+    assert load_snapshot(str(paths[1])).series == TAKEN.series
+
+
+def test_a_sealed_snapshot_is_plain_json(paths: tuple[Path, Path]) -> None:
+    text = paths[1].read_text()
+    raw = json.loads(seal(text))
+    assert len(raw.pop("crc32")) == 8
+    assert raw == json.loads(text)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")

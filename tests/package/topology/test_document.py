@@ -75,6 +75,12 @@ def test_a_part_without_a_speed_never_limits() -> None:
             "slowest is at most average",
         ),
         ({"read": "1 GB/s"}, "read and write belong together"),
+        (
+            {"link": "4 GB/s", "encoding": "none"},
+            "'4 GB/s' counts bytes, and the speed of a link counts bits; write 4 Gbit/s if that "
+            "was meant, or rate: 4 GB/s without encoding for what the part carries",
+        ),
+        ({"rate": None}, "the key 'rate' is left empty; write a value, or remove it"),
         ({"link": "8 Gbit/s"}, "link and encoding belong together; encoding is one of none"),
         ({"rate": "8 GB/s", "encoding": "8b/10b"}, "link and encoding belong together"),
         ({"link": "8 Gbit/s", "encoding": "4b/5b"}, "'4b/5b' is no known line encoding; write"),
@@ -113,7 +119,7 @@ def test_a_part_that_says_something_impossible_is_refused(
         ),
         ({"kind": "lustre"}, "the key 'subvolume' is unknown"),
         ({"kind": "directory"}, "the key 'mount' is unknown"),
-        ({"mount": None}, "mount: input should be a valid string"),
+        ({"mount": None}, "the key 'mount' is left empty; write a value"),
     ],
 )
 def test_a_file_system_has_the_keys_of_its_kind(change: dict[str, Any], sentence: str) -> None:

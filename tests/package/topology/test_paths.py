@@ -37,7 +37,7 @@ def test_the_storage_side_leaves_out_what_is_the_clients_own() -> None:
 def test_the_storage_side_of_a_local_target_begins_at_its_host() -> None:
     document = site()
     document["file_systems"][0]["client"] = "oss1"
-    targets = {"name": "local[0-1]", "part": "oss1-disk[1-2]", "subvolume": "s[0-1]"}
+    targets = {"name": "local[0-1]", "part": "oss1-disk[1-2]", "subvolume": "s-client-[0-1]"}
     document["file_systems"][0]["targets"] = [targets]
     topology = build(document)
     path = storage_side(topology, topology.targets["local1"])
@@ -76,7 +76,7 @@ def test_the_judged_host_is_the_nearest_to_the_target() -> None:
 def test_a_local_target_is_judged_on_its_client() -> None:
     document = site()
     document["file_systems"][0]["client"] = "oss1"
-    targets = {"name": "local[0-1]", "part": "oss1-disk[1-2]", "subvolume": "s[0-1]"}
+    targets = {"name": "local[0-1]", "part": "oss1-disk[1-2]", "subvolume": "s-client-[0-1]"}
     document["file_systems"][0]["targets"] = [targets]
     topology = build(document)
     path = target_path(topology, "local1")

@@ -1,0 +1,107 @@
+"""What the names of a site may hold: one allow-list for each kind, whoever reads the name.
+
+Names become those of files, commands, Nagios objects and lines of a terminal.  What is not listed
+here, such as line breaks, quotes, semicolons or a leading hyphen, is refused by whatever document
+has it, so that nothing fails only on a node.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from plumbline.errors import DocumentError
+
+_LONGEST = 255
+_SHOWN = 60
+
+
+class Allowed(NamedTuple):
+    """One kind of name: its pattern, what is said of another text, and what to write instead."""
+
+    pattern: str
+    refusal: str
+    remedy: str
+
+    def refuse(self, what: str, text: str) -> None:
+        """Raise DocumentError unless ``text`` is such a name; ``what`` says whose it is."""
+        self.match(what, text)
+
+    def match(self, what: str, text: str) -> re.Match[str]:
+        """Return the parts of a name; raise as ``refuse`` does."""
+        found = re.fullmatch(self.pattern, text) if len(text) <= _LONGEST else None
+        if not found or {".", ".."} & set(text.split("/")):
+            shown = repr(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!r}..."
+            raise DocumentError(f"{what} {shown} {self.refusal}; {self.remedy}")
+        return found
+
+
+NAME = Allowed(
+    r"[A-Za-z0-9][A-Za-z0-9_.:@+-]*",
+    "is empty or has unsafe characters",
+    "begin with a letter or digit and use these, and _ . : @ + -",
+)
+"""Of a part, a host, a target, a file system."""
+
+SITE = Allowed(
+    r"\w[\w.:@+-]*(?: [\w.:@+-]+)*",
+    "is empty or has unsafe characters",
+    "begin with a letter or digit and use these, single spaces, and _ . : @ + -",
+)
+
+_SEGMENT = r"[\w.:@+,=%~-]+(?: [\w.:@+,=%~-]+)*"
+
+PATH = Allowed(
+    rf"(?:/{_SEGMENT})+|/",
+    "is not an absolute path of safe characters",
+    "write letters, digits, single spaces and _ . : @ + , = % ~ -, and no .. in it",
+)
+"""Of a mount or a folder."""
+
+DEVICE = Allowed(
+    r"/dev(?:/[A-Za-z0-9_.:+@-]+)+",
+    "is not a device under /dev",
+    "write a path under /dev of letters, digits and _ . : + @ -",
+)
+
+ADDRESS = Allowed(
+    r"[0-9A-Za-z:][0-9A-Za-z.:_%-]*",
+    "is not an address",
+    "write a host name or an address of IPv4 or IPv6",
+)
+
+SUBVOLUME = Allowed(
+    r"(?P<volume>[A-Za-z0-9_][A-Za-z0-9_-]*)-client-(?P<index>[0-9]{1,6})",
+    "is not a subvolume of a distribute volume",
+    "write for example scratch-client-0 for the first brick of the volume scratch",
+)
+
+BRICK = Allowed(
+    rf"[0-9A-Za-z:][0-9A-Za-z.:_%-]*:(?:/{_SEGMENT})+",
+    "is not a brick",
+    "write HOST:/PATH, as gluster volume info shows it",
+)
+
+SOURCE = Allowed(
+    r"[\w/\[.:@+][\w/.:@+,=%~\[\]-]*",
+    "is not the source of a mount",
+    "write what findmnt shows as the source of the mount",
+)
+
+OST = Allowed(
+    r"(?P<file_system>[A-Za-z0-9_][A-Za-z0-9_-]{0,7})-OST(?P<index>[0-9a-f]{4})",
+    "is not the name of an OST",
+    "write it as lfs osts does, such as scratch-OST001a: its index is hexadecimal of four digits",
+)
+
+PROGRAM = Allowed(
+    r"[A-Za-z0-9_./+][A-Za-z0-9_./+-]*",
+    "is not a program",
+    "write the name or the path of a program",
+)
+
+CALENDAR = Allowed(
+    r"[A-Za-z0-9*][A-Za-z0-9*.,/:~_+-]*(?: [A-Za-z0-9*.,/:~_+-]+)*",
+    "is not a calendar of systemd",
+    "write it as systemd.time(7) says, for example '*-*-* 02:06'",
+)

@@ -1,0 +1,76 @@
+"""What a node would refuse when it measures is refused where it is planned.
+
+Every target is built and every call of a tool is made up once, as the node will do it; neither
+touches the world.
+"""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+from plumbline.errors import DocumentError
+from plumbline.model.expectation import PARALLEL, Limits
+from plumbline.model.spec import ProbeSpec
+from plumbline.plan.places import Place
+from plumbline.probes import probe_for
+from plumbline.probes.interface import Job
+from plumbline.targets import target_for
+from plumbline.targets.file_target import FileTarget
+
+TOOLS = {"ost": ("fio",), "raw": ("sgp_dd",), "net": ("netperf", "iperf3")}
+"""What can measure each layer; ranks have no choice."""
+
+
+def refuse_infeasible(layer: str, place: Place, spec: ProbeSpec, limits: Limits) -> None:
+    """Refuse terms with which a component cannot be measured.
+
+    Raises:
+        DocumentError: naming the document, the component, and what would do.
+    """
+    try:
+        subject = _subject(place)
+    except DocumentError as error:
+        raise DocumentError(f"plumbline_topology: {place.component}: {error}") from error
+    where = f"plumbline_policy: layer {layer}: {place.component}"
+    try:
+        limits.refuse_impossible()
+        spec.refuse_impossible()
+        if layer in TOOLS:
+            _refuse_tool(TOOLS[layer], spec.tool)
+            _make_up_calls(place, spec, subject)
+    except (DocumentError, TypeError) as error:
+        raise DocumentError(f"{where}: {error}") from error
+
+
+def _subject(place: Place) -> str:
+    """Return what a tool is called with: the file, the device, or an address."""
+    if place.target["kind"] == PARALLEL:
+        return ""
+    if place.target["kind"] == "pair":
+        return str(place.target["address"])
+    target = target_for(place.target, place.component)
+    return (
+        f"{target.folder}/probe.dat" if isinstance(target, FileTarget) else place.target["device"]
+    )
+
+
+def _refuse_tool(known: Sequence[str], tool: str) -> None:
+    if tool not in known:
+        raise DocumentError(
+            f"the tool {tool[:60]!r} does not measure this layer; write one of: {', '.join(known)}"
+        )
+
+
+def _make_up_calls(place: Place, spec: ProbeSpec, subject: str) -> None:
+    probe, target = probe_for(spec.tool), place.target
+    for operation in dict.fromkeys(operation for operation, _ in place.steps):
+        probe.command(
+            Job(
+                operation,
+                spec,
+                subject,
+                block_size=target.get("block_size", 512),
+                own_address=target.get("address", ""),
+                port=target.get("port", 0),
+            )
+        )

@@ -1,0 +1,73 @@
+"""A name of each kind is plain, in every document that has one."""
+
+from __future__ import annotations
+
+import pytest
+
+from plumbline.errors import DocumentError
+from plumbline.model import allowed
+from plumbline.model.allowed import Allowed
+
+KINDS = {name: kind for name, kind in vars(allowed).items() if isinstance(kind, Allowed)}
+
+GOOD = {
+    "NAME": ["oss1", "scratch-OST001a", "a:b@c+d.e_f"],
+    "SITE": ["lab", "Rechenzentrum Süd 2", "hpc.example.org"],
+    "PATH": ["/", "/mnt/scratch", "/srv/a b/c", "/p/lustre@home,x=1"],
+    "DEVICE": ["/dev/sdb", "/dev/disk/by-id/wwn-0x5000c500a1b2c3d4", "/dev/mapper/mpath:a"],
+    "ADDRESS": ["10.0.0.1", "oss1-ib.example.org", "fe80::1%eth0", "::1"],
+    "SUBVOLUME": ["scratch-client-0", "home_2-client-12"],
+    "BRICK": ["oss1:/data/brick", "10.0.0.1:/srv/b 1"],
+    "SOURCE": ["/dev/sdb1", "nas:/export", "beegfs_nodev", "//nas/share", "[fd00::1]:/export"],
+    "OST": ["scratch-OST0000", "fs1-OST00af", "a_b-c-OSTffff"],
+    "PROGRAM": ["mpirun", "/usr/lib64/openmpi/bin/mpirun"],
+    "CALENDAR": ["*-*-* 02:06", "Sun *-*-* 04:06 Europe/Berlin", "*-*-* *:0/15:00 UTC"],
+}
+HOSTILE = [
+    "",
+    "a\nb",
+    "/a\n/b",
+    "a;b",
+    "/a;b",
+    "a|b",
+    "/a|b",
+    "a'b",
+    "/a`id`",
+    "$(id)",
+    "/a/../b",
+    "../a",
+    "-a",
+    "--help",
+    "a\x1b[31m",
+    "/a\0",
+    "\u202ea",
+    '"',
+    "/a/./b",
+    "a" * 256,
+    "/" + "a" * 256,
+    "/dev/../etc/shadow",
+    "a\\b",
+    "a\t",
+    " a",
+    "a ",
+    "scratch-client-0\n",
+]
+
+
+def test_each_kind_has_examples() -> None:
+    assert KINDS.keys() == GOOD.keys()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_plain_is_allowed(kind: str) -> None:
+    for text in GOOD[kind]:
+        assert KINDS[kind].match("it", text)[0] == text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("text", HOSTILE, ids=ascii)
+def test_what_a_shell_a_terminal_or_nagios_would_obey_is_refused(kind: str, text: str) -> None:
+    with pytest.raises(DocumentError, match=r"^the thing ") as caught:
+        KINDS[kind].refuse("the thing", text)
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 250
