@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, Optional, Sequence
 
 from plumbline.cli.source import add_source, asks_for_site
-from plumbline.errors import DocumentError
+from plumbline.errors import DocumentError, UsageError
 from plumbline.model.state import worst
 
 if TYPE_CHECKING:
@@ -42,7 +42,13 @@ def add(subparsers: Any) -> None:
         metavar="FILE.csv",
         help="judge samples recorded elsewhere instead, a verdict for each component and day; "
         "columns host, day, ts, component, and latency (microseconds) or rate, if known coverage "
-        "and baseline; components of one host at the same ts are siblings",
+        "and baseline; components of one host with the same ts are peers",
+    )
+    parser.add_argument(
+        "--together",
+        metavar="TIME",
+        help="with --replay: samples of one host within this time are one run, and so peers, e.g. "
+        "10min (default: only those with the same ts)",
     )
     parser.add_argument(
         "--explain",
@@ -59,9 +65,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the verdicts and return the exit code of the worst."""
     site = asks_for_site(arguments)
     if arguments.replay:
-        from plumbline.cli.replay import judge_file
-
-        return judge_file(Path(arguments.replay), as_json=arguments.json)
+        return _replay(arguments)
+    if arguments.together:
+        raise UsageError("--together belongs to --replay FILE.csv: name the file, or leave it out")
     now = time.time()
     if arguments.explain:
         arguments.component = arguments.explain
@@ -74,6 +80,14 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _print(verdicts, arguments.verbose)
     return worst(verdict.state for verdict in verdicts)
+
+
+def _replay(arguments: argparse.Namespace) -> int:
+    from plumbline.cli.replay import judge_file
+    from plumbline.units import parse_duration
+
+    window_s = parse_duration(arguments.together) if arguments.together else 0.0
+    return judge_file(Path(arguments.replay), window_s=window_s, as_json=arguments.json)
 
 
 def _node(arguments: argparse.Namespace, now: float) -> dict[str, list[Verdict]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from datetime import timezone
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterable, Optional
@@ -49,8 +50,8 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--against",
         metavar="DATE",
-        help="hold changes against this day, e.g. 2026-11-20; default: the latest note, or a "
-        "month ago",
+        help="compare with the two weeks before this day, e.g. 2026-11-20; default: the latest "
+        "note or change of version that was measured since, or a month ago",
     )
     parser.add_argument(
         "--profile", metavar="FILE", help="draw the calls that plumbline probe fs --profile kept"
@@ -146,6 +147,7 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
             pairs=pictures.pairs(),
             run=pictures.latest_run(("fs", "ost", "raw")),
             notes=[one for one in read_notes(path) if one.at >= since],
+            changes=pictures.version_changes(),
         )
 
 
@@ -163,14 +165,19 @@ def _extras(arguments: argparse.Namespace, plan: SitePlan, now: float) -> Extras
     from plumbline.report.drawing import Extras
 
     return Extras(
-        _day(arguments.against), _profile(arguments.profile), _found(plan, arguments, now)
+        _moment(arguments.against), _profile(arguments.profile), _found(plan, arguments, now)
     )
 
 
-def _day(against: Optional[str]) -> Optional[int]:
+def _moment(against: Optional[str]) -> Optional[float]:
+    """Return seconds since the epoch; a day begins at midnight UTC, as those of the pictures do."""
     from plumbline.cli.note import parse_date
 
-    return None if against is None else int(parse_date(against, "--against").timestamp() // _DAY_S)
+    if against is None:
+        return None
+    found = parse_date(against, "--against")
+    is_day = len(against) == len("2026-11-20")
+    return (found.replace(tzinfo=timezone.utc) if is_day else found).timestamp()
 
 
 def _profile(file: Optional[str]) -> Optional[Profile]:

@@ -1,7 +1,7 @@
 """Judge what was recorded elsewhere, day after day, by the rules that judge plumbline's own runs.
 
-A component with siblings is judged by the middle of each day beside them; one without by each of
-its samples, as a run of its own.
+A component with peers is judged by the middle of each day beside them; one without by each of its
+samples, as a run of its own.
 """
 
 from __future__ import annotations

@@ -77,3 +77,26 @@ class Note(NamedTuple):
 
     at: float
     text: str
+
+
+class VersionChange(NamedTuple):
+    """A version or setting that records have with another value than before.
+
+    ``at`` is when the first component was measured under the new one, in seconds since the epoch;
+    ``components`` counts those that it has reached, ``known`` those whose records say it at all.
+    """
+
+    at: float
+    name: str
+    then: str
+    now: str
+    components: int
+    known: int
+
+    @property
+    def text(self) -> str:
+        """Return e.g. ``client 2.3.0 -> 2.4.0``, and of how many where it has not reached all."""
+        text = f"{self.name} {self.then} -> {self.now}"
+        if self.components < self.known:
+            text += f" ({self.components} of {self.known} components)"
+        return text

@@ -10,7 +10,7 @@ class Sampled(NamedTuple):
 
     ``rate`` is any figure of which more is better, positive, in one unit throughout the file.
     ``coverage`` is a fraction; ``baseline`` is in the unit of ``rate``.  Components of one ``host``
-    and moment are siblings.
+    and moment are peers.
     """
 
     host: str

@@ -1,83 +1,82 @@
-"""Change against a chosen date, in percent for each test, with what people noted.
+"""Change since a chosen moment, in percent for each test, with what happened meanwhile.
 
 Figures 4 to 6 of the Edison report and its table 3: what an upgrade has brought or taken.
 """
 
 from __future__ import annotations
 
-from datetime import date, datetime, timezone
+from datetime import date
 from typing import Any, Iterable, NamedTuple, Optional, Sequence
 
-from plumbline.model.course import Note
 from plumbline.report.figure import DAY_S, Figure, Plot, Row, Table, shown
-from plumbline.report.palette import GREY, RED, line
-from plumbline.report.site import Cohort, Cohorts, Member, Site, by_group, middle
+from plumbline.report.marks import Mark, chosen_moment, drawn, levels, line_at, marks, moment
+from plumbline.report.palette import GREY, line
+from plumbline.report.site import Cohort, Cohorts, Member, Site, by_group, daily, middle
 from plumbline.units import format_rate
 
 WINDOW_DAYS = 14
-"""What a component gave before the date is its median over so many days; what it gives now too."""
+"""What a component gave before is its median over so many days; what it gives now too."""
 
-MONTH_DAYS = 30
-
-_AGAINST = {"xanchor": "left", "text": "held against this day", "showarrow": False}
+_AGAINST = "compared with the days before"
 
 _BY_FILE_SYSTEM = ("ost", "fs")
 _MOST_GROUPS = 6
-_LEVELS = 4
-"""Of notes above one another, so that neighbours can be read."""
+_WORTH_NAMING = 0.10
+_NAMED = 6
 
 ABOUT = (
-    "How each test has changed against a date: the median over all members of their rate in "
-    f"percent above or below what each gave in the {WINDOW_DAYS} days before it. What was noted "
-    "(plumbline note) is marked by a line."
+    "How each test has changed since a date: the median over all members of their rate in percent "
+    f"above or below what each gave in the {WINDOW_DAYS} days before it. What was noted (plumbline "
+    "note) and each change of version or setting in the records are marked by a line."
 )
 HEADERS = ("test", "members", "before", "latest", "change")
 _EPOCH = date(1970, 1, 1).toordinal()
 
 
 class Change(NamedTuple):
-    """One test: the change of each day as a fraction, rates before and lately in B/s."""
+    """One test: the change of each day as a fraction, rates before and lately in B/s.
+
+    ``members`` counts those that were measured before and after; ``change`` and ``latest_Bps`` are
+    None where there are none.
+    """
 
     name: str
     members: int
     before_Bps: float
-    latest_Bps: float
+    latest_Bps: Optional[float]
+    change: Optional[float]
     days: dict[int, float]
 
-    @property
-    def latest(self) -> Optional[float]:
-        """Return the median change of the last days, as a fraction."""
-        last = max(self.days, default=0)
-        return middle(value for day, value in self.days.items() if day > last - WINDOW_DAYS)
+
+class _Halves(NamedTuple):
+    """The days of a member before a moment and from it on, and its rates in both."""
+
+    days: dict[int, float]
+    before_Bps: float
+    latest_Bps: Optional[float]
 
 
-def chosen_day(site: Site) -> int:
-    """Return the day that the changes are held against when nobody names one.
-
-    It is that of the latest note that is at least a day old, else a month ago; in epoch days.
-    """
-    noted = [one.at for one in site.notes if one.at < site.now - DAY_S]
-    return int(max(noted) // DAY_S) if noted else int(site.now // DAY_S) - MONTH_DAYS
-
-
-def change_figure(site: Site, cohorts: Cohorts, against: Optional[int] = None) -> Figure:
-    """Return the figure; ``against`` is a day since the epoch."""
-    day = chosen_day(site) if against is None else against
-    figure = Figure("change", f"Change against {_iso(day)}", ABOUT)
+def change_figure(site: Site, cohorts: Cohorts, against: Optional[float] = None) -> Figure:
+    """Return the figure; ``against`` is a moment in seconds since the epoch."""
+    happened = marks(site)
+    if against is None:
+        against = chosen_moment(site, (one for found in cohorts.values() for one in found))
+    day = _iso(int(against // DAY_S))
+    figure = Figure("change", f"Change against {day}", ABOUT)
     changes = [
         one
         for of in cohorts
         for name, members in _split(of, cohorts[of]).items()
-        if (one := find_change(name, members, day))
+        if (one := find_change(name, members, against))
     ]
     if not changes:
         return figure._replace(
-            absent=f"nothing was measured in the {WINDOW_DAYS} days before {_iso(day)}; choose "
-            "another day with --against"
+            absent=f"nothing was measured in the {WINDOW_DAYS} days before {day}; choose another "
+            "day with --against"
         )
     return figure._replace(
-        finding=_finding(changes),
-        plots=[_plot(changes, site.notes, day)],
+        finding="\n".join([*_findings(changes, day), *_happened(happened, against)]),
+        plots=[_plot(changes, happened, against)],
         table=Table(HEADERS, [Row(_cells(one)) for one in changes]),
         numbers=[("test", "day", "change_percent"), *_numbers(changes)],
     )
@@ -91,56 +90,98 @@ def _split(of: Cohort, members: Sequence[Member]) -> dict[str, Sequence[Member]]
     return {f"{of} {group}": found for group, found in groups.items()}
 
 
-def find_change(name: str, members: Sequence[Member], day: int) -> Optional[Change]:
-    """Return how a test has changed against a day; None when nobody was measured before it."""
-    before = {one.name: rate for one in members if (rate := _before(one, day))}
-    days: dict[int, list[float]] = {}
-    for one in members:
-        if one.name in before:
-            for each, rate in one.days.items():
-                days.setdefault(each, []).append(rate / before[one.name] - 1)
-    if not before:
+def find_change(name: str, members: Sequence[Member], against: float) -> Optional[Change]:
+    """Return how a test has changed since a moment; None when nobody was measured before it."""
+    every = [found for one in members if (found := _halves(one, against))]
+    if not every:
         return None
-    latest = middle(_latest(one) for one in members if one.name in before)
-    whole = middle(before.values())
-    assert latest is not None
+    days: dict[int, list[float]] = {}
+    for one in every:
+        for day, rate in one.days.items():
+            days.setdefault(day, []).append(rate / one.before_Bps - 1)
+    since = [one for one in every if one.latest_Bps is not None]
+    whole = middle(one.before_Bps for one in since or every)
     assert whole is not None
-    found = {each: value for each in sorted(days) if (value := middle(days[each])) is not None}
-    return Change(name, len(before), whole, latest, found)
+    return Change(
+        name,
+        len(since),
+        whole,
+        middle(one.latest_Bps for one in since),
+        middle(one.latest_Bps / one.before_Bps - 1 for one in since if one.latest_Bps is not None),
+        {day: value for day in sorted(days) if (value := middle(days[day])) is not None},
+    )
 
 
-def _before(one: Member, day: int) -> Optional[float]:
-    return middle(rate for each, rate in one.days.items() if day - WINDOW_DAYS <= each < day)
-
-
-def _latest(one: Member) -> Optional[float]:
-    last = max(one.days)
-    return middle(rate for each, rate in one.days.items() if each > last - WINDOW_DAYS)
+def _halves(one: Member, against: float) -> Optional[_Halves]:
+    """Return what a member gave before a moment and since, None when nothing before."""
+    until = (max(one.days) + 1) * DAY_S if one.days else 0.0
+    earlier = daily(one.times, one.rates, 0.0, min(against, until))
+    later = daily(one.times, one.rates, against, until)
+    first = against - WINDOW_DAYS * DAY_S
+    before = middle(daily(one.times, one.rates, first, min(against, until)).values())
+    if before is None:
+        return None
+    last = max(later, default=0)
+    latest = middle(rate for day, rate in later.items() if day > last - WINDOW_DAYS)
+    # a day on which both were measured is one of the new time
+    return _Halves({**earlier, **later}, before, latest)
 
 
 def _iso(day: int) -> str:
     return date.fromordinal(_EPOCH + day).isoformat()
 
 
-def _finding(changes: Sequence[Change]) -> str:
-    most = max(changes, key=lambda one: abs(one.latest or 0.0))
-    return f"The largest change: {most.name} {_signed(most)}."
+def _findings(changes: Sequence[Change], day: str) -> Iterable[str]:
+    """Yield the largest change, and what else has changed by much."""
+    known = sorted(
+        (one for one in changes if one.change is not None),
+        key=lambda one: -abs(one.change or 0.0),
+    )
+    if not known:
+        yield f"Nothing has been measured since {day}."
+        return
+    yield f"The largest change: {known[0].name} {_signed(known[0])}."
+    others = [one for one in known[1:] if abs(one.change or 0.0) >= _WORTH_NAMING]
+    if others:
+        named = ", ".join(f"{one.name} {_signed(one)}" for one in others[:_NAMED])
+        more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
+        yield f"Also: {named}{more}."
 
 
-def _plot(changes: Sequence[Change], notes: Iterable[Note], day: int) -> Plot:
+def _happened(happened: Sequence[Mark], against: float) -> Iterable[str]:
+    """Yield what happened on that day."""
+    day = against // DAY_S
+    texts = [one.text for one in happened if one.at // DAY_S == day]
+    if texts:
+        more = f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
+        yield f"On {_iso(int(day))}: {'; '.join(texts[:_NAMED])}{more}."
+
+
+def _plot(changes: Sequence[Change], happened: Sequence[Mark], against: float) -> Plot:
     data = [_trace(number, one) for number, one in enumerate(changes)]
-    first = min(min(one.days) for one in changes)
-    seen = [note for note in notes if note.at >= first * DAY_S]
+    first = min(min(one.days) for one in changes) * DAY_S
+    last = (max(max(one.days) for one in changes) + 1) * DAY_S
+    shapes, words = drawn(happened, first)
+    begin = moment(against)
     layout = {
-        "xaxis": {"type": "date"},
+        "xaxis": {"type": "date", "range": [moment(min(first, against)), moment(last)]},
         "yaxis": {"title": {"text": "change, %"}, "ticksuffix": " %", "zeroline": True},
-        "shapes": [_mark(_iso(day), GREY), *(_mark(_time(note), RED) for note in seen)],
+        "shapes": [line_at(begin, GREY), *shapes],
         "annotations": [
-            {"x": _iso(day), "yref": "paper", "y": 0, "yanchor": "bottom", **_AGAINST},
-            *(_label(note, place) for place, note in enumerate(seen)),
+            {
+                "x": begin,
+                # words that stand beyond the last day would lengthen the axis by months
+                "xanchor": "left" if against < (first + last) / 2 else "right",
+                "yref": "paper",
+                "y": 0,
+                "yanchor": "bottom",
+                "text": _AGAINST,
+                "showarrow": False,
+            },
+            *words,
         ],
         "hovermode": "closest",
-        "margin": {"t": 40 + 16 * min(len(seen), _LEVELS)},
+        "margin": {"t": 40 + 16 * levels(words)},
         "legend": {"orientation": "h", "yanchor": "top", "y": -0.15},
     }
     return Plot("change", data, layout, 480)
@@ -164,47 +205,21 @@ def _plain(name: str) -> str:
     return shown(name).replace("%", "&#37;")
 
 
-def _time(note: Note) -> str:
-    return datetime.fromtimestamp(note.at, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
-
-
-def _mark(x: str, colour: str) -> dict[str, Any]:
-    return {
-        "type": "line",
-        "x0": x,
-        "x1": x,
-        "yref": "paper",
-        "y0": 0,
-        "y1": 1,
-        "line": {"color": colour, "width": 1.5, "dash": "dot"},
-    }
-
-
-def _label(note: Note, place: int) -> dict[str, Any]:
-    return {
-        "x": _time(note),
-        "yref": "paper",
-        "y": 1,
-        "yanchor": "bottom",
-        "yshift": 16 * (place % _LEVELS),
-        "text": shown(note.text),
-        "showarrow": False,
-    }
-
-
 def _cells(one: Change) -> tuple[str, ...]:
     return (
         one.name,
         str(one.members),
         format_rate(one.before_Bps),
-        format_rate(one.latest_Bps),
+        "not measured since" if one.latest_Bps is None else format_rate(one.latest_Bps),
         _signed(one),
     )
 
 
 def _signed(one: Change) -> str:
     """Return the latest change; one that rounds to nothing has no sign."""
-    tenths = round(1000 * (one.latest or 0.0))
+    if one.change is None:
+        return ""
+    tenths = round(1000 * one.change)
     return f"{tenths / 10:+.1f} %" if tenths else "0.0 %"
 
 

@@ -18,9 +18,12 @@ from plumbline.report.targets import targets_figure
 
 
 class Extras(NamedTuple):
-    """What not every site has: a day to hold changes against, a call profile, what was located."""
+    """What not every site has: a moment to see changes since, a call profile, what was located.
 
-    against: Optional[int] = None
+    ``against`` is in seconds since the epoch.
+    """
+
+    against: Optional[float] = None
     profile: Optional[Profile] = None
     found: Optional[Found] = None
 

@@ -7,7 +7,7 @@ beside what was demonstrated, the narrowest part marked.
 from __future__ import annotations
 
 from math import isfinite
-from typing import Any, Iterator, NamedTuple, Optional, Sequence
+from typing import Any, Iterator, Optional, Sequence
 
 from plumbline.report.figure import (
     Figure,
@@ -19,14 +19,16 @@ from plumbline.report.figure import (
     shown,
 )
 from plumbline.report.palette import BASELINE, CEILING, NOW, RED
-from plumbline.report.site import Cohort, Cohorts, Member, Site, by_group, middle
+from plumbline.report.site import Cohort, Cohorts, Member, Site, by_group
+from plumbline.report.stages import Path, Stage, find_path
 from plumbline.units import format_rate
 
 ABOUT = (
     "What one flow can have of each part of the path, from the client to the disk, and what each "
     "layer gives: the ceiling by the hardware, the baseline that was accepted, and the latest "
-    "measurement, each the median over all alike. The part that limits the whole is marked. "
-    "Bars end where they say nothing any more; their numbers are written beside them."
+    "measurement, each the median over all alike. The part that limits the whole is marked. File "
+    "systems and directions whose parts have the same rates share a picture. Bars end where they "
+    "say nothing any more; their numbers are written beside them."
 )
 HEADERS = ("path", "stage", "number", "ceiling", "all together", "baseline", "now", "limits")
 _NUMBERS = (
@@ -39,41 +41,65 @@ _NUMBERS = (
     "now_Bps",
     "limits",
 )
-_AWAY = ("write", "send")
 _WIDEST = 4.0
 """Bars end at this multiple of the longest that was measured or limits."""
 
 _ROW_PX = 54
 
-
-class Stage(NamedTuple):
-    """One line of the path: all parts of a kind, or a layer; rates are of one flow, in B/s."""
-
-    name: str
-    number: int
-    ceiling_Bps: Optional[float]
-    sum_Bps: Optional[float]
-    baseline_Bps: Optional[float]
-    now_Bps: Optional[float]
-    limits: bool
+_MOST_WHOLES = 12
+"""File systems and directions in one picture, the slowest; table and text have all."""
 
 
 def path_figure(site: Site, cohorts: Cohorts) -> Figure:
-    """Return the figure: a picture for each file system and direction."""
-    drawn = [
-        (f"{of} {group}", stages(site, cohorts, of, members))
+    """Return the figure: a picture for all file systems and directions that are alike."""
+    paths = [
+        find_path(site, cohorts, of, members)._replace(group=group)
         for of in _whole(cohorts)
         for group, members in _paths(of, cohorts[of]).items()
     ]
     figure = Figure("path", "The path", ABOUT)
-    if not drawn:
+    if not paths:
         return figure._replace(absent="the plan names nothing that is measured across a path")
+    alike: dict[tuple[object, ...], list[Path]] = {}
+    for one in paths:
+        alike.setdefault(one.shape(), []).append(one)
+    rows = [(one.name, stage) for one in paths for stage in one.stages]
     return figure._replace(
-        finding="\n".join([*(_finding(name, found) for name, found in drawn), *_at_once(site)]),
-        plots=[_plot(name, found) for name, found in drawn],
-        table=Table(HEADERS, [Row(_cells(name, one)) for name, found in drawn for one in found]),
-        numbers=[_NUMBERS, *([name, *one] for name, found in drawn for one in found)],
+        finding="\n".join([*map(_finding, paths), *_at_once(site)]),
+        plots=[_plot(_title(found), _together(found)) for found in alike.values()],
+        table=Table(HEADERS, [Row(_cells(name, stage)) for name, stage in rows]),
+        numbers=[_NUMBERS, *([name, *stage] for name, stage in rows)],
     )
+
+
+def _title(alike: Sequence[Path]) -> str:
+    """Return e.g. ``ost write and read of fs1, fs2``, every name where they do not combine."""
+    steps = list(dict.fromkeys(one.of.step for one in alike))
+    groups = list(dict.fromkeys(one.group for one in alike))
+    if len(alike) == 1 or len(alike) < len(steps) * len(groups):
+        return ", ".join(one.name for one in alike)
+    what = f"{alike[0].of.layer} {' and '.join(steps)}"
+    return f"{what} of {', '.join(groups)}" if any(groups) else what
+
+
+def _together(alike: Sequence[Path]) -> list[Stage]:
+    """Return the stages of one picture: the parts once, and the whole of each path."""
+    if len(alike) == 1:
+        return alike[0].stages
+    layers = {stage.name: stage for one in alike for stage in one.layers}
+    slowest = sorted(alike, key=_share)[:_MOST_WHOLES]
+    wholes = [
+        one.whole._replace(name=f"{one.whole.name} {one.group}".rstrip())
+        for one in alike
+        if one in slowest
+    ]
+    return [*alike[0].parts, *layers.values(), *wholes]
+
+
+def _share(one: Path) -> float:
+    """Return what a path gives as a share of its ceiling, 0 where it was not measured."""
+    whole = one.whole
+    return whole.now_Bps / whole.ceiling_Bps if whole.now_Bps and whole.ceiling_Bps else 0.0
 
 
 def _at_once(site: Site) -> Iterator[str]:
@@ -98,66 +124,10 @@ def _paths(of: Cohort, members: Sequence[Member]) -> dict[str, list[Member]]:
     return by_group(members) if of.layer == "ost" else {"": list(members)}
 
 
-def stages(site: Site, cohorts: Cohorts, of: Cohort, members: Sequence[Member]) -> list[Stage]:
-    """Return the stages that the bytes of some members cross, client end first, the whole last."""
-    found = list(_parts(site, of, members))
-    if of.layer == "ost":
-        found += _layers(cohorts, of)
-    return [*found, _measured(f"whole path: {of.layer} {of.operation}", members)]
-
-
-def _parts(site: Site, of: Cohort, members: Sequence[Member]) -> Iterator[Stage]:
-    longest = max((one.of.path for one in members), key=len, default=())
-    crossed = dict.fromkeys(name for one in members for name in one.of.path)
-    limiting = {
-        name
-        for one in members
-        if one.reference.ceiling
-        for name in one.reference.ceiling.limited_by
-    }
-    for kind in dict.fromkeys(site.parts[name].kind for name in longest if name in site.parts):
-        names = [name for name in crossed if name in site.parts and site.parts[name].kind == kind]
-        away = of.operation in _AWAY
-        rates = [
-            site.parts[name].write_Bps if away else site.parts[name].read_Bps for name in names
-        ]
-        rated = [rate for rate in rates if rate is not None]
-        if rated:
-            total = sum(rated) if len(rated) == len(names) else None
-            limits = not limiting.isdisjoint(names)
-            yield Stage(kind, len(names), middle(rated), total, None, None, limits)
-
-
-def _layers(cohorts: Cohorts, of: Cohort) -> Iterator[Stage]:
-    """Yield what the layers below show: the network for this direction, the disks for reads."""
-    wanted = {"net": "send" if of.operation in _AWAY else "receive", "raw": of.operation}
-    for layer, operation in wanted.items():
-        members = [
-            one
-            for cohort, found in cohorts.items()
-            if (cohort.layer, cohort.operation, cohort.scenario) == (layer, operation, "single")
-            for one in found
-        ]
-        if members:
-            yield _measured(f"{layer} {operation}", members)
-
-
-def _measured(name: str, members: Sequence[Member]) -> Stage:
-    return Stage(
-        name,
-        len(members),
-        middle(one.ceiling_Bps for one in members),
-        None,
-        middle(one.baseline_Bps for one in members),
-        middle(one.now_Bps for one in members),
-        False,
-    )
-
-
-def _finding(name: str, found: Sequence[Stage]) -> str:
-    whole = found[-1]
-    limits = [one.name for one in found if one.limits]
-    text = f"{name}: "
+def _finding(path: Path) -> str:
+    whole = path.whole
+    limits = [one.name for one in path.parts if one.limits]
+    text = f"{path.name}: "
     if whole.now_Bps is None:
         return text + "not measured."
     text += format_rate(whole.now_Bps)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from array import array
-from math import isfinite, isnan, nan
+from math import isfinite, isnan
 from statistics import median
 from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.model.course import Course, Note, PairTest, Run
+from plumbline.model.course import Course, Note, PairTest, Run, VersionChange
 from plumbline.model.expectation import Expectation
 from plumbline.model.part import SitePart
 from plumbline.model.reference import Reference
@@ -38,7 +38,7 @@ class Member(NamedTuple):
     """One component in one cohort; rates are bytes per second and None where there is none.
 
     ``days`` maps days since the epoch, in UTC, to the median rate of that day; ``now_Bps`` is the
-    latest.
+    latest.  ``times`` and ``rates`` are what the days are made of, in the order of arrival.
     """
 
     of: Expectation
@@ -48,6 +48,8 @@ class Member(NamedTuple):
     days: Mapping[int, float]
     now_Bps: Optional[float]
     now_at: Optional[float]
+    times: Sequence[float] = ()
+    rates: Sequence[float] = ()
 
     @property
     def name(self) -> str:
@@ -78,6 +80,7 @@ class Site(NamedTuple):
     pairs: Sequence[PairTest] = ()
     run: Optional[Run] = None
     notes: Sequence[Note] = ()
+    changes: Sequence[VersionChange] = ()
 
     @property
     def until(self) -> float:
@@ -149,7 +152,7 @@ def _member(
     for course in courses:
         times.extend(course.times)
         rates.extend(course.rates)
-    days, latest = _days(times, rates, site.until)
+    days, latest = daily(times, rates, 0.0, site.until), _latest(times, rates, site.until)
     place = one.layer, one.component
     return Member(
         one,
@@ -159,22 +162,32 @@ def _member(
         days,
         latest[1],
         latest[0],
+        times,
+        rates,
     )
 
 
-def _days(
-    times: Sequence[float], rates: Sequence[float], until: float
-) -> tuple[dict[int, float], tuple[Optional[float], Optional[float]]]:
-    """Return the median of each day before a moment, and moment and rate of the latest."""
+def daily(
+    times: Sequence[float], rates: Sequence[float], since: float, until: float
+) -> dict[int, float]:
+    """Return the median rate of each day, from one moment until before another."""
     days: dict[int, list[float]] = {}
-    last_at, last = -1.0, nan
     for at, rate in zip(times, rates):
-        if not isnan(rate) and at < until:
+        if since <= at < until and not isnan(rate):
             days.setdefault(int(at // DAY_S), []).append(rate)
-            if at >= last_at:
-                last_at, last = at, rate
-    found = {day: of[0] if len(of) == 1 else median(of) for day, of in days.items()}
-    return found, (None, None) if isnan(last) else (last_at, last)
+    return {day: of[0] if len(of) == 1 else median(of) for day, of in days.items()}
+
+
+def _latest(
+    times: Sequence[float], rates: Sequence[float], until: float
+) -> tuple[Optional[float], Optional[float]]:
+    """Return moment and rate of the latest measurement before a moment."""
+    found: tuple[Optional[float], Optional[float]] = (None, None)
+    last_at = -1.0
+    for at, rate in zip(times, rates):
+        if last_at <= at < until and not isnan(rate):
+            last_at, found = at, (at, rate)
+    return found
 
 
 def _reference(one: Expectation, key: str) -> Reference:

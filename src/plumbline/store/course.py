@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any, Iterator, Optional, Sequence
 
 from plumbline.errors import DocumentError
-from plumbline.model.course import SERVER, Course, PairTest, Run
+from plumbline.model.course import SERVER, Course, PairTest, Run, VersionChange
 from plumbline.model.record import Record
 from plumbline.store.clocks import read_clocks
 from plumbline.store.database import Database
+from plumbline.store.version_changes import version_changes
 
 _COURSES = (
     "SELECT layer, component, operation, scenario, partner, started_at, rate_Bps FROM records "
@@ -72,6 +73,10 @@ class Pictures:
         """Return the latest test of every pair of hosts, in each direction."""
         rows: Iterator[tuple[Any, ...]] = self._database.rows(_PAIRS, (self._since,))
         return tuple(self._pair(known, body) for *known, body, _ in rows)
+
+    def version_changes(self) -> tuple[VersionChange, ...]:
+        """Return the changes of software and settings that the records show, by their dates."""
+        return version_changes(self._database, self._since)
 
     def latest_run(self, layers: Sequence[str]) -> Optional[Run]:
         """Return the latest run of the first of ``layers`` that has one, None without any."""

@@ -17,6 +17,7 @@ from typing import Callable, Iterator, Mapping, NamedTuple, Optional, Sequence, 
 
 from plumbline.errors import DocumentError
 from plumbline.model.sampled import Sampled
+from plumbline.store.rows import Rows
 
 _COMPONENT = ("component", "disk")
 _LATENCY = ("latency", "latency_us")
@@ -24,6 +25,21 @@ _US_PER_S = 1e6
 _RATE = ("rate", "rate_Bps")
 _GIB = 2.0**30
 _MIB = 2.0**20
+
+_PER_S = {"nanoseconds": 1e9, "microseconds": 1e6, "milliseconds": 1e3}
+_EARLIEST_S = 1e8
+"""A time stamp beyond this many seconds, in 1973, times a thousand is not one of seconds (5138)."""
+
+_TOKIO_RATE = "darshan_agg_perf_by_slowest_posix"
+_TOKIO = (
+    "_datetime_start",
+    "_file_system",
+    "darshan_app",
+    "darshan_nprocs",
+    _TOKIO_RATE,
+    "darshan_tot_bytes_read_posix",
+    "darshan_tot_bytes_written_posix",
+)
 
 Row = Mapping[str, str]
 
@@ -48,19 +64,18 @@ def read_samples(path: Path) -> Read:
     """
     samples, without = [], 0
     with _opened(path) as file:
-        rows = csv.DictReader(file)
-        columns = rows.fieldnames or ()
-        convert = _form(path, columns)
+        rows = Rows(path, file)
+        convert = _form(path, rows.columns)
         for row in rows:
             try:
                 sample = convert(row)
-            except (ValueError, TypeError, OverflowError, OSError) as error:
-                raise DocumentError(f"{path} line {rows.line_num}: {error}") from error
+            except (ValueError, OverflowError) as error:
+                raise rows.wrong(str(error)) from error
             if sample is None:
                 without += 1
             else:
                 samples.append(sample)
-    inverse = _first(columns, _LATENCY) is not None
+    inverse = _first(rows.columns, _LATENCY) is not None
     return Read(samples, "calls/s" if inverse else "B/s", without)
 
 
@@ -68,14 +83,20 @@ def read_samples(path: Path) -> Read:
 def _opened(path: Path) -> Iterator[TextIO]:
     opener: Callable[..., TextIO] = gzip.open if path.suffix == ".gz" else open
     try:
-        with opener(path, "rt", encoding="utf-8", newline="") as file:
+        with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
             yield file
     except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
         raise DocumentError(f"{path} cannot be read: {error}") from error
 
 
 def _form(path: Path, columns: Sequence[str]) -> Callable[[Row], Optional[Sampled]]:
-    if "_datetime_start" in columns:
+    if _TOKIO[0] in columns:
+        missing = [name for name in _TOKIO if name not in columns]
+        if missing:
+            raise DocumentError(
+                f"{path} has {_TOKIO[0]} as summaries of pytokio do, and lacks the column"
+                f"{'s' if len(missing) > 1 else ''} {', '.join(missing)}"
+            )
         return _tokio
     component, latency = _first(columns, _COMPONENT), _first(columns, _LATENCY)
     figure = latency or _first(columns, _RATE)
@@ -87,11 +108,11 @@ def _form(path: Path, columns: Sequence[str]) -> Callable[[Row], Optional[Sample
 
     def convert(row: Row) -> Optional[Sampled]:
         value = _figure(row, figure)
-        if value is None:
+        if value is None or not row[component]:
             return None
-        at = _number(row, "ts")
+        at = _moment(row, "ts")
         return Sampled(
-            host=row.get("host") or "",
+            host=row.get("host", ""),
             day=_day(row.get("day"), at),
             at=at,
             component=row[component],
@@ -105,21 +126,21 @@ def _form(path: Path, columns: Sequence[str]) -> Callable[[Row], Optional[Sample
 
 def _tokio(row: Row) -> Optional[Sampled]:
     """Return a run of a scheduled benchmark; runs of other sizes are other components."""
-    rate_MiBps = _figure(row, "darshan_agg_perf_by_slowest_posix")
+    rate_MiBps = _figure(row, _TOKIO_RATE)
     system = row["_file_system"]
     if rate_MiBps is None or not system:
         return None
     read, written = (
         _optional(row, f"darshan_tot_bytes_{way}_posix") or 0.0 for way in ("read", "written")
     )
-    at = _number(row, "_datetime_start")
+    at = _moment(row, "_datetime_start")
     operation = "read" if read > written else "write"
     moved = read + written
     size = f"2^{log2(moved):.0f} bytes" if moved else "no bytes"
     name = row["darshan_app"].rpartition("/")[2]
     component = f"{system} {name} {operation} {row['darshan_nprocs']} ranks {size}"
     return Sampled(
-        # no two of these ran at the same moment: none has siblings
+        # no two of these ran at the same moment: none has peers
         host=component,
         day=_day(None, at),
         at=at,
@@ -153,6 +174,18 @@ def _baseline(row: Row, inverse: bool) -> Optional[float]:
 
 def _optional(row: Row, column: str) -> Optional[float]:
     return _number(row, column) if row.get(column) else None
+
+
+def _moment(row: Row, column: str) -> float:
+    """Return seconds since the epoch; raise ValueError for a time stamp in a finer unit."""
+    at = _number(row, column)
+    for unit, per_s in _PER_S.items():
+        if abs(at) >= _EARLIEST_S * per_s:
+            raise ValueError(
+                f"{column} {row[column]} is in {unit} by its magnitude; divide the column by "
+                f"{per_s:.0f}, seconds since the epoch are expected"
+            )
+    return at
 
 
 def _number(row: Row, column: str) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from plumbline.errors import DocumentError
+from plumbline.errors import DocumentError, UsageError
 from plumbline.model.series import Series
 from tests.package.cli.driver import call
 from tests.package.judgements import (
@@ -142,10 +142,48 @@ def test_a_replay_prints_a_line_for_each_component_and_day(
         ("d2", "CRITICAL"),
         ("d3", "OK"),
     ]
-    assert err == "plumbline: rows that told nothing and were left out: 1\n"
+    assert err == "plumbline: rows without a figure or a component, left out: 1\n"
     assert call("judge", "--replay", str(path)) == 0
     out = capsys.readouterr().out
     assert out.splitlines()[-1] == "4 components, 4 days of components: 3 OK, 1 CRITICAL"
+
+
+def test_disks_polled_one_after_another_have_peers_within_the_window_that_is_proposed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "samples.csv"
+    rows = [
+        f"h,{1_700_006_400 + 3600 * n + 30 * d},d{d},{40 if d == 2 else 100}"
+        for n in range(4)
+        for d in range(4)
+    ]
+    path.write_text("host,ts,component,rate\n" + "\n".join(rows) + "\n")
+    assert call("judge", "--replay", str(path)) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[-1] == "4 components, 4 days of components: 4 UNKNOWN"
+    assert err == (
+        "plumbline: host h has 4 components, no two measured at the same time: none has peers; "
+        "a round takes 90 s, try --together 2min\n"
+    )
+    assert call("judge", "--replay", str(path), "--together", "2min") == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[-1] == "4 components, 4 days of components: 3 OK, 1 CRITICAL"
+    assert err == ""
+
+
+def test_a_replay_of_nothing_and_a_window_without_a_replay_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "samples.csv"
+    path.write_text("ts,component,rate\n1700006400,a,\n")
+    with pytest.raises(
+        DocumentError, match=r"has no row with a figure and the name of a component"
+    ):
+        call("judge", "--replay", str(path))
+    with pytest.raises(DocumentError, match="no known unit"):
+        call("judge", "--replay", str(path), "--together", "10 M")
+    with pytest.raises(UsageError, match=r"--together belongs to --replay FILE\.csv"):
+        call("judge", "--together", "10min")
 
 
 def test_targets_driven_at_once_have_one_line_and_alone_their_own(

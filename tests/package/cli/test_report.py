@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import time
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, Iterator
 
 import pytest
 
@@ -16,7 +17,7 @@ from tests.package.locate.scenes import lab
 from tests.package.report.sites import SICK
 from tests.package.report.test_calls import profile
 from tests.package.report.test_drawing import IDS
-from tests.package.report.years import document, plan_of, records, write
+from tests.package.report.years import DAY_S, document, plan_of, records, write
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +62,44 @@ def test_a_report_replaces_the_one_before(
     assert call("report", *site, "-o", str(tmp_path), "--days", "3") == 0
     assert capsys.readouterr().out == f"{tmp_path / 'index.html'}\n"
     assert "old" not in (tmp_path / "index.html").read_text(encoding="utf-8")[:3]
+
+
+@pytest.fixture
+def tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as patched:
+        patched.setenv("TZ", "Asia/Tokyo")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.parametrize(
+    ("against", "day"), [("", ""), ("T23:00", ""), ("T01:00", "the day before")], ids=repr
+)
+@pytest.mark.usefixtures("tokyo")
+def test_a_day_to_compare_with_is_one_of_the_pictures_wherever_the_console_stands(
+    tmp_path: Path, site: tuple[str, ...], against: str, day: str
+) -> None:
+    wanted = datetime.now(timezone.utc).date() - timedelta(days=3)
+    argv = ("--against", f"{wanted}{against}", "-o", str(tmp_path))
+    assert call("report", *site, *argv) == 0
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    shown = wanted - timedelta(days=1) if day else wanted
+    assert f"Change against {shown}<" in page
+
+
+def test_a_change_of_version_in_the_records_is_marked(tmp_path: Path) -> None:
+    plan, now = plan_of(lab()), time.time()
+    found = [
+        one._replace(versions={"client": "2.3.0" if one.started_at < now - DAY_S else "2.4.0"})
+        for one in records(plan, SICK, now)
+    ]
+    paths = write(tmp_path, document(plan), found)
+    output = tmp_path / "report"
+    argv = ("--plan", str(paths[0]), "--history", str(paths[1]), "-o", str(output))
+    assert call("report", *argv) == 0
+    page = (output / "index.html").read_text(encoding="utf-8")
+    assert ": client 2.3.0 -&gt; 2.4.0." in page
 
 
 def test_a_plan_of_an_older_version_has_no_suspects(

@@ -1,4 +1,4 @@
-"""Change in percent against a day, for each test, with notes."""
+"""Change in percent against a moment, for each test, with notes and changes of versions."""
 
 from __future__ import annotations
 
@@ -6,51 +6,118 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.model.course import Note
-from plumbline.report.change import change_figure, chosen_day, find_change
-from plumbline.report.site import Cohort, find_cohorts
+from plumbline.model.course import Note, VersionChange
+from plumbline.report.change import change_figure, find_change
+from plumbline.report.site import Cohort, Cohorts, Site, find_cohorts
 from tests.package.locate.scenes import both
 from tests.package.report.sites import sick
 from tests.package.report.years import DAY_S, NOW, Year
 
 TODAY = int(NOW // DAY_S)
 LINKS = Year(60, {"client1-nic": both(60e6)}, since=10, noise=0.001)
+WRITES = Cohort("ost", "write", "single")
+LOST = 60 / 119.6 - 1
+"""Of the writes through a link that has 60 MB/s left."""
+
+
+def drawn(folder: Path, since: int) -> tuple[Site, Cohorts]:
+    """Return the lab whose client has a slow link since so many days."""
+    site = sick(folder, LINKS._replace(since=since))
+    return site, find_cohorts(site)
 
 
 def test_a_test_is_held_against_the_fortnight_before_the_day(tmp_path: Path) -> None:
-    cohorts = find_cohorts(sick(tmp_path, LINKS))
-    found = find_change("ost write", cohorts[Cohort("ost", "write", "single")], TODAY - 9)
+    _, cohorts = drawn(tmp_path, since=10)
+    found = find_change("ost write", cohorts[WRITES], (TODAY - 9) * DAY_S)
     assert found is not None
     assert found.members == 6
     assert found.days[TODAY - 20] == pytest.approx(0, abs=0.01)
-    assert found.days[TODAY] == pytest.approx(60 / 119.6 - 1, abs=0.02)
+    assert found.days[TODAY] == pytest.approx(LOST, abs=0.02)
     assert found.before_Bps == pytest.approx(107.6e6, rel=0.01)
 
 
+@pytest.mark.parametrize("nights", [1, 2, 5, 10])
+def test_a_change_is_whole_from_its_first_night_on(tmp_path: Path, nights: int) -> None:
+    _, cohorts = drawn(tmp_path, since=nights)
+    found = find_change("ost write", cohorts[WRITES], (TODAY - nights + 1) * DAY_S)
+    assert found is not None
+    assert found.change == pytest.approx(LOST, abs=0.01)
+    assert found.latest_Bps == pytest.approx(54e6, rel=0.01)
+    assert found.days[TODAY - nights] == pytest.approx(0, abs=0.01)
+    assert found.days[TODAY - nights + 1] == pytest.approx(LOST, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("day", "change"), [(TODAY - 4, LOST / 2), (TODAY - 3, LOST)], ids=["the day before", "the day"]
+)
+def test_the_day_itself_belongs_to_the_new_time(tmp_path: Path, day: int, change: float) -> None:
+    _, cohorts = drawn(tmp_path, since=4)
+    one, end = cohorts[WRITES][0], (TODAY - 2) * DAY_S
+    runs = [run for run in zip(one.times, one.rates) if run[0] < end]
+    cut = one._replace(
+        times=[at for at, _ in runs],
+        rates=[rate for _, rate in runs],
+        days={each: rate for each, rate in one.days.items() if each < TODAY - 2},
+    )
+    found = find_change("ost write", [cut], day * DAY_S)
+    assert found is not None
+    assert found.change == pytest.approx(change, abs=0.01)
+
+
+def test_a_change_in_the_middle_of_a_day_parts_its_runs(tmp_path: Path) -> None:
+    _, cohorts = drawn(tmp_path, since=0)
+    one = cohorts[WRITES][0]
+    noon = (TODAY - 1) * DAY_S + 43200
+    before = [(noon - 3600 - day * DAY_S, 100.0) for day in range(5)]
+    times, rates = zip(*before, (noon + 3600, 30.0))
+    runs = one._replace(times=times, rates=rates, days={TODAY - 1 - day: 1.0 for day in range(5)})
+    found = find_change("ost write", [runs], noon)
+    assert found is not None
+    assert (found.before_Bps, found.latest_Bps) == (100.0, 30.0)
+    assert found.change == pytest.approx(-0.7)
+    assert found.days[TODAY - 1] == pytest.approx(-0.7)
+
+
 def test_what_was_not_measured_before_the_day_has_no_change(tmp_path: Path) -> None:
-    cohorts = find_cohorts(sick(tmp_path))
-    assert find_change("ost", cohorts[Cohort("ost", "write", "single")], TODAY - 300) is None
-    figure = change_figure(sick(tmp_path), cohorts, TODAY - 300)
+    site = sick(tmp_path)
+    cohorts = find_cohorts(site)
+    assert find_change("ost", cohorts[WRITES], (TODAY - 300) * DAY_S) is None
+    figure = change_figure(site, cohorts, (TODAY - 300) * DAY_S)
     assert "choose another day with --against" in figure.absent
 
 
-def test_the_day_is_that_of_the_latest_note_else_a_month_ago(tmp_path: Path) -> None:
+def test_what_was_not_measured_since_the_day_says_so(tmp_path: Path) -> None:
     site = sick(tmp_path)
-    assert chosen_day(site) == TODAY - 30
-    notes = [Note(NOW - 20 * DAY_S, "Lustre 2.15.8"), Note(NOW - 60, "looked at oss2")]
-    assert chosen_day(site._replace(notes=notes)) == TODAY - 20
+    figure = change_figure(site, find_cohorts(site), NOW)
+    assert figure.finding == "Nothing has been measured since 2026-09-21."
+    assert {row.cells[-2:] for row in figure.table.rows} == {("not measured since", "")}
 
 
-def test_notes_are_marked_with_their_words(tmp_path: Path) -> None:
-    site = sick(tmp_path)._replace(notes=[Note(NOW - 20 * DAY_S, "Lustre <2.15.8>")])
+def test_an_upgrade_that_slows_all_reads_is_told_the_next_day(tmp_path: Path) -> None:
+    site, cohorts = drawn(tmp_path, since=1)
+    upgrade = VersionChange(NOW - 7200, "client", "2.3.0", "2.4.0", 6, 6)
+    figure = change_figure(site._replace(changes=[upgrade]), cohorts)
+    first, second, third = figure.finding.splitlines()
+    assert first.startswith("The largest change: ost ")
+    assert float(first.split()[-2]) == pytest.approx(100 * LOST, abs=1)
+    assert second.startswith("Also: ost ")
+    assert third == "On 2026-09-21: client 2.3.0 -> 2.4.0."
+
+
+def test_notes_and_changes_of_versions_are_marked_with_their_words(tmp_path: Path) -> None:
+    site = sick(tmp_path)._replace(
+        notes=[Note(NOW - 20 * DAY_S, "Lustre <2.15.8>")],
+        changes=[VersionChange(NOW - 30 * DAY_S, "server", "2.15.7", "2.15.8", 2, 6)],
+    )
     figure = change_figure(site, find_cohorts(site))
     (plot,) = figure.plots
     assert figure.title == "Change against 2026-09-01"
     assert [one["text"] for one in plot.layout["annotations"]] == [
-        "held against this day",
+        "compared with the days before",
+        "server 2.15.7 -&gt; 2.15.8 (2 of 6 components)",
         "Lustre &lt;2.15.8&gt;",
     ]
-    assert len(plot.layout["shapes"]) == 2
+    assert len({one["line"]["color"] for one in plot.layout["shapes"]}) == 3
     assert len(plot.data) == 6
 
 

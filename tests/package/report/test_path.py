@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from plumbline.model.course import Course
-from plumbline.report.path import path_figure, stages
-from plumbline.report.site import Cohort, find_cohorts
+from plumbline.report.figure import Plot
+from plumbline.report.path import path_figure
+from plumbline.report.site import Cohort, Cohorts, Site, find_cohorts
+from plumbline.report.stages import find_path
 from tests.package.report.sites import sick
 
 WRITE = Cohort("ost", "write", "single")
@@ -19,7 +21,7 @@ READ = Cohort("ost", "read", "single")
 def test_the_stages_go_from_the_client_to_the_disk_and_end_with_the_whole(tmp_path: Path) -> None:
     site = sick(tmp_path)
     cohorts = find_cohorts(site)
-    found = stages(site, cohorts, READ, cohorts[READ])
+    found = find_path(site, cohorts, READ, cohorts[READ]).stages
     assert [(one.name, one.number, one.limits) for one in found] == [
         ("nic", 4, True),
         ("disk", 6, False),
@@ -32,9 +34,9 @@ def test_the_stages_go_from_the_client_to_the_disk_and_end_with_the_whole(tmp_pa
 def test_a_stage_has_the_rate_of_one_flow_and_of_all_together(tmp_path: Path) -> None:
     site = sick(tmp_path)
     cohorts = find_cohorts(site)
-    disk = stages(site, cohorts, WRITE, cohorts[WRITE])[1]
+    disk = find_path(site, cohorts, WRITE, cohorts[WRITE]).parts[1]
     assert (disk.ceiling_Bps, disk.sum_Bps) == (200e6, 1200e6)
-    whole = stages(site, cohorts, WRITE, cohorts[WRITE])[-1]
+    whole = find_path(site, cohorts, WRITE, cohorts[WRITE]).whole
     assert whole.now_Bps == pytest.approx(107.6e6, rel=0.01)
     assert whole.baseline_Bps == pytest.approx(107.6e6, rel=0.001)
 
@@ -42,7 +44,7 @@ def test_a_stage_has_the_rate_of_one_flow_and_of_all_together(tmp_path: Path) ->
 def test_a_write_says_nothing_of_reads(tmp_path: Path) -> None:
     site = sick(tmp_path)
     cohorts = find_cohorts(site)
-    names = [one.name for one in stages(site, cohorts, WRITE, cohorts[WRITE])]
+    names = [one.name for one in find_path(site, cohorts, WRITE, cohorts[WRITE]).stages]
     assert "net send" in names
     assert "raw read" not in names
 
@@ -55,6 +57,83 @@ def test_the_limit_is_marked_in_words_and_in_the_picture(tmp_path: Path) -> None
     assert first.endswith(" of the ceiling, limited by nic.")
     assert figure.plots[0].layout["yaxis"]["ticktext"][0] == "nic (limits)"
     assert len(figure.plots[0].layout["shapes"]) == 1
+
+
+def three(site: Site) -> Cohorts:
+    """Return cohorts whose targets belong to three file systems."""
+    return {
+        of: [
+            one._replace(of=one.of._replace(group=f"fs{number % 3 + 1}"))
+            for number, one in enumerate(members)
+        ]
+        if of.layer == "ost"
+        else members
+        for of, members in find_cohorts(site).items()
+    }
+
+
+def labels(plot: Plot) -> list[str]:
+    return [text.replace(" (limits)", "") for text in plot.layout["yaxis"]["ticktext"]]
+
+
+def test_file_systems_and_directions_that_are_alike_are_one_picture(tmp_path: Path) -> None:
+    site = sick(tmp_path)
+    figure = path_figure(site, three(site))
+    (plot,) = figure.plots
+    assert plot.title == "ost write and read of fs1, fs2, fs3"
+    assert labels(plot) == [
+        "nic",
+        "disk",
+        "net send",
+        "net receive",
+        "raw read",
+        *(f"whole path: ost {step} fs{name}" for step in ("write", "read") for name in (1, 2, 3)),
+    ]
+    assert len(figure.finding.splitlines()) == 6
+    assert len({row.cells[0] for row in figure.table.rows}) == 6
+
+
+def test_a_slow_file_system_among_those_alike_stands_out(tmp_path: Path) -> None:
+    site = sick(tmp_path)
+    cohorts = {
+        of: [
+            one._replace(now_Bps=10e6) if one.of.group == "fs2" and of == READ else one
+            for one in members
+        ]
+        for of, members in three(site).items()
+    }
+    (plot,) = path_figure(site, cohorts).plots
+    now = dict(zip(labels(plot), plot.data[-1]["x"]))
+    assert now["whole path: ost read fs2"] == 10.0
+    assert now["whole path: ost read fs1"] > 80
+
+
+def test_another_rate_of_a_part_is_a_picture_of_its_own(tmp_path: Path) -> None:
+    site = sick(tmp_path)
+    parts = {
+        name: part._replace(read_Bps=9e9) if part.kind == "disk" else part
+        for name, part in site.parts.items()
+    }
+    figure = path_figure(site._replace(parts=parts), three(site))
+    assert [plot.title for plot in figure.plots] == [
+        "ost write of fs1, fs2, fs3",
+        "ost read of fs1, fs2, fs3",
+    ]
+
+
+def test_of_very_many_file_systems_the_slowest_are_drawn(tmp_path: Path) -> None:
+    site = sick(tmp_path)
+    one = find_cohorts(site)[READ][0]
+    members = [
+        one._replace(of=one.of._replace(group=f"fs{number}"), now_Bps=(100 - number) * 1e6)
+        for number in range(20)
+    ]
+    figure = path_figure(site, {READ: members})
+    (plot,) = figure.plots
+    assert [text.split()[-1] for text in labels(plot) if "whole" in text] == [
+        f"fs{number}" for number in range(8, 20)
+    ]
+    assert len(figure.finding.splitlines()) == 20
 
 
 def test_a_parallel_run_says_what_all_gave_at_once(tmp_path: Path) -> None:

@@ -64,6 +64,84 @@ def test_summaries_of_benchmarks_have_the_job_s_share_as_coverage(tmp_path: Path
     assert read.without == 1
 
 
+SUMMARIES = (
+    "_datetime_start,_file_system,darshan_agg_perf_by_slowest_posix,darshan_app,darshan_nprocs,"
+    "darshan_tot_bytes_read_posix,darshan_tot_bytes_written_posix,fs_tot_gibs_read\n"
+)
+RUNS = (
+    "{}1487065296.0,scratch1,19248.5,/apps/dbscan_read,64,1099511627776,0,1024\n"
+    "{}1487065188.0,scratch2,20150.2,/apps/dbscan_read,64,1099511627776,0,\n"
+)
+
+
+@pytest.mark.parametrize("unnamed", ["", ","])
+def test_row_numbers_without_a_name_are_left_out(tmp_path: Path, unnamed: str) -> None:
+    """As pandas writes its index: an empty name, or none in a header that is one shorter."""
+    plain = read_samples(written(tmp_path, SUMMARIES + RUNS.format("", "")))
+    assert [one.rate for one in plain.samples] == [19248.5 * 2**20, 20150.2 * 2**20]
+    numbered = unnamed + SUMMARIES + RUNS.format("2865,", "17,")
+    assert read_samples(written(tmp_path, numbered)) == plain
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
+    path = tmp_path / "samples.csv"
+    path.write_text("ts,component,rate\n1700006400,a,5\n", encoding="utf-8-sig")
+    assert read_samples(path).samples[0].component == "a"
+
+
+def test_a_row_without_a_component_is_counted_and_an_empty_line_is_none(tmp_path: Path) -> None:
+    text = "ts,component,rate\n1700006400,,5\n\n1700006400,a,5\n"
+    read = read_samples(written(tmp_path, text))
+    assert ([one.component for one in read.samples], read.without) == (["a"], 1)
+
+
+@pytest.mark.parametrize(
+    ("ts", "unit"),
+    [
+        ("99999999999", None),
+        ("100000000000", "milliseconds by its magnitude; divide the column by 1000,"),
+        ("1658149215123", "milliseconds"),
+        ("1658149215123456", "microseconds by its magnitude; divide the column by 1000000,"),
+        ("1658149215123456789", "nanoseconds"),
+    ],
+)
+@pytest.mark.parametrize("day", ["", "2022-07-18"])
+def test_time_stamps_of_a_finer_unit_are_refused(
+    tmp_path: Path, ts: str, unit: str | None, day: str
+) -> None:
+    path = written(tmp_path, f"day,ts,component,rate\n{day},{ts},a,5\n")
+    if unit is None:
+        assert read_samples(path).samples[0].at == float(ts)
+        return
+    with pytest.raises(DocumentError, match=rf"samples\.csv line 2: ts {ts} is in {unit}"):
+        read_samples(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "ts,component,rate\n1,a,5\n2,b\n",
+            "line 3: the row has 2 cells, the header 3; complete the row",
+        ),
+        ("ts,component,rate\n1,a,5\n\n2,b,c,5\n", "line 4: the row has 4 cells, the header 3;"),
+        ("ts,component,rate\na,1,5,\n", "line 2: the row has 4 cells, the header 3;"),
+        ("ts,component,rate\n0,1,a,5,6\n", "line 2: the row has 5 cells, the header 3;"),
+        (
+            "ts,component,rate\n0,1,a,5\n2,b,5\n",
+            "line 3: the row has 3 cells, the header 3 besides the row number;",
+        ),
+        ("ts,disk,latency\n1,3,80,\n2,4,80,\n", "line 3: every row ends with an empty cell"),
+        ("ts,ts,component,rate\n1,1,a,5\n", "line 1: the header names the column ts twice"),
+        ("_datetime_start,_file_system\n1,a\n", "lacks the columns darshan_app, darshan_nprocs,"),
+    ],
+)
+def test_rows_that_do_not_fit_their_header_are_named(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(DocumentError, match=r"samples\.csv") as caught:
+        read_samples(written(tmp_path, text))
+    assert said in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -1,0 +1,107 @@
+"""What happened at a site, on the axis of time: notes of people, and changes of versions.
+
+A change is seen best against the days before the latest of them.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import Any, Iterable, NamedTuple, Sequence
+
+from plumbline.report.figure import DAY_S, shown
+from plumbline.report.palette import MAGENTA, RED
+from plumbline.report.site import Member, Site
+
+MONTH_DAYS = 30
+
+_MOST = 12
+"""Marks of one kind in a picture, the latest; more could not be told apart."""
+
+_LEVELS = 4
+"""Of words above one another, so that neighbours can be read."""
+
+_SHARE = 0.25
+"""Of the components that know a version: what changes for fewer is no era of the site."""
+
+
+class Mark(NamedTuple):
+    """One event at ``at``, seconds since the epoch; ``wide`` where it concerns the whole site."""
+
+    at: float
+    text: str
+    colour: str
+    wide: bool = True
+
+
+def marks(site: Site) -> list[Mark]:
+    """Return notes and changes of versions by their dates."""
+    noted = [Mark(one.at, one.text, RED) for one in site.notes]
+    changed = [
+        Mark(one.at, one.text, MAGENTA, one.components >= _SHARE * one.known)
+        for one in site.changes
+    ]
+    return sorted([*noted, *changed])
+
+
+def chosen_moment(site: Site, members: Iterable[Member]) -> float:
+    """Return the moment against which changes are seen when nobody names one.
+
+    It is that of the latest mark after which half of the members or more have been measured, else a
+    month ago; in seconds since the epoch.
+    """
+    measured = sorted(one.now_at for one in members if one.now_at is not None)
+    if measured:
+        half = measured[(len(measured) - 1) // 2]
+        for mark in reversed(marks(site)):
+            if mark.wide and mark.at <= half:
+                return mark.at
+    return (site.now // DAY_S - MONTH_DAYS) * DAY_S
+
+
+def drawn(found: Sequence[Mark], since: float) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return Plotly's lines and their words, of the latest marks since a moment."""
+    seen = [
+        mark
+        for colour in (RED, MAGENTA)
+        for mark in [one for one in found if one.colour == colour and one.at >= since][-_MOST:]
+    ]
+    seen.sort()
+    return (
+        [line_at(moment(one.at), one.colour) for one in seen],
+        [_words(one, place) for place, one in enumerate(seen)],
+    )
+
+
+def levels(words: Sequence[Any]) -> int:
+    """Return how many rows of words stand above the picture."""
+    return min(len(words), _LEVELS)
+
+
+def moment(at: float) -> str:
+    """Return a moment as Plotly has it, in UTC."""
+    return datetime.fromtimestamp(at, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def line_at(x: str, colour: str) -> dict[str, Any]:
+    """Return a dotted line from the bottom to the top of a picture."""
+    return {
+        "type": "line",
+        "x0": x,
+        "x1": x,
+        "yref": "paper",
+        "y0": 0,
+        "y1": 1,
+        "line": {"color": colour, "width": 1.5, "dash": "dot"},
+    }
+
+
+def _words(mark: Mark, place: int) -> dict[str, Any]:
+    return {
+        "x": moment(mark.at),
+        "yref": "paper",
+        "y": 1,
+        "yanchor": "bottom",
+        "yshift": 16 * (place % _LEVELS),
+        "text": shown(mark.text),
+        "showarrow": False,
+    }

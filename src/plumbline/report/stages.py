@@ -1,0 +1,109 @@
+"""The stages of a path: what each part can carry and each layer gives, one flow at a time.
+
+A path is that of one operation to the targets of one file system, from the client to the disk.
+"""
+
+from __future__ import annotations
+
+from typing import Iterator, NamedTuple, Optional, Sequence
+
+from plumbline.report.site import Cohort, Cohorts, Member, Site, middle
+
+_AWAY = ("write", "send")
+
+
+class Stage(NamedTuple):
+    """One line of the path: all parts of a kind, or a layer; rates are of one flow, in B/s."""
+
+    name: str
+    number: int
+    ceiling_Bps: Optional[float]
+    sum_Bps: Optional[float]
+    baseline_Bps: Optional[float]
+    now_Bps: Optional[float]
+    limits: bool
+
+
+class Path(NamedTuple):
+    """The way of one operation to the targets of one file system; ``whole`` is the last stage."""
+
+    of: Cohort
+    group: str
+    parts: Sequence[Stage]
+    layers: Sequence[Stage]
+    whole: Stage
+
+    @property
+    def name(self) -> str:
+        """Return e.g. ``ost write scratch``."""
+        return f"{self.of} {self.group}".rstrip()
+
+    @property
+    def stages(self) -> list[Stage]:
+        """Return what the bytes cross, client end first, the whole last."""
+        return [*self.parts, *self.layers, self.whole]
+
+    def shape(self) -> tuple[object, ...]:
+        """Return what is the same for paths that are drawn as one."""
+        rates = [(one.name, _digits(one.ceiling_Bps), one.limits) for one in self.parts]
+        return (self.of.layer, _digits(self.whole.ceiling_Bps), *rates)
+
+
+def find_path(site: Site, cohorts: Cohorts, of: Cohort, members: Sequence[Member]) -> Path:
+    """Return the path that the bytes of some members cross, without the name of a group."""
+    layers = list(_layers(cohorts, of)) if of.layer == "ost" else []
+    whole = _measured(f"whole path: {of.layer} {of.operation}", members)
+    return Path(of, "", list(_parts(site, of, members)), layers, whole)
+
+
+def _parts(site: Site, of: Cohort, members: Sequence[Member]) -> Iterator[Stage]:
+    longest = max((one.of.path for one in members), key=len, default=())
+    crossed = dict.fromkeys(name for one in members for name in one.of.path)
+    limiting = {
+        name
+        for one in members
+        if one.reference.ceiling
+        for name in one.reference.ceiling.limited_by
+    }
+    for kind in dict.fromkeys(site.parts[name].kind for name in longest if name in site.parts):
+        names = [name for name in crossed if name in site.parts and site.parts[name].kind == kind]
+        away = of.operation in _AWAY
+        rates = [
+            site.parts[name].write_Bps if away else site.parts[name].read_Bps for name in names
+        ]
+        rated = [rate for rate in rates if rate is not None]
+        if rated:
+            total = sum(rated) if len(rated) == len(names) else None
+            limits = not limiting.isdisjoint(names)
+            yield Stage(kind, len(names), middle(rated), total, None, None, limits)
+
+
+def _layers(cohorts: Cohorts, of: Cohort) -> Iterator[Stage]:
+    """Yield what the layers below show: the network for this direction, the disks for reads."""
+    wanted = {"net": "send" if of.operation in _AWAY else "receive", "raw": of.operation}
+    for layer, operation in wanted.items():
+        members = [
+            one
+            for cohort, found in cohorts.items()
+            if (cohort.layer, cohort.operation, cohort.scenario) == (layer, operation, "single")
+            for one in found
+        ]
+        if members:
+            yield _measured(f"{layer} {operation}", members)
+
+
+def _measured(name: str, members: Sequence[Member]) -> Stage:
+    return Stage(
+        name,
+        len(members),
+        middle(one.ceiling_Bps for one in members),
+        None,
+        middle(one.baseline_Bps for one in members),
+        middle(one.now_Bps for one in members),
+        False,
+    )
+
+
+def _digits(rate_Bps: Optional[float]) -> str:
+    """Return a rate as far as it can be told apart in a picture."""
+    return "" if rate_Bps is None else f"{rate_Bps:.3g}"

@@ -1,0 +1,118 @@
+"""Changes of software and settings over a history, as its records carry them.
+
+A year of a large site has 250,000 records, which would take seconds to parse.  So only the few
+characters of each are looked at that say host and versions: records are written with their fields
+in one order, and a quote inside a text is escaped, so that nothing else reads like these keys.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from functools import lru_cache
+from typing import Any, Iterator, Mapping, NamedTuple
+
+from plumbline.errors import DocumentError
+from plumbline.model.course import SERVER, VersionChange
+from plumbline.model.kinds import texts
+from plumbline.store.database import Database
+
+_QUERY = (
+    "SELECT layer, component, started_at, body FROM records WHERE layer != ? AND started_at >= ? "
+    "ORDER BY seq"
+)
+_Component = tuple[str, str]
+
+
+class _Change(NamedTuple):
+    """A change that may reach many components; ``number`` counts it on each, from 1.
+
+    So an upgrade that was taken back and made once more is two.
+    """
+
+    name: str
+    then: str
+    now: str
+    number: int
+
+
+class _Found:
+    """The changes met so far."""
+
+    def __init__(self) -> None:
+        self.began: dict[_Change, float] = {}
+        self.reached: dict[_Change, set[_Component]] = {}
+        self.known: dict[str, set[_Component]] = {}
+        self._last: dict[tuple[_Component, str, str], str] = {}
+        self._made: Counter[tuple[_Component, str, str, str, str]] = Counter()
+
+    def add(self, component: _Component, host: str, versions: Mapping[str, str], at: float) -> None:
+        for name, now in versions.items():
+            self.known.setdefault(name, set()).add(component)
+            then = self._last.get((component, host, name), now)
+            self._last[component, host, name] = now
+            if then != now:
+                step = (component, host, name, then, now)
+                self._made[step] += 1
+                change = _Change(name, then, now, self._made[step])
+                self.began[change] = min(at, self.began.get(change, at))
+                self.reached.setdefault(change, set()).add(component)
+
+
+def version_changes(database: Database, since: float) -> tuple[VersionChange, ...]:
+    """Return the changes after the first records since a moment, by their dates.
+
+    A component is followed on each host that measures it: two clients of different versions that
+    take turns change nothing.
+
+    Raises:
+        StoreError: the history cannot be read.
+        DocumentError: a record says something else than versions where they stand.
+    """
+    found = _Found()
+    seen: dict[_Component, tuple[str, str]] = {}
+    for layer, component, at, host, versions in _rows(database, since):
+        place = (layer, component)
+        if versions and seen.get(place) != (host, versions):
+            seen[place] = (host, versions)
+            found.add(place, host, _parsed(versions), at)
+    changes = [
+        VersionChange(
+            began,
+            each.name,
+            each.then,
+            each.now,
+            len(found.reached[each]),
+            len(found.known[each.name]),
+        )
+        for each, began in found.began.items()
+    ]
+    return tuple(sorted(changes))
+
+
+def _rows(database: Database, since: float) -> Iterator[tuple[str, str, float, str, str]]:
+    """Yield layer, component, moment, and what the record says of host and versions."""
+    rows: Iterator[tuple[Any, ...]] = database.rows(_QUERY, (SERVER, since))
+    for layer, component, at, body in rows:
+        versions = _cut(body, '"versions":', ',"flags":')
+        yield layer, component, at, _cut(body, '"host":', ',"started_at":'), versions
+
+
+def _cut(body: str, begin: str, end: str) -> str:
+    """Return what stands from one text up to another, empty where it is not there."""
+    start = body.find(begin)
+    return body[start : body.find(end, start)] if start >= 0 else ""
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str) -> Mapping[str, str]:
+    """Return versions from e.g. ``"versions":{"client":"2.15.5"}``."""
+    try:
+        found = json.loads(f"{{{text}}}")["versions"] or {}
+        texts("versions", (part for pair in found.items() for part in pair))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DocumentError(
+            f"a record of the history has damaged versions ({text:.60}): {error}; measure again to "
+            "have a sound one after it"
+        ) from error
+    return found

@@ -1,0 +1,91 @@
+"""Samples of one host within a window are one run; without a window only those of one moment."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+import pytest
+
+from plumbline.judge.replay import replay
+from plumbline.judge.together import bring_together, never_together
+from plumbline.model.expectation import Limits
+from plumbline.model.sampled import Sampled
+from plumbline.model.state import State
+
+BEGIN = 1_700_006_400.0
+
+
+def sampled(component: str, after_s: float, rate: float = 100.0, host: str = "h") -> Sampled:
+    return Sampled(host, "2023-11-15", BEGIN + after_s, component, rate)
+
+
+def runs(rows: Sequence[Sampled], window_s: float) -> list[list[str]]:
+    """Return the components of each run."""
+    found: dict[tuple[str, float], list[str]] = {}
+    for row in bring_together(rows, window_s):
+        found.setdefault((row.host, row.at), []).append(row.component)
+    return list(found.values())
+
+
+@pytest.mark.parametrize(
+    ("gap_s", "expected"), [(59, [["a", "b"]]), (60, [["a", "b"]]), (61, [["a"], ["b"]])]
+)
+def test_a_run_ends_with_the_window(gap_s: float, expected: list[list[str]]) -> None:
+    assert runs([sampled("a", 0), sampled("b", gap_s)], 60) == expected
+
+
+def test_the_window_counts_from_the_first_sample_and_does_not_move_on() -> None:
+    rows = [sampled("a", 0), sampled("b", 40), sampled("c", 80)]
+    assert runs(rows, 60) == [["a", "b"], ["c"]]
+
+
+def test_a_component_that_comes_again_begins_the_next_run() -> None:
+    rows = [sampled("a", 0), sampled("b", 5), sampled("a", 30), sampled("b", 35)]
+    assert runs(rows, 600) == [["a", "b"], ["a", "b"]]
+
+
+def test_samples_of_one_moment_are_not_parted() -> None:
+    rows = [sampled("a", 0), sampled("b", 30), sampled("a", 30)]
+    assert runs(rows, 600) == [["a"], ["b", "a"]]
+
+
+def test_hosts_have_runs_of_their_own() -> None:
+    rows = [sampled("a", 0, host="h1"), sampled("b", 1, host="h2")]
+    assert runs(rows, 600) == [["a"], ["b"]]
+
+
+def test_a_run_over_midnight_belongs_to_the_day_on_which_it_began() -> None:
+    rows = [sampled("a", 0), sampled("b", 60)._replace(day="2023-11-16")]
+    assert {row.day for row in bring_together(rows, 600)} == {"2023-11-15"}
+
+
+def test_a_slow_disk_is_found_among_peers_that_were_polled_one_after_another() -> None:
+    rows = [
+        sampled(f"disk{disk}", 3600 * hour + 10 * disk, 40.0 if disk == 2 else 100.0)
+        for hour in range(4)
+        for disk in range(4)
+    ]
+    alone = {one.component: one.verdict.state for one in replay(rows, Limits())}
+    assert set(alone.values()) == {State.UNKNOWN}
+    judged = replay(bring_together(rows, 60), Limits())
+    states = {one.component: one.verdict.state for one in judged}
+    assert states.pop("disk2") is State.CRITICAL
+    assert set(states.values()) == {State.OK}
+
+
+def test_components_that_are_never_measured_at_once_are_named_with_their_round() -> None:
+    rows = [
+        sampled(f"disk{disk}", 3600 * hour + 10 * disk, host=host)
+        for host in ("h1", "h2")
+        for hour in range(3)
+        for disk in range(4)
+    ]
+    apart = never_together(rows)
+    assert apart is not None
+    assert apart == ("h1", 4, 30.0, 2)
+    assert never_together(bring_together(rows, 60)) is None
+
+
+def test_one_common_moment_or_a_single_component_is_no_reason_for_a_hint() -> None:
+    assert never_together([sampled("a", 0), sampled("b", 5), sampled("b", 0)]) is None
+    assert never_together([sampled("a", 0), sampled("a", 5)]) is None

@@ -1,0 +1,70 @@
+"""Notes and changes of versions are marks; the latest that was measured since is the default."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from plumbline.model.course import Note, VersionChange
+from plumbline.report.marks import chosen_moment, drawn, marks
+from plumbline.report.site import Member, Site, find_cohorts
+from tests.package.report.sites import sick
+from tests.package.report.years import DAY_S, NOW
+
+TODAY = int(NOW // DAY_S)
+MONTH_AGO = (TODAY - 30) * DAY_S
+LAST_NIGHT = NOW - 7200
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return sick(tmp_path)
+
+
+def members(site: Site) -> list[Member]:
+    return [one for found in find_cohorts(site).values() for one in found]
+
+
+def upgrade(at: float, components: int = 6) -> VersionChange:
+    return VersionChange(at, "client", "2.15.7", "2.15.8", components, 6)
+
+
+def test_without_a_mark_it_is_a_month_ago(site: Site) -> None:
+    assert chosen_moment(site, members(site)) == MONTH_AGO
+    assert chosen_moment(site, []) == MONTH_AGO
+
+
+@pytest.mark.parametrize(
+    ("noted", "changed", "chosen"),
+    [
+        ([LAST_NIGHT - 60], [], LAST_NIGHT - 60),
+        ([NOW - 60], [], MONTH_AGO),
+        ([NOW - 9 * DAY_S, NOW - 60], [], NOW - 9 * DAY_S),
+        ([NOW - 9 * DAY_S], [upgrade(LAST_NIGHT)], LAST_NIGHT),
+        ([NOW - 9 * DAY_S], [upgrade(LAST_NIGHT, components=1)], NOW - 9 * DAY_S),
+        ([NOW - 9 * DAY_S], [upgrade(NOW - 20 * DAY_S)], NOW - 9 * DAY_S),
+    ],
+    ids=["last night", "not yet measured", "the one before", "version", "a single one", "older"],
+)
+def test_it_is_the_latest_mark_of_the_site_that_was_measured_since(
+    site: Site, noted: list[float], changed: list[VersionChange], chosen: float
+) -> None:
+    site = site._replace(notes=[Note(at, "note") for at in noted], changes=changed)
+    assert chosen_moment(site, members(site)) == chosen
+
+
+def test_marks_are_in_the_order_of_time(site: Site) -> None:
+    site = site._replace(notes=[Note(NOW - 10, "late")], changes=[upgrade(NOW - 20, components=2)])
+    assert [one.text for one in marks(site)] == [
+        "client 2.15.7 -> 2.15.8 (2 of 6 components)",
+        "late",
+    ]
+
+
+def test_of_very_many_marks_the_latest_are_drawn(site: Site) -> None:
+    notes = [Note(NOW - day * DAY_S, f"note {day}") for day in range(30)]
+    found = marks(site._replace(notes=notes, changes=[upgrade(NOW - 25 * DAY_S)]))
+    lines, words = drawn(found, NOW - 27 * DAY_S)
+    assert len(lines) == 13
+    assert [one["text"] for one in words][:2] == ["client 2.15.7 -&gt; 2.15.8", "note 11"]

@@ -1,0 +1,112 @@
+"""A version that records carry with another value than before is a change with its moment."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Mapping, Optional
+
+import pytest
+
+from plumbline.errors import DocumentError
+from plumbline.model.course import VersionChange
+from plumbline.model.record import Record
+from plumbline.store.database import Database
+from plumbline.store.history import History
+from plumbline.store.version_changes import version_changes
+from tests.package.records import failed, record
+
+
+def measured(
+    at: float, versions: Optional[Mapping[str, str]], component: str = "a", **values: Any
+) -> Record:
+    return record(
+        started_at=at, finished_at=at + 1, component=component, versions=versions, **values
+    )
+
+
+def found(folder: Path, *records: Record, since: float = 0.0) -> list[tuple[float, str]]:
+    path = folder / "history.sqlite"
+    with History(path) as opened:
+        for one in records:
+            opened.save(one)
+    with closing(Database(path)) as database:
+        return [(one.at, one.text) for one in version_changes(database, since)]
+
+
+def test_an_upgrade_is_one_change_however_many_components_it_reaches(tmp_path: Path) -> None:
+    old, new = {"client": "2.3.0", "server": "2.5"}, {"client": "2.4.0", "server": "2.5"}
+    nights = [
+        measured(at, versions, name)
+        for at, versions in ((100.0, old), (200.0, new), (300.0, new))
+        for name in ("a", "b")
+    ]
+    assert found(tmp_path, *nights) == [(200.0, "client 2.3.0 -> 2.4.0")]
+
+
+def test_a_rolling_upgrade_is_one_change_that_says_how_far_it_is(tmp_path: Path) -> None:
+    first = [measured(100.0, {"server": "1"}, name) for name in "abc"]
+    later = [measured(300.0, {"server": "2"}, "b"), measured(200.0, {"server": "2"}, "c")]
+    assert found(tmp_path, *first, *later) == [(200.0, "server 1 -> 2 (2 of 3 components)")]
+
+
+def test_an_upgrade_taken_back_and_made_again_is_three_changes(tmp_path: Path) -> None:
+    nights = [measured(at, {"client": text}) for at, text in enumerate("1121122", start=1)]
+    assert found(tmp_path, *nights) == [
+        (3.0, "client 1 -> 2"),
+        (4.0, "client 2 -> 1"),
+        (6.0, "client 1 -> 2"),
+    ]
+
+
+def test_two_clients_of_different_versions_that_take_turns_change_nothing(tmp_path: Path) -> None:
+    nights = [
+        measured(float(at), {"client": f"2.{at % 2}"}, host=f"client{at % 2}") for at in range(6)
+    ]
+    assert found(tmp_path, *nights) == []
+
+
+def test_what_is_not_known_is_no_change(tmp_path: Path) -> None:
+    nights = [
+        measured(1.0, {"client": "1"}),
+        measured(2.0, None),
+        failed(started_at=3.0),
+        measured(4.0, {}),
+        measured(5.0, {"client": "1", "server": "7"}),
+        measured(6.0, {"server": "7"}),
+        measured(7.0, {"client": "2", "server": "7"}),
+    ]
+    assert found(tmp_path, *nights) == [(7.0, "client 1 -> 2")]
+
+
+def test_what_servers_have_counted_and_what_is_older_is_left_out(tmp_path: Path) -> None:
+    nights = [measured(1.0, {"client": "1"}), measured(2.0, {"client": "2"})]
+    counted = [measured(at, {"os": f"{at}"}, layer="server") for at in (1.0, 2.0, 3.0)]
+    assert found(tmp_path, *nights, *counted, since=2.0) == []
+
+
+def test_a_text_that_reads_like_versions_is_none(tmp_path: Path) -> None:
+    odd = '"versions":{"client":"9"},"flags":'
+    nights = [
+        measured(1.0, {"client": odd}, reason=odd, path=("versions", odd)),
+        measured(2.0, {"client": odd}, reason=odd, details={"versions": {"client": "8"}}),
+        measured(3.0, {"client": "1"}, reason=odd),
+    ]
+    assert found(tmp_path, *nights) == [(3.0, f"client {odd} -> 1")]
+
+
+@pytest.mark.parametrize("versions", ["[1]", '{"client":2}', '"2.15"', "{"])
+def test_damaged_versions_are_a_sentence(tmp_path: Path, versions: str) -> None:
+    path = tmp_path / "history.sqlite"
+    with History(path) as opened:
+        opened.save(measured(1.0, {"client": "1"}))
+    with closing(Database(path)) as database:
+        sound = json.dumps({"client": "1"}, separators=(",", ":"))
+        database.change("UPDATE records SET body = replace(body, ?, ?)", (sound, versions))
+        with pytest.raises(DocumentError, match="damaged versions"):
+            version_changes(database, 0.0)
+
+
+def test_the_words_of_a_change() -> None:
+    assert VersionChange(1.0, "client", "1", "2", 3, 3).text == "client 1 -> 2"
