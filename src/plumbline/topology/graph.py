@@ -107,16 +107,16 @@ def build(raw: object, zone: Zone = Zone.FASTEST) -> Topology:
     return Topology(document.site, components, routes, _targets(document, components))
 
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:@+-]*")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:@-]*")
 
 
 def _refuse_unsafe(names: Iterable[str]) -> None:
-    """Names become those of files, commands and Nagios objects, so few characters are safe."""
+    """Names become those of files, units and Nagios objects, so few characters are safe."""
     for name in names:
         if not _NAME.fullmatch(name):
             raise DocumentError(
                 f"the name {name!r} is empty or has unsafe characters; begin with a letter or "
-                "digit and use these, and _ . : @ + -"
+                "digit and use these, and _ . : @ -"
             )
 
 
