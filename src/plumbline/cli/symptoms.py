@@ -81,7 +81,7 @@ def _refuse_to_lose(blind: set[str], path: Path) -> None:
         lost = sorted(blind & {look.collector for look in looks if not look.unavailable})
         if lost:
             raise PrivilegeError(
-                f"not saved: {path} has {', '.join(lost)}, which this look has not; as root: {_UNIT}"
+                f"not saved: {path} has {', '.join(lost)}, this look has not; as root: {_UNIT}"
             )
 
 

@@ -163,7 +163,8 @@ def test_what_a_person_may_not_measure_leaves_no_record_and_names_the_unit(world
     (refused,) = session.busy
     assert refused.exit_code == 77
     assert str(refused) == (
-        "ost a: not measured, this user may not read /dev/sdb; as root: systemctl start plumbline-ost@a"
+        "ost a: not measured, this user may not read /dev/sdb; "
+        "as root: systemctl start plumbline-ost@a"
     )
     assert world.history.running() == ()
 
