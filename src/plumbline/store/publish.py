@@ -22,6 +22,9 @@ from plumbline.store.history import History
 from plumbline.store.recent import Recent
 from plumbline.store.replacing import replace
 
+READERS = "plumbline-checks"
+"""The group of who runs checks, made by the role agent."""
+
 _LOCK_WAIT_S = 30.0
 
 
@@ -39,7 +42,8 @@ class Publisher:
         # the lock covers reading too: of two that finish together the later must see both
         try:
             with _locked(self._path.with_suffix(".lock")):
-                replace(self._path, json.dumps(self.build(now).to_json(), separators=(",", ":")))
+                text = json.dumps(self.build(now).to_json(), separators=(",", ":"))
+                replace(self._path, text, group=READERS)
         except OSError as error:
             raise StoreError(
                 f"snapshot {self._path} cannot be written: {error.strerror}; see that "
