@@ -47,3 +47,14 @@ class BusyError(PlumblineError):
 
 class SkipTarget(PlumblineError):
     """A target must not or cannot be measured now; the message is the reason in the record."""
+
+
+class PrivilegeError(SkipTarget):
+    """This user lacks a privilege that the unit of the layer has; ``component`` says for what."""
+
+    exit_code = 77
+
+    def __init__(self, message: str, component: str = "") -> None:
+        """Take the sentence, and the component where one alone is concerned."""
+        super().__init__(message)
+        self.component = component

@@ -52,6 +52,7 @@ def main() -> None:
         say(f"{part} is healed")
         lab.playbook("lab_break", {"heal": part})
         show(lab.measure(console))
+    lab.on_host("mon1", "systemctl start plumbline-report")
     say("Done; the lab stays up, make demo-down removes it")
     print(f"  Nagios: {lab.page}   user {console.user}   password {console.password}")
 

@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any, Mapping, NamedTuple, Optional
+from urllib.parse import urljoin
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN_DIR = "/run/plumbline-lab"
@@ -145,7 +146,7 @@ class Console:
         self.user = "nagiosadmin"
         self.password = lab.on_host("mon1", "cat /etc/nagios4/plumbline.password")
         passwords = urllib.request.HTTPPasswordMgrWithDefaultRealm()
-        passwords.add_password(None, self.page, self.user, self.password)
+        passwords.add_password(None, urljoin(self.page, "/"), self.user, self.password)
         self._open = urllib.request.build_opener(
             urllib.request.HTTPBasicAuthHandler(passwords)
         ).open
@@ -162,6 +163,26 @@ class Console:
             if name.startswith(("OST ", "RAW ", "NET ", "FS "))
         }
 
+    def links(self) -> dict[str, int]:
+        """Return the pages that services lead to, and the status with which each answers."""
+        hosts = self._query("query=servicelist&details=true", "objectjson.cgi")["servicelist"]
+        paths = {
+            service[kind].partition("#")[0]
+            for services in hosts.values()
+            for service in services.values()
+            for kind in ("action_url", "notes_url")
+            if service[kind]
+        }
+        return {path: self._status(urljoin(self.page, path)) for path in sorted(paths)}
+
+    def _status(self, url: str) -> int:
+        try:
+            with self._open(url, timeout=20) as answer:
+                status: int = answer.status
+        except urllib.error.HTTPError as error:
+            return error.code
+        return status
+
     def checked_since(self, moment: float, patience_s: float = 120) -> dict[str, Service]:
         """Return the services once each was checked after ``moment`` (of the lab's one clock)."""
         limit = time.monotonic() + patience_s
@@ -175,8 +196,8 @@ class Console:
                 raise LabError(f"Nagios did not check {late} within {patience_s:.0f} s")
             time.sleep(1)
 
-    def _query(self, query: str) -> dict[str, Any]:
-        url = f"{self.page}cgi-bin/statusjson.cgi?{query}"
+    def _query(self, query: str, program: str = "statusjson.cgi") -> dict[str, Any]:
+        url = f"{self.page}cgi-bin/{program}?{query}"
         try:
             with self._open(url, timeout=20) as answer:
                 data: dict[str, Any] = json.load(answer)["data"]

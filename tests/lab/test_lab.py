@@ -63,6 +63,32 @@ def investigate(lab: Lab, folder: Path) -> list[list[list[str]]]:
     return sorted(one["alternatives"] for one in json.loads(found.read_text())["slow"]["sets"])
 
 
+def test_every_link_of_a_service_leads_to_a_page_from_the_first_day_on(lab: Lab) -> None:
+    assert Console(lab).links() == {"/plumbline/index.html": 200}
+
+
+def test_a_command_without_the_rights_of_its_unit_changes_no_service(
+    lab: Lab, console: Console
+) -> None:
+    known = "plumbline history --layer raw --json oss3-disk1"
+    lab.on_host("oss3", "systemctl start plumbline-raw@oss3-disk1")
+    before = lab.on_host("oss3", known)
+    by_hand = f"{AS_PROBE} probe raw --component oss3-disk1 2>&1; echo ended with $?"
+    said = lab.on_host("oss3", by_hand)
+    assert "as root: systemctl start plumbline-raw@oss3-disk1" in said
+    assert said.endswith("ended with 77")
+    assert lab.on_host("oss3", known) == before
+    assert console.services()["RAW oss3-disk1 read"].state == "OK"
+
+
+def test_who_checks_has_no_way_to_the_history(lab: Lab, console: Console) -> None:
+    """Both files are there; the shell of the user of NRPE says which it may open."""
+    assert console.services()
+    names = "snapshot.json history.sqlite"
+    look = f"for name in {names}; do test -r /var/lib/plumbline/$name && echo $name; done; true"
+    assert lab.on_host("oss3", f"runuser -u nagios -- sh -c '{look}'") == "snapshot.json"
+
+
 def test_a_slow_disk_and_a_bad_cable_are_each_named_and_nothing_else_is(
     lab: Lab, console: Console, tmp_path: Path
 ) -> None:

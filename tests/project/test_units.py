@@ -1,13 +1,15 @@
-"""What a unit says of its own rights is not taken back by what holds for all units."""
+"""Units: what they are called with, and rights that what holds for all does not take back."""
 
 from __future__ import annotations
 
 import re
+import string
 from pathlib import Path
 
 import pytest
 
-from tests.project.repository import ROOT
+from plumbline.topology.graph import _NAME
+from tests.project.repository import ROOT, tracked
 
 # A drop-in is read after the unit that it adds to, so it wins (systemd.unit(5)).
 OWN = ("MemoryMax", "CapabilityBoundingSet", "AmbientCapabilities")
@@ -27,3 +29,19 @@ def test_the_common_hardening_leaves_to_the_units_what_they_say_themselves() -> 
 @pytest.mark.parametrize("unit", HARDENED, ids=lambda path: path.stem)
 def test_each_unit_bounds_its_memory_and_capabilities(unit: Path) -> None:
     assert keys(unit.read_text(encoding="utf-8")) >= set(OWN)
+
+
+def test_a_unit_of_one_component_has_its_name_as_it_is() -> None:
+    """``%I`` would turn each ``-`` into a ``/`` unless whoever starts it escapes the name."""
+    described = [*tracked("roles/*/tasks/*.yml"), *HARDENED]
+    assert [path for path in described if "%I" in path.read_text(encoding="utf-8")] == []
+    starting = [*tracked("playbooks/*.yml"), *tracked("docs/*.md"), ROOT / "README.md"]
+    text = "".join(path.read_text(encoding="utf-8") for path in starting)
+    assert "systemd-escape" not in text
+
+
+def test_every_name_of_a_component_can_be_that_of_a_unit() -> None:
+    """The characters of an instance are those of systemd.unit(5); escaping is the backslash's."""
+    allowed = set(string.ascii_letters + string.digits + ":_.-@")
+    named = {chr(code) for code in range(128) if _NAME.fullmatch(f"a{chr(code)}")}
+    assert named <= allowed

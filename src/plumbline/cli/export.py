@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import time
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Optional
 
 from plumbline import __version__
 from plumbline.cli.history import DATABASE, STATE
 from plumbline.errors import DocumentError, PlumblineError
+from plumbline.units import format_duration, parse_duration
 
 if TYPE_CHECKING:
     from plumbline.model.exchange import Request
@@ -24,6 +27,7 @@ SYMPTOMS = "symptoms.json"
 
 _MOST_SYMPTOMS = 1 << 20
 _LONGEST_REQUEST = 1 << 16
+_FOR_COLLECT = "this is for plumbline collect on the console, a person reads with plumbline history"
 
 
 def add(subparsers: Any) -> None:
@@ -35,6 +39,12 @@ def add(subparsers: Any) -> None:
         "input, with what this node has measured since.",
     )
     parser.add_argument("--state", metavar="DIR", default=STATE, help="default: %(default)s")
+    parser.add_argument(
+        "--wait",
+        metavar="TIME",
+        default="1min",
+        help="how long to wait for a request (default: %(default)s)",
+    )
     parser.set_defaults(run=run)
 
 
@@ -42,9 +52,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Answer until there are no more requests, and return 0; trouble is an answer too."""
     from plumbline.model.exchange import Request
 
-    state = Path(arguments.state)
+    state, wait_s = Path(arguments.state), parse_duration(arguments.wait)
     try:
-        while line := sys.stdin.readline(_LONGEST_REQUEST):
+        while line := _next_line(wait_s):
             _answer(state, Request.from_json(_parsed(line)))
     except PlumblineError as error:
         print(json.dumps({"error": str(error)}), flush=True)
@@ -52,14 +62,36 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _next_line(wait_s: float) -> str:
+    """Return the next line of standard input, empty at its end.
+
+    Raises:
+        DocumentError: what comes is no request, or nothing comes: sftp and scp begin with a word
+            of their own, or wait for one.
+    """
+
+    def give_up(_number: int, _frame: Optional[FrameType]) -> None:
+        raise DocumentError(f"no request came within {format_duration(wait_s)}; {_FOR_COLLECT}")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.setitimer(signal.ITIMER_REAL, wait_s)
+    try:
+        first = sys.stdin.read(1)
+        if first not in ("", "{"):
+            raise DocumentError(f"the request is no JSON, it begins with {first!r}; {_FOR_COLLECT}")
+        return first + sys.stdin.readline(_LONGEST_REQUEST) if first else ""
+    except UnicodeDecodeError as error:
+        raise DocumentError(f"the request is no text ({error.reason}); {_FOR_COLLECT}") from error
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
 def _parsed(line: str) -> Any:
     try:
         return json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise DocumentError(
-            f"the request is no JSON ({error}); this is for plumbline collect on the console, a "
-            "person reads with plumbline history"
-        ) from error
+        raise DocumentError(f"the request is no JSON ({error}); {_FOR_COLLECT}") from error
 
 
 def _answer(state: Path, request: Request) -> None:

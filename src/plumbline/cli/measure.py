@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.cli.progress import progress
+from plumbline.cli.unit import by_hand
 from plumbline.errors import INTERRUPTED, DocumentError, PlumblineError
 from plumbline.judge.component import judge
 from plumbline.judge.pair import judge_pair_host
@@ -36,6 +37,7 @@ from plumbline.store.publish import Publisher
 SNAPSHOT = "snapshot.json"
 
 _DAY_S = 86400.0
+_MOST_SAID = 5
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
@@ -72,8 +74,10 @@ class Result(NamedTuple):
         if self.interrupted:
             print("plumbline: interrupted; this is what was measured before", file=sys.stderr)
             return INTERRUPTED
-        for error in self.busy:
+        for error in self.busy[:_MOST_SAID]:
             print(f"plumbline: {error}", file=sys.stderr)
+        if len(self.busy) > _MOST_SAID:
+            print(f"plumbline: {len(self.busy) - _MOST_SAID} more not measured", file=sys.stderr)
         if self.busy:
             return self.busy[0].exit_code
         return int(worst(verdict.state for verdict in self.verdicts))
@@ -104,6 +108,7 @@ def measure(
                 progress=show,
                 limit_s=manner.limit_s,
                 keep_files=manner.keep_files,
+                by_hand=by_hand(),
             )
         )
         session.close_killed(_known(expectations))

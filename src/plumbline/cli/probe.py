@@ -20,7 +20,7 @@ LOCKS = "/run/plumbline"
 
 _EPILOG = """\
 Exit codes: the worst verdict, 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN; 75 when another run holds
-one of the targets; see plumbline --help for the others.
+one of the targets, 77 when this user may not measure one; see plumbline --help for the others.
 
 TIME is written 90s, 10m or 10min, 36h; SIZE 512MiB or 1GB.
 

@@ -13,6 +13,7 @@ from plumbline.cli.parallel_members import locks_of
 from plumbline.cli.progress import progress
 from plumbline.cli.sweep_plan import Plan
 from plumbline.cli.sweep_table import Known, print_ahead, print_known
+from plumbline.cli.unit import by_hand
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Operation, Outcome, Record
 from plumbline.model.series import Running
@@ -132,7 +133,7 @@ class _Points:
         self._number = 0
 
     def measure(self, point: Point) -> Done:
-        """Return what came of a point; raise BusyError when another run holds one of its targets.
+        """Return what came of a point; raise why not: others hold a target, this user may not.
 
         Each point is a run of its own, so that points are never each other's peers.
         """
@@ -152,6 +153,7 @@ class _Points:
                 publish=_nothing,
                 progress=self._teller,
                 keep_files=False,
+                by_hand=by_hand(),
             )
         )
         session.run([unit])

@@ -7,16 +7,20 @@ import json
 import os
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from plumbline.cli.history import STATE
-from plumbline.errors import DocumentError
+from plumbline.cli.unit import by_hand
+from plumbline.errors import DocumentError, PrivilegeError
 from plumbline.store.snapshot import EXPECTATIONS
 
 if TYPE_CHECKING:
     from plumbline.symptoms.counters import Past
     from plumbline.symptoms.symptom import Report
+
+_UNIT = "systemctl start plumbline-symptoms"
 
 
 def add(subparsers: Any) -> None:
@@ -58,10 +62,27 @@ def run(arguments: argparse.Namespace) -> int:
     parts = Parts(load_expectations(arguments.expectations), system)
     now = time.time()
     report = gather(Node(system, parts, counters, now))
-    if arguments.save:
-        save_symptoms(path, Saved(report, counters.after(now)))
     _print(report, arguments.json)
+    blind = {look.collector for look in report.looks if look.unavailable} if by_hand() else set()
+    if blind and os.geteuid() != 0:
+        print(f"plumbline: the unit has more privileges; as root: {_UNIT}", file=sys.stderr)
+    if arguments.save:
+        _refuse_to_lose(blind, path)
+        save_symptoms(path, Saved(report, counters.after(now)))
     return int(any(one.direction is Direction.RAISES for one in report.symptoms))
+
+
+def _refuse_to_lose(blind: set[str], path: Path) -> None:
+    """Raise PrivilegeError where the saved look has what this one was not permitted to ask."""
+    from plumbline.store.symptoms import load_symptoms
+
+    with suppress(DocumentError):
+        looks = load_symptoms(str(path)).report.looks
+        lost = sorted(blind & {look.collector for look in looks if not look.unavailable})
+        if lost:
+            raise PrivilegeError(
+                f"not saved: {path} has {', '.join(lost)}, this look has not; as root: {_UNIT}"
+            )
 
 
 def _past(path: str) -> Past:

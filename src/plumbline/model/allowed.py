@@ -37,9 +37,9 @@ class Allowed(NamedTuple):
 
 
 NAME = Allowed(
-    r"[A-Za-z0-9][A-Za-z0-9_.:@+-]*",
+    r"[A-Za-z0-9][A-Za-z0-9_.:@-]*",
     "is empty or has unsafe characters",
-    "begin with a letter or digit and use these, and _ . : @ + -",
+    "begin with a letter or digit and use these, and _ . : @ -",
 )
 """Of a part, a host, a target, a file system."""
 

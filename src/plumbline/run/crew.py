@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from enum import Enum
 from typing import Iterator, NamedTuple, Optional
 
-from plumbline.errors import SkipTarget, ToolError
+from plumbline.errors import PrivilegeError, SkipTarget, ToolError
 from plumbline.model.command import CommandRunner
 from plumbline.model.expectation import Expectation
 from plumbline.ranks.layout import Place
@@ -136,9 +136,15 @@ class Member:
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
-        """Keep trouble as the reason why this target takes no part; the first one stays."""
+        """Keep trouble as the reason why this target takes no part; the first one stays.
+
+        Raises:
+            PrivilegeError: this user may not measure it, and so none of them.
+        """
         try:
             yield
+        except PrivilegeError:
+            raise
         except (SkipTarget, ToolError) as error:
             self.failure = self.failure or self.watch.failure(error)
 

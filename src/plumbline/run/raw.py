@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Generator, Iterator, Sequence
+from typing import Generator, Iterator, Sequence, Union
 
-from plumbline.errors import DocumentError
+from plumbline.errors import DocumentError, PrivilegeError
+from plumbline.model.command import CommandRunner
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Operation, Record, Scenario
 from plumbline.probes.interface import Job
@@ -13,6 +14,7 @@ from plumbline.run.bench import Bench
 from plumbline.run.trial import Failure, Task, command_of, tasks_of
 from plumbline.run.watched import Reached, WatchedTrial, reach
 from plumbline.targets import target_for
+from plumbline.targets.interface import Target
 
 
 class DeviceUnit:
@@ -32,7 +34,7 @@ class DeviceUnit:
         read together with it, and one cause shall not raise many alarms.
         """
         found = [
-            reach(target, bench.runners[task.entry.component], task.entry.spec.bytes)
+            _reach(task, target, bench.runners[task.entry.component])
             for task, target in zip(self.tasks, self._targets)
         ]
         missing = [(task, one) for task, one in zip(self.tasks, found) if isinstance(one, Failure)]
@@ -86,6 +88,13 @@ def units(entries: Sequence[Expectation]) -> Iterator[DeviceUnit]:
     together = tuple(task for task in tasks if task.scenario is Scenario.TOGETHER)
     if together:
         yield DeviceUnit(together)
+
+
+def _reach(task: Task, target: Target, runner: CommandRunner) -> Union[Reached, Failure]:
+    try:
+        return reach(target, runner, task.entry.spec.bytes)
+    except PrivilegeError as error:
+        raise PrivilegeError(str(error), task.entry.component) from error
 
 
 def _refuse_harm(task: Task) -> None:

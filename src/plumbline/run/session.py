@@ -10,7 +10,7 @@ import threading
 from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import Callable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.errors import BusyError
+from plumbline.errors import BusyError, PlumblineError, PrivilegeError
 from plumbline.model.command import CommandRunner
 from plumbline.model.record import Outcome, Record
 from plumbline.model.series import Running
@@ -28,7 +28,8 @@ class Means(NamedTuple):
 
     ``runner`` gives a command runner whose commands inherit descriptors of locks and end when the
     event is set; ``publish`` writes the snapshot of a moment of the wall clock; ``progress`` is
-    told each step; ``limit_s`` bounds the whole run, None where something else does.
+    told each step; ``limit_s`` bounds the whole run, None where something else does.  ``by_hand``
+    is set where no unit started the run: what this user may not measure leaves no record then.
     """
 
     journal: Journal
@@ -40,13 +41,14 @@ class Means(NamedTuple):
     progress: Callable[[Step], None]
     limit_s: Optional[float] = None
     keep_files: bool = True
+    by_hand: bool = False
 
 
 class Session:
-    """Measures units; ``busy`` holds what other runs were measuring meanwhile."""
+    """Measures units; ``busy`` holds what left no record: measured by others, or not permitted."""
 
     def __init__(self, means: Means) -> None:
-        self.busy: list[BusyError] = []
+        self.busy: list[PlumblineError] = []
         self._means = means
         self._done = 0
         self._total = 0
@@ -123,6 +125,21 @@ class Session:
             self._give_up(stuck, Failure(Outcome.HUNG, str(error)))
         except BusyError as error:
             self.busy.append(error)
+        except PrivilegeError as error:
+            self._refuse(unit, error)
+
+    def _refuse(self, unit: Unit, error: PrivilegeError) -> None:
+        """Record what a unit of systemd may not measure; by hand only say who may."""
+        own = [task for task in unit.tasks if task.entry.component == error.component]
+        if self._means.by_hand:
+            # the whole comes last, and its unit measures all of it
+            entry = (own or unit.tasks)[-1].entry
+            remedy = f"systemctl start plumbline-{entry.layer}@{entry.component}"
+            sentence = f"{entry.layer} {entry.component}: not measured, {error}; as root: {remedy}"
+            if sentence not in map(str, self.busy):
+                self.busy.append(PrivilegeError(sentence, entry.component))
+        else:
+            self._give_up(own or unit.tasks, Failure(Outcome.SKIPPED, str(error)))
 
     @contextmanager
     def _locked(self, unit: Unit) -> Iterator[dict[str, int]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Callable, NamedTuple, Protocol, Sequence
 
-from plumbline.errors import BusyError
+from plumbline.errors import BusyError, PrivilegeError
 from plumbline.sweep.estimate import Load, estimate
 from plumbline.sweep.grid import Point
 from plumbline.sweep.ledger import Done, Ledger
@@ -57,7 +57,7 @@ class Sweep(NamedTuple):
             self.keeper.save(ledger.begun(estimate(point, self.load, ledger).seconds))
             try:
                 done = measure(point)
-            except BusyError:
+            except (BusyError, PrivilegeError):
                 # it has not begun
                 self.keeper.save(ledger)
                 raise

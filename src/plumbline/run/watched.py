@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import Iterator, NamedTuple, Optional, Sequence, Union
 
-from plumbline.errors import SkipTarget, ToolError
+from plumbline.errors import PrivilegeError, SkipTarget, ToolError
 from plumbline.model.command import CommandRunner, Completed
 from plumbline.model.record import Outcome, Record
 from plumbline.model.spec import ProbeSpec
@@ -49,11 +49,17 @@ class Reached(NamedTuple):
 
 
 def reach(target: Target, runner: CommandRunner, size_bytes: int) -> Union[Reached, Failure]:
-    """Ask a target for its state and place ``size_bytes`` on it; return why not, if not."""
+    """Ask a target for its state and place ``size_bytes`` on it; return why not, if not.
+
+    Raises:
+        PrivilegeError: this user may not measure it.
+    """
     watch = Watch(runner)
     try:
         state = target.state(watch)
         return Reached(target, state, target.place(watch, size_bytes), watch)
+    except PrivilegeError:
+        raise
     except (SkipTarget, ToolError) as error:
         return watch.failure(error)
 

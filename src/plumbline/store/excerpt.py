@@ -61,9 +61,12 @@ def _names(entry: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def _head(text: str, start: int, rest: str) -> Optional[dict[str, Any]]:
-    """Return what stands before the document's last and longest member, with that one empty."""
+    """Return what stands before the document's last and longest member, with that one empty.
+
+    Where the schema does not, neither do others: the member is not the last.
+    """
     raw = _value(text[:start] + rest, 0) if start >= 0 else None
-    return raw if isinstance(raw, dict) else None
+    return raw if isinstance(raw, dict) and "schema" in raw else None
 
 
 def _tail(text: str) -> str:

@@ -23,6 +23,9 @@ from plumbline.store.recent import Recent
 from plumbline.store.replacing import replace
 from plumbline.store.sealed import seal
 
+READERS = "plumbline-checks"
+"""The group of who runs checks, made by the role agent."""
+
 _LOCK_WAIT_S = 30.0
 
 
@@ -41,7 +44,7 @@ class Publisher:
         try:
             with _locked(self._path.with_suffix(".lock")):
                 text = json.dumps(self.build(now).to_json(), separators=(",", ":"))
-                replace(self._path, seal(text))
+                replace(self._path, seal(text), group=READERS)
         except OSError as error:
             raise StoreError(
                 f"snapshot {self._path} cannot be written: {error.strerror}; see that "

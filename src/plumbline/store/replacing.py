@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager, suppress
 from glob import escape
+from grp import getgrnam
 from pathlib import Path
 from typing import Iterator
 
@@ -28,16 +29,18 @@ def replacing(path: Path) -> Iterator[Path]:
         raise
 
 
-def replace(path: Path, text: str, *, world_readable: bool = False) -> None:
+def replace(path: Path, text: str, *, world_readable: bool = False, group: str = "") -> None:
     """Put ``text`` in the place of a file at once and for good; raise OSError if that fails.
 
     After an error the old file is still there.  Root's file belongs to the owner of its folder.
+    The members of ``group`` may read it where there is such a group and this user is in it.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
     with replacing(path) as new:
         descriptor = os.open(new, flags, 0o640)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             keep_owner(new)
+            _let_read(descriptor, group)
             if world_readable:
                 # whatever the process hides by its mask
                 os.fchmod(descriptor, 0o644)
@@ -49,6 +52,13 @@ def replace(path: Path, text: str, *, world_readable: bool = False) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def _let_read(descriptor: int, group: str) -> None:
+    """Give a file to a group; who reads it says so where that was not possible."""
+    if group:
+        with suppress(KeyError, PermissionError):
+            os.fchown(descriptor, -1, getgrnam(group).gr_gid)
 
 
 def _remove_abandoned(path: Path) -> None:

@@ -99,9 +99,8 @@ def _refuse(error: OSError, path: str, what: str, remedy: str) -> NoReturn:
     if error.errno == errno.ENOENT:
         text = f"{what} {path}: no such file; {remedy}"
     elif error.errno == errno.EACCES:
-        text = (
-            f"{what} {path}: not readable by user id {os.geteuid()}; add it to the group plumbline"
-        )
+        who = f"not readable by user id {os.geteuid()}"
+        text = f"{what} {path}: {who}; add it to the group plumbline-checks"
     elif error.errno == errno.ELOOP:
         text = f"{what} {path}: a symbolic link is not followed; name the file itself"
     else:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from typing import Iterator, Optional
 
-from plumbline.errors import SkipTarget, ToolError
+from plumbline.errors import PlumblineError, PrivilegeError, SkipTarget, ToolError
+from plumbline.model.command import Completed
 from plumbline.model.printed import real
 from plumbline.model.state import State
 from plumbline.symptoms.counters import Counters, Growth
@@ -16,10 +17,12 @@ from plumbline.symptoms.node import Node
 from plumbline.symptoms.symptom import Direction, Look, Symptom
 from plumbline.symptoms.system import QUICK_S
 from plumbline.targets.ask import complaint
+from plumbline.targets.debugfs import NEEDS_DEBUGFS, debugfs_is_closed
 from plumbline.targets.lustre_output import Import, parse_import
 
 NAME = "lustre"
 
+_MODULE = "/sys/fs/lustre"
 _IMPORT = re.compile(r"^(?:osc|mdc|osp)\.(\S+)\.import=\n", re.MULTILINE)
 _TARGET = re.compile(r"(\S+-(?:OST|MDT)[0-9a-f]{4})-")
 _STATE = re.compile(
@@ -32,18 +35,33 @@ _RECOVERING = ("REPLAY", "REPLAY_LOCKS", "REPLAY_WAIT", "RECOVER")
 
 
 def look(node: Node) -> Look:
-    """Look at all imports; raise ToolError where there is no Lustre, or it keeps them to root."""
+    """Look at all imports.
+
+    Raises:
+        ToolError: there is no Lustre, or it gives no answer.
+        PrivilegeError: it keeps them to root.
+    """
     # a metadata server has no mdc, which lctl takes for a failure and still shows the others
     shown = node.system.run(["lctl", "get_param", "osc.*.import", "mdc.*.import"], QUICK_S)
     text = shown.stdout
     heads = list(_IMPORT.finditer(text))
     if not heads or shown.timed_out or shown.hung:
-        raise ToolError(f"lctl shows no import: {text[:60]!r}" if shown.ok else complaint(shown))
+        raise _trouble(node, shown)
     ends = [head.start() for head in heads[1:]] + [len(text)]
     found: list[Symptom] = []
     for head, end in zip(heads, ends):
         found += _of_import(node, head[1], text[head.end() : end])
     return Look(NAME, len(heads), tuple(found))
+
+
+def _trouble(node: Node, shown: Completed) -> PlumblineError:
+    """Return why lctl showed no import: no Lustre, no answer, or no privilege."""
+    if shown.ok:
+        return ToolError(f"lctl shows no import: {shown.stdout[:60]!r}")
+    lost = shown.timed_out or shown.hung
+    if not lost and node.system.names(_MODULE) and debugfs_is_closed(node.system.run):
+        return PrivilegeError(f"{complaint(shown)}: {NEEDS_DEBUGFS}")
+    return ToolError(complaint(shown))
 
 
 def _of_import(node: Node, device: str, text: str) -> Iterator[Symptom]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Optional
 
-from plumbline.errors import DocumentError, SkipTarget
+from plumbline.errors import DocumentError, PrivilegeError, SkipTarget
 from plumbline.model.command import CommandRunner
 from plumbline.model.printed import whole
-from plumbline.targets.ask import ask
+from plumbline.targets.ask import QUICK_S, ask
 from plumbline.targets.interface import TargetState
 from plumbline.targets.mounts import bytes_moved
 from plumbline.targets.probe_file import absolute
@@ -26,8 +26,10 @@ class DeviceTarget:
         self._number = ""
 
     def state(self, run: CommandRunner) -> TargetState:
-        """Return an empty state for a device that is there."""
+        """Return an empty state for a device that is there; raise PrivilegeError for others'."""
         self._number = self._look(run)
+        if run(["test", "-r", self._path], QUICK_S).exit_code == 1:
+            raise PrivilegeError(f"this user may not read {self._path}")
         return TargetState(None, (), {})
 
     def place(self, run: CommandRunner, size_bytes: int) -> str:  # noqa: ARG002

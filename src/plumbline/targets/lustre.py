@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from typing import Optional, Sequence
 
-from plumbline.errors import DocumentError, SkipTarget
+from plumbline.errors import DocumentError, PrivilegeError, SkipTarget
 from plumbline.model.allowed import OST
 from plumbline.model.command import CommandRunner
 from plumbline.model.printed import whole
 from plumbline.model.record import Flag
 from plumbline.targets.ask import QUICK_S, SLOW_S, ask, complaint
+from plumbline.targets.debugfs import NEEDS_DEBUGFS, debugfs_is_closed
 from plumbline.targets.file_target import FileTarget
 from plumbline.targets.interface import TargetState
 from plumbline.targets.lustre_output import (
@@ -41,10 +42,6 @@ _REFUSING = {
 }
 """Letters of ``lfs df`` with which an OST is not measured; D, degraded, is measured and said."""
 
-_NEEDS_ROOT = (
-    "lctl shows imports to root and to CAP_DAC_READ_SEARCH only: "
-    "set ost_probe_capabilities of the role ost_probe"
-)
 _NEEDS_GROUP = (
     "; llite.*.enable_setstripe_gid may keep this user from choosing OSTs: "
     "set it to the group of the user plumbline"
@@ -126,7 +123,9 @@ class LustreTarget(FileTarget):
         try:
             shown = self._parameter(run, "import")
         except SkipTarget as refused:
-            raise SkipTarget(f"{refused}; {_NEEDS_ROOT}") from refused
+            if debugfs_is_closed(run):
+                raise PrivilegeError(f"{refused}: {NEEDS_DEBUGFS}") from refused
+            raise
         imports = [parse_import(device, text) for device, text in shown.items()]
         for one in imports:
             if one.state not in ("FULL", "IDLE"):

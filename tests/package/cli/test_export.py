@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Callable
 
@@ -72,3 +74,36 @@ def test_a_history_that_cannot_be_read_is_an_answer(tmp_path: Path, ask: Ask) ->
 
 def test_no_request_is_no_trouble(ask: Ask) -> None:
     assert ask("") == (0, [])
+
+
+def exporting(state: Path, *words: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "plumbline.cli", "export", "--state", str(state), *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+
+
+def test_an_sftp_client_is_refused_at_its_first_word(tmp_path: Path) -> None:
+    """It says SSH_FXP_INIT, version 3, without an end of line, and waits for an answer."""
+    with exporting(tmp_path) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(bytes((0, 0, 0, 5, 1, 0, 0, 0, 3)))
+        process.stdin.flush()
+        said = json.loads(process.stdout.readline())
+        assert process.wait() == 65
+    assert "plumbline collect" in said["error"]
+
+
+@pytest.mark.parametrize("begun", [b"", b'{"schema": 1'])
+def test_a_client_that_does_not_go_on_is_given_up(tmp_path: Path, begun: bytes) -> None:
+    """An scp of the old protocol waits for the first word of the other side."""
+    with exporting(tmp_path, "--wait", "1s") as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(begun)
+        process.stdin.flush()
+        said = json.loads(process.stdout.readline())
+        assert process.wait() == 65
+    assert "no request came within 1 s" in said["error"]

@@ -59,3 +59,33 @@ def test_a_node_that_was_not_deployed_is_told_what_to_do(
 ) -> None:
     assert main(["symptoms", "--expectations", str(tmp_path / "none.json")]) == 65
     assert "deploy the role agent" in capsys.readouterr().err
+
+
+def saw(path: Path, collector: str, *, unavailable: str) -> None:
+    """Change what the saved look says of one collector."""
+    saved = json.loads(path.read_text(encoding="utf-8"))
+    for look in saved["looks"]:
+        if look["collector"] == collector:
+            look["unavailable"] = unavailable
+    path.write_text(json.dumps(saved), encoding="utf-8")
+
+
+def test_a_look_by_hand_does_not_replace_one_that_saw_more(
+    words: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = tmp_path / "symptoms.json"
+    assert main([*words, "--save"]) in (0, 1)
+    saved = json.loads(path.read_text(encoding="utf-8"))
+    # this machine has no zpool, the unit's look had
+    assert [one["unavailable"] for one in saved["looks"] if one["collector"] == "zfs"] != [""]
+    saw(path, "zfs", unavailable="")
+    before = path.read_bytes()
+    assert main([*words, "--save"]) == 77
+    assert "as root: systemctl start plumbline-symptoms" in capsys.readouterr().err
+    assert path.read_bytes() == before
+    monkeypatch.setenv("PLUMBLINE_UNIT", "plumbline-symptoms.service")
+    assert main([*words, "--save"]) in (0, 1)
+    assert path.read_bytes() != before

@@ -11,7 +11,7 @@ from plumbline.model.allowed import Allowed
 KINDS = {name: kind for name, kind in vars(allowed).items() if isinstance(kind, Allowed)}
 
 GOOD = {
-    "NAME": ["oss1", "scratch-OST001a", "a:b@c+d.e_f"],
+    "NAME": ["oss1", "scratch-OST001a", "a:b@c-d.e_f"],
     "SITE": ["lab", "Rechenzentrum Süd 2", "hpc.example.org"],
     "PATH": ["/", "/mnt/scratch", "/srv/a b/c", "/p/lustre@home,x=1"],
     "DEVICE": ["/dev/sdb", "/dev/disk/by-id/wwn-0x5000c500a1b2c3d4", "/dev/mapper/mpath:a"],

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from plumbline.errors import DocumentError
+from plumbline.errors import DocumentError, PrivilegeError
 from plumbline.model.command import Completed
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Outcome, Scenario
@@ -37,6 +37,7 @@ def server(**answers: Any) -> FakeRunner:
     return FakeRunner(
         {
             "stat --dereference": "block special file/8/10\n",
+            "test -r": "",
             "cat /sys/dev/block/8:16/stat": "1 2 1000 4 5 6 0 0",
             "sgp_dd": answer(stderr="sgp_dd: 5.89 20250912\n"),
             "timeout": answer(stderr=READ),
@@ -106,3 +107,13 @@ def test_whatever_could_do_harm_is_refused(changes: dict[str, Any]) -> None:
 def test_the_commands_read_into_nothing() -> None:
     (argv,) = DeviceUnit(tasks_of(device("sda"))[:1]).commands()
     assert {"if=/dev/sda", "of=/dev/null"} <= set(argv)
+
+
+def test_a_device_that_nobody_but_the_unit_may_read_is_named() -> None:
+    def may(argv: tuple[str, ...]) -> Completed:
+        return answer(exit_code=1 if argv[-1] == "/dev/sdb" else 0)
+
+    *_, together = units([device("sda"), device("sdb")])
+    with pytest.raises(PrivilegeError, match="may not read /dev/sdb") as caught:
+        measured(together, server(**{"test -r": may}), FakeClock())
+    assert caught.value.component == "sdb"

@@ -9,6 +9,7 @@ from typing import Any, Callable, Generator, Iterator, NamedTuple, Optional, Seq
 
 import pytest
 
+from plumbline.errors import PrivilegeError
 from plumbline.model.command import CommandRunner, Completed
 from plumbline.model.record import Outcome, Record
 from plumbline.model.series import Running
@@ -71,7 +72,7 @@ class World(NamedTuple):
     steps: list[Step]
     kept: list[int]
 
-    def session(self, limit_s: Optional[float] = None) -> Session:
+    def session(self, limit_s: Optional[float] = None, *, by_hand: bool = False) -> Session:
         def runner(descriptors: Sequence[int], stop: threading.Event) -> CommandRunner:
             self.kept.append(len(set(descriptors)))
             return no_command
@@ -86,6 +87,7 @@ class World(NamedTuple):
                 publish=lambda now: self.published.append(self.history.running()),
                 progress=self.steps.append,
                 limit_s=limit_s,
+                by_hand=by_hand,
             )
         )
 
@@ -148,6 +150,37 @@ def test_a_target_that_another_run_measures_is_left_without_a_record(world: Worl
     assert [component for component, _, _ in world.outcomes()] == ["b", "b"]
     (busy,) = session.busy
     assert "ost-a is being measured by process" in str(busy)
+
+
+def not_permitted(bench: Bench) -> None:
+    raise PrivilegeError("this user may not read /dev/sdb")
+
+
+def test_what_a_person_may_not_measure_leaves_no_record_and_names_the_unit(world: World) -> None:
+    session = world.session(by_hand=True)
+    session.run([FakeUnit("a", not_permitted), FakeUnit("a", not_permitted), FakeUnit("b")])
+    assert [component for component, _, _ in world.outcomes()] == ["b", "b"]
+    (refused,) = session.busy
+    assert refused.exit_code == 77
+    assert str(refused) == (
+        "ost a: not measured, this user may not read /dev/sdb; "
+        "as root: systemctl start plumbline-ost@a"
+    )
+    assert world.history.running() == ()
+
+
+def test_what_a_unit_may_not_measure_is_recorded_for_the_component_it_is_about(
+    world: World,
+) -> None:
+    def one(bench: Bench) -> None:
+        raise PrivilegeError("this user may not read /dev/sdb", "b")
+
+    together = FakeUnit("a", one)
+    together.tasks = (*tasks_of(expectation("a")), *tasks_of(expectation("b")))
+    session = world.session()
+    session.run([together])
+    assert world.outcomes() == [("b", "write", "skipped"), ("b", "read", "skipped")]
+    assert session.busy == []
 
 
 def test_a_target_that_a_stuck_tool_holds_is_hung_and_accuses_no_other(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from grp import getgrnam
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,18 @@ def test_after_an_error_the_old_file_stands_alone(tmp_path: Path) -> None:
         replace(path, "\udc80")
     assert [one.name for one in tmp_path.iterdir()] == ["state.json"]
     assert path.read_text() == "old"
+
+
+@pytest.mark.parametrize("name", ["daemon", "a group that is not there"])
+def test_a_file_is_given_to_those_who_check_where_that_is_possible(
+    tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / "state.json"
+    before = path.parent.stat().st_gid
+    replace(path, "{}", group=name)
+    known = name == "daemon" and os.geteuid() == 0
+    assert path.stat().st_gid == (getgrnam(name).gr_gid if known else before)
+    assert path.stat().st_mode & 0o777 == 0o640
 
 
 def test_what_a_killed_process_has_left_is_removed_and_that_of_a_living_one_is_not(

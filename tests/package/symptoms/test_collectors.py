@@ -9,7 +9,7 @@ from typing import Callable, Mapping
 
 import pytest
 
-from plumbline.errors import ToolError
+from plumbline.errors import PrivilegeError, ToolError
 from plumbline.symptoms import enclosure, ethernet, kernel, lustre, md, smart, zfs
 from plumbline.symptoms.counters import Past, Seen
 from plumbline.symptoms.evidence import Leaning, leaning
@@ -533,6 +533,23 @@ def test_lustre_attempts_that_were_under_way_at_the_last_look_are_no_news(tmp_pa
     past = before({f"{head}/connects": 143, f"{head}/replied": 15})
     text = imports("st4_ost_down").replace("state: DISCONN", "state: FULL")
     assert lustre.look(make_node(tmp_path, answers={GET: text}, past=past)).symptoms == ()
+
+
+@pytest.mark.parametrize(
+    ("files", "debugfs", "error"),
+    [
+        ({"/sys/fs/lustre/version": "2.17.57"}, answer(exit_code=1), PrivilegeError),
+        ({"/sys/fs/lustre/version": "2.17.57"}, answer(), ToolError),
+        ({}, answer(exit_code=1), ToolError),
+    ],
+)
+def test_lustre_that_keeps_imports_to_root_is_told_from_one_that_is_not_there(
+    tmp_path: Path, files: dict[str, str], debugfs: Answer, error: type[Exception]
+) -> None:
+    answers = {GET: answer(exit_code=2), "test -x /sys/kernel/debug": debugfs}
+    with pytest.raises((PrivilegeError, ToolError), match="without a word") as caught:
+        lustre.look(make_node(tmp_path, files, answers=answers))
+    assert type(caught.value) is error
 
 
 # --- kernel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline.errors import DocumentError, SkipTarget
+from plumbline.errors import DocumentError, PrivilegeError, SkipTarget
 from plumbline.targets import target_for
 from tests.package.fakes import FakeRunner, answer
 
@@ -15,6 +15,7 @@ def runner(*kinds: str) -> FakeRunner:
     return FakeRunner(
         {
             "stat --dereference": [answer(kind) for kind in kinds],
+            "test -r": "",
             "cat /sys/dev/block/253:10/stat": "1 0 100 5 2 0 200 7 0 0 0\n",
         }
     )
@@ -32,7 +33,7 @@ def test_a_device_is_read_where_it_is() -> None:
         300 * 512,
     )
     device.remove(run)
-    assert {call.split()[0] for call in run.calls} == {"stat", "cat"}
+    assert {call.split()[0] for call in run.calls} == {"stat", "test", "cat"}
 
 
 def test_a_name_that_means_another_device_by_now_voids_the_run() -> None:
@@ -47,6 +48,14 @@ def test_a_name_that_means_another_device_by_now_voids_the_run() -> None:
 def test_what_is_no_block_device_is_skipped(kind: str) -> None:
     with pytest.raises(SkipTarget, match="not a block device"):
         target_for(DEVICE, "disk1").state(runner(kind))
+
+
+def test_a_device_that_this_user_may_not_read_is_a_matter_of_privileges() -> None:
+    run = FakeRunner(
+        {"stat --dereference": "block special file/fd/a\n", "test -r": answer(exit_code=1)}
+    )
+    with pytest.raises(PrivilegeError, match="may not read /dev/disk/by-id/x"):
+        target_for(DEVICE, "disk1").state(run)
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "/dev/../etc/passwd", "sda", "/dev"])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from plumbline.errors import DocumentError, SkipTarget
+from plumbline.errors import DocumentError, PrivilegeError, SkipTarget
 from plumbline.model.command import Completed
 from plumbline.model.record import Flag
 from plumbline.targets import target_for
@@ -80,6 +80,7 @@ def healthy(ost: str = "lustre-OST0003", /, **changes: Answer) -> dict[str, Answ
         "truncate": ("truncate", ""),
         "rm": ("rm -f", ""),
         "stats": ("lctl get_param -n obdfilter", answer(stderr="error: get_param", exit_code=2)),
+        "debugfs": ("test -x /sys/kernel/debug", ""),
     }
     return {start: changes.get(key, value) for key, (start, value) in answers.items()}
 
@@ -100,6 +101,12 @@ def test_a_healthy_ost_has_fill_and_versions_and_no_flags() -> None:
         "pages_per_rpc": "1024",
         "nid": "0@lo",
     }
+
+
+def test_an_import_in_a_debugfs_that_is_closed_is_a_matter_of_privileges() -> None:
+    closed = {"imports": answer(exit_code=2), "debugfs": answer(exit_code=1)}
+    with pytest.raises(PrivilegeError, match="agent_lustre_capabilities of the role agent"):
+        target().state(FakeRunner(healthy(**closed)))
 
 
 def test_what_always_answers_is_asked_before_what_can_hang() -> None:
@@ -175,8 +182,8 @@ def test_an_ost_that_is_failed_over_is_still_at_home() -> None:
             "import of lustre-OST0003 is deactivated",
         ),
         (
-            {"imports": answer(stderr="error: get_param: Permission denied", exit_code=13)},
-            "CAP_DAC_READ_SEARCH",
+            {"imports": answer(stderr="error: get_param: Input/output error", exit_code=5)},
+            "Input/output error",
         ),
         ({"imports": "osc.lustre-OST0003-osc-ffff8.import=\nimport:\n"}, "shows no state"),
         ({"df": data("st5_ost_full_lfs_df2.txt")}, "100% full, the limit is 90%"),

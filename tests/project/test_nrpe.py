@@ -1,0 +1,232 @@
+"""The role nrpe: the real daemon with the role's configuration and certificates as it signs them.
+
+The templates are filled by Ansible itself from the plan of an inventory.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Iterator, NamedTuple
+
+import pytest
+
+from plumbline.cli.inventory import plan_of, read_inventory
+from tests.package.strangers import let_through
+from tests.package.waiting import eventually
+from tests.project.repository import ROOT, document
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(not Path("/usr/sbin/nrpe").exists(), reason="NRPE is not installed"),
+]
+
+ASK = "/usr/lib/nagios/plugins/check_nrpe"
+AT_ONCE = 500
+PLAY = """
+- hosts: oss1
+  connection: local
+  gather_facts: false
+  vars_files:
+    - {root}/roles/agent/vars/main.yml
+    - {root}/roles/nrpe/defaults/main.yml
+    - {root}/roles/nrpe/vars/main.yml
+    - {root}/roles/nrpe/vars/Debian.yml
+  tasks:
+    - ansible.builtin.template:
+        src: {root}/roles/nrpe/templates/plumbline.cfg.j2
+        dest: {folder}/plumbline.cfg
+        mode: "0644"
+    - ansible.builtin.replace:
+        path: {folder}/nrpe.cfg
+        regexp: "{{{{ sample.regexp }}}}"
+        replace: "{{{{ sample.replace }}}}"
+      loop: "{{{{ __nrpe_samples | dict2items }}}}"
+      vars:
+        sample: {samples}
+    - ansible.builtin.copy:
+        content: "{{{{ __nrpe_usages | to_json }}}}"
+        dest: {folder}/node.json
+        mode: "0644"
+    - ansible.builtin.copy:
+        content: "{{{{ __nrpe_usages | to_json }}}}"
+        dest: {folder}/console.json
+        mode: "0644"
+      delegate_to: mon1
+      vars:
+        inventory_hostname: mon1
+"""
+EXTENSIONS = """basicConstraints = critical, CA:FALSE
+extendedKeyUsage = {usages}
+subjectAltName = DNS:{name}
+"""
+
+
+class Site(NamedTuple):
+    """What the role has made for one node, and how a console reaches it."""
+
+    folder: Path
+    port: int
+
+    def ask(self, who: str, *words: str) -> subprocess.CompletedProcess[str]:
+        """Ask the daemon with the certificate of ``node`` or ``console``."""
+        tls = [
+            f"-A{self.folder}/ca.pem",
+            f"-C{self.folder}/{who}.pem",
+            f"-K{self.folder}/{who}.key",
+        ]
+        return subprocess.run(
+            [ASK, "-H", "127.0.0.1", "-p", str(self.port), "-u", "-t", "600:3", *tls, *words],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+def task(path: str, name: str) -> dict[str, Any]:
+    """Return what a task of the role does."""
+    found: dict[str, Any] = next(
+        one for one in document(ROOT / "roles/nrpe/tasks" / path) if one["name"] == name
+    )
+    return found
+
+
+def openssl(folder: Path, *words: str) -> None:
+    subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
+
+
+def sign(folder: Path, name: str, usages: list[str]) -> None:
+    """Make a key and a certificate as the role does."""
+    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    (folder / f"{name}.extensions").write_text(
+        EXTENSIONS.format(usages=", ".join(usages), name=name)
+    )
+    request = ["-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.request"]
+    openssl(folder, "req", "-new", *key, *request)
+    ca = ["-CA", "ca.pem", "-CAkey", "ca.key", "-set_serial", "7", "-days", "9"]
+    of = ["-in", f"{name}.request", "-extfile", f"{name}.extensions", "-out", f"{name}.pem"]
+    openssl(folder, "x509", "-req", *of, *ca)
+
+
+def free_port() -> int:
+    with closing(socket.socket()) as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+def deploy(folder: Path, port: int) -> None:
+    """Write what the role writes for oss1 of the lab, and its certificates."""
+    samples = task("configure.yml", "Take out the sample commands")["ansible.builtin.replace"]
+    wanted = {key: samples[key] for key in ("regexp", "replace")}
+    play, given = folder / "play.yml", folder / "given.json"
+    play.write_text(PLAY.format(root=ROOT, folder=folder, samples=json.dumps(wanted)))
+    plan = plan_of(read_inventory(str(ROOT / "inventories/lab"))).to_json()
+    values = {
+        "agent_plan": json.loads(json.dumps(plan)),
+        "ansible_python_interpreter": sys.executable,
+        "nrpe_address": "127.0.0.1",
+        "nrpe_port": port,
+        "nrpe_tls_directory": str(folder),
+        "__agent_library": str(folder / "library"),
+        # however busy this machine is
+        "nrpe_command_timeout_s": 600,
+        "__nrpe_certificate": {"stat": {}},
+    }
+    given.write_text(json.dumps(values), encoding="utf-8")
+    inventory = ROOT / "inventories/lab"
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(inventory)]
+        + ["-e", f"@{given}", str(play)],
+        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@contextmanager
+def daemon(folder: Path) -> Iterator[None]:
+    """Run the real daemon with the package's configuration and the role's additions."""
+    package = (folder / "nrpe.cfg").read_text()
+    own = re.sub(r"^(pid_file|include|include_dir)=.*$", "", package, flags=re.M)
+    main = folder / "main.cfg"
+    main.write_text(f"{own}\npid_file={folder}/nrpe.pid\ninclude={folder}/plumbline.cfg\n")
+    if os.geteuid() == 0:
+        user = pwd.getpwnam("nagios")
+        for path in (folder, *folder.iterdir()):
+            os.chown(path, user.pw_uid, user.pw_gid)
+    with subprocess.Popen(["/usr/sbin/nrpe", "-c", str(main), "-f"]) as process:
+        try:
+            yield
+        finally:
+            process.terminate()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("nrpe")
+    folder.chmod(0o711)
+    let_through(folder)
+    shutil.copy("/etc/nagios/nrpe.cfg", folder / "nrpe.cfg")
+    shutil.copytree(ROOT / "src/plumbline", folder / "library/plumbline")
+    shutil.copytree(ROOT / "checks", folder / "library/checks")
+    site = Site(folder, free_port())
+    deploy(folder, site.port)
+    ca = [
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:P-256",
+        "-nodes",
+        "-subj",
+        "/CN=authority",
+    ]
+    openssl(folder, "req", "-x509", *ca, "-days", "9", "-keyout", "ca.key", "-out", "ca.pem")
+    for who in ("node", "console"):
+        sign(folder, who, json.loads((folder / f"{who}.json").read_text()))
+    for kind in ("key", "pem"):
+        shutil.copy(folder / f"node.{kind}", folder / {"pem": "cert.pem", "key": "key.pem"}[kind])
+    with daemon(folder):
+        eventually(lambda: site.ask("console").returncode == 0)
+        yield site
+
+
+def test_nothing_is_served_but_what_the_plan_has(site: Site) -> None:
+    served = re.findall(r"^command\[(\w+)\]", (site.folder / "nrpe.cfg").read_text(), re.M)
+    assert served == []
+    asked = site.ask("console", "-c", "check_users")
+    assert "Command 'check_users' not defined" in asked.stdout
+
+
+def test_a_node_proves_who_it_is_and_may_not_ask(site: Site) -> None:
+    assert json.loads((site.folder / "node.json").read_text()) == ["serverAuth"]
+    assert json.loads((site.folder / "console.json").read_text()) == ["clientAuth"]
+    assert "NRPE v" in site.ask("console").stdout
+    refused = site.ask("node")
+    assert refused.returncode == 3
+    assert "NRPE v" not in refused.stdout
+
+
+def test_of_many_checks_at_once_none_is_lost(site: Site) -> None:
+    """A Nagios that starts asks for all services of a node within a second."""
+    text = (site.folder / "plumbline.cfg").read_text()
+    commands = re.findall(r"^command\[(\w+)\]", text, re.M)
+    wanted = [commands[number % len(commands)] for number in range(AT_ONCE)]
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        answers = list(threads.map(lambda name: site.ask("console", "-c", name), wanted))
+    # each check was run and says that this machine was not deployed
+    said = Counter("expectations" in one.stdout for one in answers)
+    strange = {one.stdout for one in answers if "expectations" not in one.stdout}
+    assert said == {True: AT_ONCE}, strange

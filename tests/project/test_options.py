@@ -1,0 +1,118 @@
+"""An option that a message or a page names is one that a role has."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Iterator
+
+import pytest
+
+from tests.project.repository import ROOT, document, tracked
+
+ROLES = sorted({path.relative_to(ROOT).parts[1] for path in tracked("roles/*/*")}, key=len)
+NAMED = re.compile(rf"\b(?:{'|'.join(reversed(ROLES))})_[a-z][a-z_]*\b")
+OF_ROLE = re.compile(r"\b([a-z]+_[a-z_]+) of the role ([a-z_]+)")
+# a playbook
+NO_OPTIONS = {"lab_break"}
+
+
+def options() -> dict[str, set[str]]:
+    """Return the options of each role."""
+    return {
+        path.parts[-3]: {
+            name
+            for entry in document(path)["argument_specs"].values()
+            for name in entry.get("options") or {}
+        }
+        for path in tracked("roles/*/meta/argument_specs.yml")
+    }
+
+
+def messages() -> Iterator[tuple[Path, str]]:
+    """Yield every text in the package, those in pieces as one."""
+    for path in tracked("src/*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield path, node.value
+
+
+KNOWN = options()
+ALL = set().union(*KNOWN.values())
+
+
+def test_every_option_in_a_message_of_the_package_is_an_option() -> None:
+    named = {(path.name, name) for path, text in messages() for name in NAMED.findall(text)}
+    assert "agent_lustre_capabilities" in {name for _, name in named}
+    assert {(path, name) for path, name in named if name not in ALL | NO_OPTIONS} == set()
+
+
+def test_a_message_names_the_role_that_has_the_option() -> None:
+    said = {pair for _, text in messages() for pair in OF_ROLE.findall(text)}
+    assert said
+    assert {(name, role) for name, role in said if name not in KNOWN.get(role, set())} == set()
+
+
+PLAY = """
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  vars_files: [{root}/roles/agent/defaults/main.yml, {root}/roles/agent/vars/main.yml]
+  tasks:
+    - ansible.builtin.include_tasks: {root}/roles/agent/tasks/options.yml
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("given", "refusal"),
+    [
+        ({"agent_lustre_capabilities": ["CAP_DAC_READ_SEARCH"]}, ""),
+        (
+            {"fs_probe_capabilities": ["CAP_DAC_READ_SEARCH"]},
+            "fs_probe_capabilities of localhost has another name now; set "
+            "agent_lustre_capabilities of the role agent.",
+        ),
+        ({"symptoms_capabilities": []}, "symptoms_nvme: true"),
+        ({"agent_lustre_capabilities": ["all"]}, "localhost has all; write names as in"),
+    ],
+)
+def test_the_roles_refuse_an_old_name_and_take_the_new_one(
+    tmp_path: Path, given: dict[str, list[str]], refusal: str
+) -> None:
+    play = tmp_path / "play.yml"
+    play.write_text(PLAY.format(root=ROOT))
+    variables = json.dumps({**given, "ansible_python_interpreter": sys.executable})
+    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,"]
+    done = subprocess.run(
+        [*command, "-e", variables, str(play)],
+        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode != 0) is bool(refusal), done.stdout + done.stderr
+    assert refusal in done.stdout
+
+
+PAGES = [*tracked("docs/*.md"), ROOT / "README.md"]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_every_option_in_a_page_is_an_option(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    named = {name for code in re.findall(r"`([^`]+)`", text) for name in NAMED.findall(code)}
+    assert named - ALL - NO_OPTIONS == set()
+
+
+def test_an_option_that_was_renamed_is_refused_with_one_that_there_is() -> None:
+    renamed = document(ROOT / "roles/agent/vars/main.yml")["__agent_renamed"]
+    assert renamed
+    assert set(renamed) & ALL == set()
+    for instead in renamed.values():
+        assert set(NAMED.findall(instead)) <= ALL
