@@ -13,7 +13,7 @@ from plumbline.judge.course import course_words
 from plumbline.judge.finding import RULE_FINE
 from plumbline.judge.measured import measured
 from plumbline.judge.pair import with_partner
-from plumbline.judge.phrases import limited, moment, peers, repeats
+from plumbline.judge.phrases import limited, moment, peers, provisionally, repeats
 from plumbline.judge.rules import RULES, apply, fine
 from plumbline.judge.siblings import chance_loss, limit_of, loss_over
 from plumbline.judge.step import step_of
@@ -126,6 +126,8 @@ def _reference(of: Measured) -> str:
         return f"baseline {format_rate(of.baseline.median_Bps)}"
     if of.peers_Bps:
         return f"{of.doubt}; {peers(of)}"
+    if of.provisional:
+        return f"{of.doubt}; no peers; {provisionally(of)}"
     return f"{of.doubt}; no peers; {'own earlier runs' if of.step else 'too few runs of its own'}"
 
 

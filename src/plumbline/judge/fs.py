@@ -94,7 +94,16 @@ def decide_whole(of: Ruled, running: Sequence[Running], now: float) -> Verdict:
         evidence=tuple(_evidence(own, of.members, now)),
         figures=figures,
         group=True,
+        counts=decided.finding.counts and not _lacks_baseline(decided, of.members),
     )
+
+
+def _lacks_baseline(decided: Ruling, members: Sequence[Each]) -> bool:
+    """Return whether nothing is wrong but that nobody knows what a whole should give."""
+    nothing_known = decided.finding.state is State.UNKNOWN and decided.measured is not None
+    slow_rule = decided.finding.rule in _RULES_SLOW
+    fine = all(one.finding.state is State.OK for _, found in members for one in found)
+    return nothing_known and slow_rule and fine and bool(members)
 
 
 def _by_hand(expectation: Expectation, ruling: Ruling) -> Optional[Ruling]:

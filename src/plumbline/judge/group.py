@@ -101,6 +101,10 @@ def decide_group(ruled: Sequence[tuple[Expectation, Sequence[Ruling]]]) -> Verdi
         rule={State.OK: RULE_FINE, State.UNKNOWN: 1}.get(state, _RULE_LEVEL),
         sentence=f"group {first.group} {texts}",
         ratio_baseline=min(percents) / 100 if percents else None,
+        # members that are fine beside one another lack a firm baseline, which is no fault
+        counts=state is not State.UNKNOWN
+        or any(ruling.finding.state is not State.OK for _, ruling in rulings)
+        or not rulings,
         evidence=tuple(line for median in medians for line in _evidence(median)),
         figures=tuple(_figure(median) for median in medians),
         group=True,

@@ -10,7 +10,15 @@ from math import log
 from plumbline.judge.course import other_course
 from plumbline.judge.finding import RULE_FINE, Finding
 from plumbline.judge.measured import contended as is_contended
-from plumbline.judge.phrases import figures, figures_and_ceiling, limited, moment, peers, repeats
+from plumbline.judge.phrases import (
+    figures,
+    figures_and_ceiling,
+    limited,
+    moment,
+    peers,
+    provisionally,
+    repeats,
+)
 from plumbline.judge.siblings import certain_loss, chance_loss, slower_each_day
 from plumbline.judge.step import BEFORE
 from plumbline.model.named_tuple import TYPE_CHECKING
@@ -105,14 +113,35 @@ def shared_loss(of: Measured) -> Optional[Finding]:
 
 
 def incomparable(of: Measured) -> Optional[Finding]:
-    """Rule 5 without any reference: measured, but nobody knows what it means."""
-    if of.reference_Bps is not None or of.step is not None:
+    """Rule 5 without a firm reference: a provisional one decides what is beyond its error."""
+    if of.reference_Bps is not None:
         return None
-    text = (
-        f"{of.what} measured {format_rate(of.rate_Bps)} but nothing to compare with: {of.doubt}, "
-        "no peers in the same run; run plumbline baseline capture"
-    )
+    found = beside_provisional(of)
+    if found or of.step is not None:
+        return found
+    if of.provisional:
+        text = f"{figures(of)}: too uncertain to judge; measure it together with its peers"
+    else:
+        text = (
+            f"{of.what} measured {format_rate(of.rate_Bps)} but nothing to compare with: "
+            f"{of.doubt}, no peers in the same run; run plumbline baseline capture"
+        )
     return Finding(State.UNKNOWN, 5, text)
+
+
+def beside_provisional(of: Measured) -> Optional[Finding]:
+    """Return what a provisional reference shows beyond its error, None where it shows nothing."""
+    reference, percent = of.provisional, of.provisional_percent
+    if reference is None or percent is None or of.contended:
+        return None
+    if not of.low(percent):
+        return fine(of) if reference.clears else None
+    shares = [100 * rate / reference.rate_Bps for rate in of.repeats_Bps]
+    if not (reference.certainly_low(of.rate_Bps) and all(map(of.low, shares))):
+        return None
+    state = State.CRITICAL if of.limits.critical.alerts(percent) else State.WARNING
+    text = f"{of.what} {format_rate(of.rate_Bps)}, {provisionally(of)}"
+    return Finding(state, 5, f"{text}, {limited(of.ceiling)}" if of.ceiling else text)
 
 
 def beyond_level(of: Measured) -> Optional[Finding]:

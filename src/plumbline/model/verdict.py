@@ -28,7 +28,8 @@ class Verdict(NamedTuple):
     ``rule`` is the number of the rule that decided (DESIGN "The verdict"), ``sentence`` what is
     said on the first line, ``ratio_*`` are measured / reference of the deciding operation,
     ``ratio_before`` the last runs / those before them,
-    ``counts`` is False where the sample must not count against the component.
+    ``counts`` is False where the sample must not count against the component, and for a group of
+    which nothing is known but that its members are fine.
     """
 
     layer: str

@@ -90,3 +90,13 @@ def test_a_group_that_was_never_measured_is_unknown() -> None:
 def test_a_group_is_judged_by_its_levels() -> None:
     strict = Limits(warning=Range(100, float("inf")))
     assert judged(200e6, limits=strict).state is State.WARNING
+
+
+def test_a_group_of_which_only_the_baselines_are_missing_does_not_count() -> None:
+    bare = expectation(references={"read/single": Reference(CEILING, None)})
+    verdict = judge_group([bare], snapshot(series()), NOW)
+    assert (verdict.state, verdict.counts) == (State.UNKNOWN, False)
+    slow = judge_group([bare], snapshot(series(80e6)), NOW)
+    assert (slow.state, slow.counts) == (State.UNKNOWN, True)
+    never = judge_group([bare], snapshot(), NOW)
+    assert (never.state, never.counts) == (State.UNKNOWN, True)
