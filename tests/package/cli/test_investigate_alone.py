@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import Any, Iterable, Optional, Sequence
+from typing import Any, Iterable, Mapping, Optional, Sequence
 
 import pytest
 
@@ -99,7 +99,7 @@ class Site:
     def remember(self, days: float, peers_Bps: Optional[float]) -> None:
         """Have client1 remember a run of the target some days ago, at a thirtieth of its peers."""
         now = time.time()
-        series = []
+        series: list[Mapping[str, Any]] = []
         for one in self._night:
             if (one.layer, one.component) == ("ost", NAME):
                 at = now - days * 86400
