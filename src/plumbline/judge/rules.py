@@ -40,6 +40,7 @@ _PEERS_TO_SPREAD = 2
 
 _KNOWN_STATES = {
     Flag.DEGRADED: "degraded (rebuilding)",
+    Flag.DRAINING: "draining (creates no objects; name it in retired of the topology)",
     Flag.FAILED_OVER: "failed over (its server carries another's targets too)",
 }
 

@@ -63,6 +63,13 @@ class Target(Protocol):
         """Return all bytes that the target has moved so far, None where this node cannot know."""
         ...
 
+    def cause(self, run: CommandRunner, said: str, since: float) -> str:
+        """Return why a tool failed that ``said`` so, with the remedy; empty where that is plain.
+
+        ``since`` is when the tool began, in seconds since the epoch.
+        """
+        ...
+
     def leftovers(self, run: CommandRunner) -> tuple[str, ...]:
         """Return the paths that plumbline has made on this target, deepest first."""
         ...

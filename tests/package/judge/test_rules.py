@@ -47,6 +47,12 @@ CASES: list[tuple[dict[str, Any], State, int, str]] = [
         ),
     ),
     (
+        {"rate_Bps": 80.3e6, "flags": (Flag.DRAINING,)},
+        State.WARNING,
+        3,
+        "draining (creates no objects; name it in retired of the topology), slower is expected",
+    ),
+    (
         {"rate_Bps": 80.3e6, "flags": (Flag.FAILED_OVER,)},
         State.WARNING,
         3,
