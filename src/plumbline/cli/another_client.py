@@ -58,6 +58,19 @@ def own_expectations(
     return document._replace(node=here)
 
 
+def refuse_elsewhere(document: Expectations, layer: str, name: str) -> None:
+    """Raise UsageError for a target that another client measures, or nobody any longer."""
+    others = document.elsewhere or {}
+    if layer != "ost" or name not in others:
+        return
+    if not others[name]:
+        raise UsageError(f"{name} is retired; take it out of retired in the topology, and deploy")
+    raise UsageError(
+        f"{name} is measured by {others[name]}, and this is {document.node}: two clients on one "
+        f"target halve each other's rates; run it on {others[name]}, or see --another-client"
+    )
+
+
 def _own_name(given: str) -> str:
     """Return the name by which the plan knows this host; its own where nothing is deployed."""
     deployed = Path(EXPECTATIONS)

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
-from plumbline.cli.another_client import add_another_client, own_expectations
+from plumbline.cli.another_client import add_another_client, own_expectations, refuse_elsewhere
 from plumbline.cli.history import DATABASE, STATE
 from plumbline.cli.parallel_options import add_parallel, refuse_parallel
 from plumbline.errors import UsageError
@@ -123,6 +123,8 @@ def _chosen(expectations: Expectations, arguments: argparse.Namespace) -> list[E
     """Return the expectations to measure, in measuring order; refuse an unknown name."""
     if not arguments.component:
         return list(expectations.find(arguments.layer))
+    for name in arguments.component:
+        refuse_elsewhere(expectations, arguments.layer, name)
     found = [
         entry for name in arguments.component for entry in expectations.find(arguments.layer, name)
     ]

@@ -99,7 +99,7 @@ def decide_group(ruled: Sequence[tuple[Expectation, Sequence[Ruling]]]) -> Verdi
         component=first.group,
         state=state,
         rule={State.OK: RULE_FINE, State.UNKNOWN: 1}.get(state, _RULE_LEVEL),
-        sentence=f"group {first.group} {texts}",
+        sentence=f"group {first.group} {texts}{_unnamed(rulings)}",
         ratio_baseline=min(percents) / 100 if percents else None,
         # members that are fine beside one another lack a firm baseline, which is no fault
         counts=state is not State.UNKNOWN
@@ -109,6 +109,22 @@ def decide_group(ruled: Sequence[tuple[Expectation, Sequence[Ruling]]]) -> Verdi
         figures=tuple(_figure(median) for median in medians),
         group=True,
     )
+
+
+def _unnamed(rulings: Sequence[tuple[str, Ruling]]) -> str:
+    """Return the remark on targets that are in use and in no topology, as the last runs saw them.
+
+    It changes no state: what nobody measures says nothing of what is measured.
+    """
+    records = [ruling.record for _, ruling in rulings if ruling.record]
+    newest = max(records, key=lambda record: record.started_at) if records else None
+    names = dict.fromkeys(
+        str(name)
+        for record in records
+        if newest and record.run_id == newest.run_id
+        for name in (record.details or {}).get("unnamed", ())
+    )
+    return f"; active but not in the topology: {several(list(names))}" if names else ""
 
 
 def _of(

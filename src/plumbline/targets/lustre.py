@@ -83,7 +83,7 @@ class LustreTarget(FileTarget):
     def state(self, run: CommandRunner) -> TargetState:
         """Return the state of an OST that is active, connected, writable and not too full."""
         self._mounted(run).refuse_read_only()
-        self._listed(run)
+        active = self._listed(run)
         self._active(run)
         imports = self._connected(run)
         usage = self._usage(run)
@@ -94,7 +94,8 @@ class LustreTarget(FileTarget):
         if not version or not imports[0].version:
             raise SkipTarget(f"the Lustre version of this client or of {self._ost} is not shown")
         versions = {"client": version[1], "server": imports[0].version}
-        return TargetState(usage.space.fill, flags, {**versions, **self._settings(run, imports[0])})
+        versions = {**versions, **self._settings(run, imports[0])}
+        return TargetState(usage.space.fill, flags, versions, active)
 
     def traffic(self, run: CommandRunner) -> Optional[int]:
         """Return the OST's bytes where this node is also its server, None on a mere client."""
@@ -116,7 +117,8 @@ class LustreTarget(FileTarget):
             )
         return mount
 
-    def _listed(self, run: CommandRunner) -> None:
+    def _listed(self, run: CommandRunner) -> tuple[str, ...]:
+        """Return the OSTs of this file system that are active on this client."""
         osts = parse_osts(ask(run, ["lfs", "osts", self._mount]))
         if self._ost not in osts:
             raise SkipTarget(f"{self._mount} has no OST {self._ost}; look at: lfs osts")
@@ -128,6 +130,7 @@ class LustreTarget(FileTarget):
                 f"{self._ost} is {state} on this client; set osc.{self._ost}-osc-*.active=1, or "
                 f"{RETIRED}"
             )
+        return tuple(name for name, (_, each) in osts.items() if each == "ACTIVE")
 
     def _active(self, run: CommandRunner) -> None:
         for device, value in self._parameter(run, "active").items():

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from plumbline.cli.another_client import own_expectations
+from plumbline.cli.another_client import own_expectations, refuse_elsewhere
 from plumbline.cli.history import STATE
 from plumbline.errors import UsageError
 from plumbline.model.expectation import Expectation, Expectations
@@ -51,3 +51,13 @@ def test_the_planned_client_and_local_folders_are_nobody_else_s() -> None:
 def test_the_flag_goes_with_the_targets_of_another_client_alone(words: list[str]) -> None:
     with pytest.raises(UsageError, match="--another-client measures the targets of another client"):
         call("probe", *words, "--another-client")
+
+
+def test_a_target_that_another_client_measures_is_named_with_it() -> None:
+    document = Expectations("client2", "lab", (), (), {"a-OST0000": "client1", "a-OST0001": ""})
+    with pytest.raises(UsageError, match="a-OST0000 is measured by client1, and this is client2"):
+        refuse_elsewhere(document, "ost", "a-OST0000")
+    with pytest.raises(UsageError, match="a-OST0001 is retired"):
+        refuse_elsewhere(document, "ost", "a-OST0001")
+    refuse_elsewhere(document, "raw", "a-OST0000")
+    refuse_elsewhere(document, "ost", "a-OST0002")
