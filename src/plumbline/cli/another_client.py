@@ -11,7 +11,7 @@ from socket import gethostname
 from typing import Sequence
 
 from plumbline.cli.history import STATE
-from plumbline.errors import UsageError
+from plumbline.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.store.snapshot import EXPECTATIONS, load_expectations
 
@@ -59,10 +59,23 @@ def own_expectations(
 
 
 def refuse_elsewhere(document: Expectations, layer: str, name: str) -> None:
-    """Raise UsageError for a target that another client measures, or nobody any longer."""
+    """Refuse a target that this node does not measure.
+
+    Raises:
+        UsageError: another client measures it, or nobody any longer.
+        DocumentError: this node knows nothing of it.
+    """
     others = document.elsewhere or {}
-    if layer != "ost" or name not in others:
+    if layer != "ost" or any(
+        (entry.get("layer"), entry.get("component")) == (layer, name) for entry in document.entries
+    ):
         return
+    if name not in others:
+        raise DocumentError(
+            f"expectations of {document.node} have no {name} in layer ost; another client may "
+            "measure it (plumbline plan -i INVENTORY), else add it to the topology and deploy the "
+            "role agent again"
+        )
     if not others[name]:
         raise UsageError(f"{name} is retired; take it out of retired in the topology, and deploy")
     raise UsageError(

@@ -121,7 +121,10 @@ def incomparable(of: Measured) -> Optional[Finding]:
     if found or of.step is not None:
         return found
     if of.provisional:
-        text = f"{figures(of)}: too uncertain to judge; measure it together with its peers"
+        text = (
+            f"{figures(of)}: too uncertain to judge; measure it together with its peers, or run "
+            "plumbline baseline capture"
+        )
     else:
         text = (
             f"{of.what} measured {format_rate(of.rate_Bps)} but nothing to compare with: "

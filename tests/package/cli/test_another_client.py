@@ -11,7 +11,7 @@ import pytest
 
 from plumbline.cli.another_client import own_expectations, refuse_elsewhere
 from plumbline.cli.history import STATE
-from plumbline.errors import UsageError
+from plumbline.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectation, Expectations
 from tests.package.cli.driver import call
 from tests.package.judgements import expectation
@@ -60,4 +60,7 @@ def test_a_target_that_another_client_measures_is_named_with_it() -> None:
     with pytest.raises(UsageError, match="a-OST0001 is retired"):
         refuse_elsewhere(document, "ost", "a-OST0001")
     refuse_elsewhere(document, "raw", "a-OST0000")
-    refuse_elsewhere(document, "ost", "a-OST0002")
+    with pytest.raises(DocumentError, match="another client may measure it"):
+        refuse_elsewhere(document, "ost", "a-OST0002")
+    own = document._replace(entries=(expectation().to_json(),))
+    refuse_elsewhere(own, "ost", "scratch-OST0003")

@@ -1,4 +1,4 @@
-"""Where no baseline is firm an investigation names what is slow all the same, and says why."""
+"""Where no baseline is firm an investigation names the slow component, and says why."""
 
 from __future__ import annotations
 

@@ -434,7 +434,7 @@ IO_ERROR = "fio failed with exit code 1: fio: io_u error on file f: Input/output
     [
         (1795193380.9, answer(STATES), True),
         (1795193391.7, answer(STATES), True),
-        # an eviction of before is no cause, and neither is that of the MDT on the same node
+        # an earlier eviction is no cause, and neither is that of the MDT on the same node
         (1795193393.0, answer(STATES), False),
         (1795193380.0, answer(stderr="error: get_param: Permission denied", exit_code=13), False),
         (1795193380.0, HANGING, False),
