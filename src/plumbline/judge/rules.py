@@ -143,7 +143,9 @@ def beside_provisional(of: Measured) -> Optional[Finding]:
     shares = [100 * rate / reference.rate_Bps for rate in of.repeats_Bps]
     if not (reference.certainly_low(of.rate_Bps) and all(map(of.low, shares))):
         return None
-    state = State.CRITICAL if of.limits.critical.alerts(percent) else State.WARNING
+    # one low run beside its own few is no reason to wake anybody
+    gross = of.limits.critical.alerts(percent) and reference.clears
+    state = State.CRITICAL if gross else State.WARNING
     text = f"{of.what} {format_rate(of.rate_Bps)}, {provisionally(of)}"
     return Finding(state, 5, f"{text}, {limited(of.ceiling)}" if of.ceiling else text)
 
