@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.topology.graph import _NAME
+from plumbline.model.allowed import NAME
 from tests.project.repository import ROOT, tracked
 
 # A drop-in is read after the unit that it adds to, so it wins (systemd.unit(5)).
@@ -43,5 +43,5 @@ def test_a_unit_of_one_component_has_its_name_as_it_is() -> None:
 def test_every_name_of_a_component_can_be_that_of_a_unit() -> None:
     """The characters of an instance are those of systemd.unit(5); escaping is the backslash's."""
     allowed = set(string.ascii_letters + string.digits + ":_.-@")
-    named = {chr(code) for code in range(128) if _NAME.fullmatch(f"a{chr(code)}")}
+    named = {chr(code) for code in range(128) if re.fullmatch(NAME.pattern, f"a{chr(code)}")}
     assert named <= allowed

@@ -35,7 +35,7 @@ _SURE = 2.0
 _PARALLEL = "fs"
 """The layer whose runs are long and alike enough for a profile to be kept of them."""
 
-_UNSOUND = (Flag.DEGRADED, Flag.FAILED_OVER, Flag.SHORT)
+_UNSOUND = (Flag.DEGRADED, Flag.DRAINING, Flag.FAILED_OVER, Flag.SHORT)
 
 Expected = Mapping[tuple[str, str], Expectation]
 """What is expected of each layer and component."""

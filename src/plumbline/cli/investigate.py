@@ -25,6 +25,7 @@ from typing import (
 from plumbline.units import format_bytes, format_duration
 
 if TYPE_CHECKING:
+    from plumbline.cli.earlier import Earlier
     from plumbline.cli.question import Request
     from plumbline.cli.silent import Silence
     from plumbline.locate.investigation import Decision, Found, Investigation
@@ -47,6 +48,7 @@ class _Standing(NamedTuple):
     probes: Sequence[Optional[NextProbe]]
     said: Said
     silence: Silence
+    remarks: Sequence[str]
 
 
 def add(subparsers: Any) -> None:
@@ -68,36 +70,51 @@ def add(subparsers: Any) -> None:
         default=[],
         help="what plumbline history --json printed on the nodes",
     )
+    parser.add_argument(
+        "--snapshots",
+        metavar="FILE",
+        nargs="*",
+        default=[],
+        help="snapshots of the nodes from before the beginning: references that do not vote",
+    )
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the answer and return 0."""
+    from plumbline.cli.earlier import read_earlier
+    from plumbline.cli.locate import measured_by_nodes
     from plumbline.cli.question import read_request
+    from plumbline.locate.earlier import unreferenced
     from plumbline.store.plan import load_plan
 
     plan = load_plan(arguments.plan)
     request = read_request(arguments.request)
     # a part that does not exist is refused before anything is read
-    nodes = _nodes(plan)
-    investigations = list(_investigations(nodes, request))
-    standing = _standing(plan, request, arguments.records)
+    nodes = measured_by_nodes(plan)
+    before = read_earlier(arguments.snapshots)
+    alone = unreferenced(nodes, before.memories, time.time())
+    investigations = list(_investigations(nodes, request, alone))
+    standing = _standing(plan, request, arguments.records, before)
     decision = _decide(investigations, standing, request)
     print(json.dumps(_answer(standing, decision, request), allow_nan=False))
     return 0
 
 
 def _investigations(
-    nodes: Mapping[str, tuple[Expectation, ...]], request: Request
+    nodes: Mapping[str, tuple[Expectation, ...]],
+    request: Request,
+    alone: Collection[tuple[str, str]],
 ) -> Iterator[Investigation]:
     """Yield what was asked; then, for a site that the budget does not allow, what is known."""
     from plumbline.locate.investigation import Investigation
 
-    yield Investigation(nodes, request.targets, request.silent, request.forks)
+    who = request.silent, request.forks
+    yield Investigation(nodes, request.targets, *who, unreferenced=alone)
     measured = {one.component for found in nodes.values() for one in found}
     known = [name for name in request.known if name in measured]
     if known and not request.targets:
-        yield Investigation(nodes, known, request.silent, request.forks)
+        yield Investigation(nodes, known, *who, unreferenced=alone)
 
 
 def _decide(
@@ -112,22 +129,12 @@ def _decide(
     return following._replace(beyond=first.beyond)
 
 
-def _nodes(plan: SitePlan) -> dict[str, tuple[Expectation, ...]]:
-    return {
-        name: tuple(
-            one
-            for layer in dict.fromkeys(entry["layer"] for entry in node.entries)
-            for one in node.find(layer)
-        )
-        for name, node in plan.nodes.items()
-    }
-
-
-def _standing(plan: SitePlan, request: Request, files: Sequence[str]) -> _Standing:
+def _standing(plan: SitePlan, request: Request, files: Sequence[str], before: Earlier) -> _Standing:
     """Locate from what was measured since the beginning, by each node's own clock."""
-    from plumbline.cli.locate import locate_site
+    from plumbline.cli.locate import locate_site, measured_by_nodes
     from plumbline.cli.records import read_records
     from plumbline.cli.silent import Silence
+    from plumbline.judge.provisional import LAYERS
     from plumbline.locate.failures import locate_failures
     from plumbline.locate.investigation import Found
     from plumbline.locate.leaning import ordered
@@ -145,9 +152,10 @@ def _standing(plan: SitePlan, request: Request, files: Sequence[str]) -> _Standi
         path = folder / "history.sqlite"
         with History(path) as history:
             for one in records:
-                history.save(one)
-        slow, probes, _ = locate_site(plan, path, time.time(), 1)
-    nodes = _nodes(plan)
+                # peers are those of the whole investigation: its steps are minutes apart
+                history.save(one._replace(run_id=one.layer) if one.layer in LAYERS else one)
+        slow, probes, _ = locate_site(plan, path, time.time(), 1, before.memories)
+    nodes = measured_by_nodes(plan)
     failed = locate_failures(Site(nodes).measurables(), records)
     said = _said(plan, request)
     found = Found(ordered(slow, said.symptoms), ordered(failed, said.symptoms))
@@ -158,7 +166,7 @@ def _standing(plan: SitePlan, request: Request, files: Sequence[str]) -> _Standi
         if not silence.explains(found.slow, one)
     ]
     accused = Found(silence.without(found.slow), silence.without(found.failed))
-    return _Standing(plan, records, accused, asked, said, silence)
+    return _Standing(plan, records, accused, asked, said, silence, before.remarks)
 
 
 def _said(plan: SitePlan, request: Request) -> Said:
@@ -227,6 +235,7 @@ def _sentences(standing: _Standing, decision: Decision) -> Iterator[str]:
     yield from partial_sentences(failed, parts)
     yield from remarks(slow, parts)
     yield from left_out(standing.said)
+    yield from standing.remarks
     if decision.step is None and decision.reason == NOTHING:
         if _reason(standing, decision) != NOTHING:
             yield "Nothing was measured that could be judged, so nothing is known to be healthy."

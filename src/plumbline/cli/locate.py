@@ -6,7 +6,8 @@ import argparse
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError, StoreError, UsageError
 from plumbline.locate import RUNS
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from plumbline.locate.observation import Observation
     from plumbline.locate.suspects import Located
     from plumbline.model.expectation import Expectation
+    from plumbline.model.series import Memory
     from plumbline.store.plan import SitePlan
     from plumbline.symptoms.said import Said
 
@@ -84,10 +86,17 @@ class SiteLocated(NamedTuple):
     said: Said
 
 
-def locate_site(plan: SitePlan, history: Path, now: float, runs: int) -> SiteLocated:
+def locate_site(
+    plan: SitePlan,
+    history: Path,
+    now: float,
+    runs: int,
+    earlier: Mapping[str, Memory] = MappingProxyType({}),
+) -> SiteLocated:
     """Return what explains the slow measurements of a site, and what would divide each set.
 
     The last ``runs`` runs of a measurement vote together; symptoms order what is equally likely.
+    ``earlier`` is what nodes had measured before those runs, which does not vote.
 
     Raises:
         DocumentError: the plan is of an older version, or damaged.
@@ -103,9 +112,9 @@ def locate_site(plan: SitePlan, history: Path, now: float, runs: int) -> SiteLoc
             f"plan {plan.path} does not say what the parts are; write it again with: "
             "plumbline plan -i INVENTORY --json"
         )
-    nodes = {name: _measured_by(plan, name) for name in plan.nodes}
+    nodes = measured_by_nodes(plan)
     with without_collector():
-        located = locate(_observations(_Site(nodes, history, runs), now))
+        located = locate(_observations(_Site(nodes, history, runs, earlier), now))
         said = collected_symptoms(history, plan.nodes, now)
         located = ordered(located, said.symptoms)
         return SiteLocated(located, _probes(located, nodes), said)
@@ -132,22 +141,30 @@ def sentences(plan: SitePlan, found: SiteLocated) -> list[str]:
     ]
 
 
-def _measured_by(plan: SitePlan, name: str) -> tuple[Expectation, ...]:
-    node = plan.nodes[name]
-    layers = dict.fromkeys(entry["layer"] for entry in node.entries)
-    return tuple(each for layer in layers for each in node.find(layer))
+def measured_by_nodes(plan: SitePlan) -> dict[str, tuple[Expectation, ...]]:
+    """Return what each node measures, layer by layer."""
+    return {
+        name: tuple(
+            each
+            for layer in dict.fromkeys(entry["layer"] for entry in node.entries)
+            for each in node.find(layer)
+        )
+        for name, node in plan.nodes.items()
+    }
 
 
 class _Site(NamedTuple):
-    """What the nodes measure, where it is recorded, and how many runs vote together."""
+    """What the nodes measure, where it is recorded, how many runs vote, and what was before."""
 
     nodes: dict[str, tuple[Expectation, ...]]
     history: Path
     runs: int
+    earlier: Mapping[str, Memory]
 
 
 def _observations(of: _Site, now: float) -> list[Observation]:
     from plumbline.locate.company import Company
+    from plumbline.locate.earlier import WithEarlier
     from plumbline.locate.measurables import Site
     from plumbline.locate.observe import observe, together
     from plumbline.store.days import Member
@@ -162,7 +179,7 @@ def _observations(of: _Site, now: float) -> list[Observation]:
     site = Site(of.nodes)
     found: list[Observation] = []
     company = Company(of.nodes)
-    memories = {}
+    memories: dict[str, Memory] = {}
     with History(of.history) as opened:
         for node, measured in of.nodes.items():
             groups = {
@@ -173,7 +190,8 @@ def _observations(of: _Site, now: float) -> list[Observation]:
             if of.runs > 1:
                 company.add(together(site.of(node), memories[node]))
         for node, memory in memories.items():
-            found += observe(site.of(node), memory, now, of.runs, company)
+            whole = WithEarlier(memory, of.earlier[node]) if node in of.earlier else memory
+            found += observe(site.of(node), whole, now, of.runs, company)
     return found
 
 

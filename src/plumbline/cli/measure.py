@@ -102,7 +102,7 @@ def measure(
                 journal=history,
                 locks=manner.locks,
                 clock=clock,
-                recorder=Recorder(run_id, expectations.node, clock),
+                recorder=Recorder(run_id, expectations.node, clock, expectations.targets()),
                 runner=SystemRunner,
                 publish=publisher,
                 progress=show,

@@ -11,6 +11,7 @@ from pathlib import Path
 from socket import gethostname
 from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
+from plumbline.cli.another_client import own_expectations
 from plumbline.cli.history import DATABASE
 from plumbline.cli.measure import SNAPSHOT, Manner, Result, measure, print_commands, print_json
 from plumbline.cli.parallel_terms import profile_of
@@ -61,6 +62,7 @@ def planned(arguments: argparse.Namespace) -> Optional[Planned]:
     if all(entry.get("layer") != "fs" for entry in document.entries):
         return None
     chosen = _chosen(document, arguments.file_system)
+    own_expectations(arguments, document, [one for _, members in chosen for one in members])
     if arguments.profile and len(chosen) > 1:
         raise UsageError(
             f"--profile {arguments.profile} keeps the calls of one file system; choose one of "

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
+from plumbline.cli.another_client import add_another_client, own_expectations, refuse_elsewhere
 from plumbline.cli.history import DATABASE, STATE
 from plumbline.cli.parallel_options import add_parallel, refuse_parallel
 from plumbline.errors import UsageError
@@ -58,6 +59,7 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--bytes", metavar="SIZE", help="of each file in a directory, 256MiB; of each rank (fs)"
     )
+    add_another_client(parser)
     add_parallel(parser)
     parser.set_defaults(run=run)
 
@@ -92,6 +94,11 @@ def _refuse_contradictions(arguments: argparse.Namespace) -> None:
     refuse_parallel(arguments)
     if arguments.directory and (arguments.component or arguments.expectations):
         raise UsageError("--directory needs no --component and no --expectations: leave them out")
+    if arguments.another_client and (arguments.layer != "ost" or not arguments.expectations):
+        raise UsageError(
+            "--another-client measures the targets of another client: call plumbline probe ost "
+            "with its --expectations"
+        )
     if arguments.bytes and not arguments.directory and arguments.layer != "fs":
         raise UsageError("--bytes belongs to --directory; otherwise the policy says how much")
 
@@ -100,7 +107,9 @@ def _probe(arguments: argparse.Namespace) -> int:
     from plumbline.store.snapshot import EXPECTATIONS, load_expectations
 
     expectations = load_expectations(arguments.expectations or EXPECTATIONS)
-    units = _units(arguments, _chosen(expectations, arguments))
+    chosen = _chosen(expectations, arguments)
+    expectations = own_expectations(arguments, expectations, chosen)
+    units = _units(arguments, chosen)
     if arguments.dry_run:
         from plumbline.cli.measure import print_commands
 
@@ -114,6 +123,8 @@ def _chosen(expectations: Expectations, arguments: argparse.Namespace) -> list[E
     """Return the expectations to measure, in measuring order; refuse an unknown name."""
     if not arguments.component:
         return list(expectations.find(arguments.layer))
+    for name in arguments.component:
+        refuse_elsewhere(expectations, arguments.layer, name)
     found = [
         entry for name in arguments.component for entry in expectations.find(arguments.layer, name)
     ]

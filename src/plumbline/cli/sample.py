@@ -111,7 +111,7 @@ def _complain(node: Expectations, targets: Targets) -> None:
     """Say which of Lustre's targets are not watched."""
     from plumbline.run.counters import unwatched
 
-    for sentence in unwatched(targets, node.targets):
+    for sentence in unwatched(targets, node.served):
         print(f"plumbline: {node.node}: {sentence}", file=sys.stderr)
 
 

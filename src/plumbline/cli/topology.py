@@ -1,13 +1,21 @@
-"""``plumbline topology check``: whether the parts of a site fit together, and what they come to."""
+"""``plumbline topology check``: whether the parts of a site fit together, and what they come to.
+
+With ``--live``, on a client, also whether the OSTs that it sees are those of the topology.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Collection
+from typing import TYPE_CHECKING, Any, Collection, Sequence
+
+from plumbline.errors import UsageError
+from plumbline.store.snapshot import EXPECTATIONS, load_expectations
+from plumbline.targets.unnamed import compare
 
 if TYPE_CHECKING:
+    from plumbline.model.expectation import Expectations
     from plumbline.topology.graph import Component, Topology
 
 
@@ -21,13 +29,23 @@ def add(subparsers: Any) -> None:
         "is measured, and count.  Nothing is measured."
     )
     check.epilog = "For example: plumbline topology check -i inventories/mysite"
-    check.add_argument("-i", "--inventory", required=True, help="folder of the inventory")
+    check.add_argument("-i", "--inventory", help="folder of the inventory")
+    check.add_argument(
+        "--live",
+        action="store_true",
+        help="on a client: compare the OSTs of its Lustre mounts with the inventory, or without "
+        "one with what is deployed on this node; ends with 1 where they differ",
+    )
     check.add_argument("--json", action="store_true", help="print the components for programs")
     check.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what the site is made of and return 0; trouble is an error in one sentence."""
+    if not arguments.inventory:
+        if not arguments.live or arguments.json:
+            raise UsageError("name the folder of the inventory with -i")
+        return _live([load_expectations(EXPECTATIONS)])
     from plumbline.cli.inventory import deployed_hosts, plan_of, read_inventory, topology_of
 
     inventory = read_inventory(arguments.inventory)
@@ -42,7 +60,35 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"note: {note}")
     count = sum(len(entries) for entries in plan.expectations.values())
     print(f"{topology.site} is sound: {count} measurements, {len(plan.services)} services")
-    return 0
+    return _live([plan.node(name) for name in plan.expectations]) if arguments.live else 0
+
+
+def _live(nodes: Sequence[Expectations]) -> int:
+    """Print how the mounts of this client differ from what nodes are to measure; 1 if they do."""
+    from plumbline.run.command import SystemRunner
+
+    run = SystemRunner()
+    mounts = [(node, mount, osts) for node in nodes for mount, osts in _mounts(node).items()]
+    if not mounts:
+        raise UsageError("no OST is measured here, so there is nothing to compare with lfs osts")
+    differ = False
+    for node, mount, osts in mounts:
+        found = compare(run, mount, osts, node.elsewhere or {}).sentences()
+        differ = differ or bool(found)
+        same = f"the OSTs of {mount} are those that {node.node} measures, and retired ones"
+        for sentence in found or [same]:
+            print(f"live: {sentence}")
+    return int(differ)
+
+
+def _mounts(node: Expectations) -> dict[str, list[str]]:
+    """Return the OSTs that a node measures, by their mounts."""
+    mounts: dict[str, list[str]] = {}
+    for entry in node.entries:
+        target = entry["target"]
+        if entry["layer"] == "ost" and target["kind"] == "lustre":
+            mounts.setdefault(target["mount"], []).append(target["ost"])
+    return mounts
 
 
 def _notes(topology: Topology, deployed: Collection[str]) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.baseline.document import Baselines
+from plumbline.expect.elsewhere import elsewhere
 from plumbline.expect.paths import parents, path_services
 from plumbline.expect.references import expectation, find_ceilings
 from plumbline.expect.services import services
@@ -35,15 +36,16 @@ class Plan(NamedTuple):
     paths: tuple[PathService, ...]
     parents: dict[str, list[str]]
     neighbours: dict[str, tuple[Neighbour, ...]]
-    targets: dict[str, tuple[str, ...]]
+    served: dict[str, tuple[str, ...]]
+    elsewhere: dict[str, dict[str, str]]
     parallel: Optional[dict[str, Any]] = None
     """Who drives all targets at once and with which program; None where nobody does."""
 
     def node(self, name: str) -> Expectations:
         """Return the document of one node; KeyError for a name that is none."""
         entries = tuple(entry.to_json() for entry in self.expectations[name])
-        near = self.neighbours.get(name, ())
-        return Expectations(name, self.site, entries, near, self.targets.get(name, ()))
+        near, served = self.neighbours.get(name, ()), self.served.get(name, ())
+        return Expectations(name, self.site, entries, near, served, self.elsewhere.get(name, {}))
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form, schema number first."""
@@ -90,6 +92,7 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
         parents(topology),
         {host.name: tuple(_neighbours(topology, host)) for host in topology.hosts()},
         {host.name: tuple(_served(measured, host.name)) for host in topology.hosts()},
+        elsewhere(topology),
         _parallel(policy.layers.fs),
     )
 

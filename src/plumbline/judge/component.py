@@ -98,6 +98,15 @@ def rule(
     return Ruling(operation, scenario, record, of, apply(of))
 
 
+def firmly(ruling: Ruling) -> Ruling:
+    """Return the ruling without a provisional reference."""
+    of = ruling.measured
+    if of is None or of.provisional is None:
+        return ruling
+    firm = of._replace(provisional=None)
+    return ruling._replace(measured=firm, finding=apply(firm))
+
+
 def _of(series: Sequence[Series], place: tuple[Operation, Scenario]) -> Optional[Series]:
     for one in series:
         if (one.latest.operation, one.latest.scenario) == place:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _KNOWN_STATES = {
     Flag.DEGRADED: "degraded (rebuilding)",
+    Flag.DRAINING: "draining (creates no objects; name it in retired of the topology)",
     Flag.FAILED_OVER: "failed over (its server carries another's targets too)",
 }
 

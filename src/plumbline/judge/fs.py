@@ -91,7 +91,14 @@ def decide_whole(of: Ruled, running: Sequence[Running], now: float) -> Verdict:
         evidence=tuple(_evidence(own, of.members, now)),
         figures=figures,
         group=True,
+        counts=decided.finding.counts and not _lacks_baseline(decided, of.members),
     )
+
+
+def _lacks_baseline(decided: Ruling, members: Sequence[Each]) -> bool:
+    """Return whether nothing is wrong but that nobody knows what a whole should give."""
+    fine = all(one.finding.state is State.OK for _, found in members for one in found)
+    return decided.finding.reason is Reason.NO_REFERENCE and fine and bool(members)
 
 
 def _by_hand(expectation: Expectation, ruling: Ruling) -> Optional[Ruling]:

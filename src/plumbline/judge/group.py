@@ -103,12 +103,32 @@ def decide_group(ruled: Sequence[tuple[Expectation, Sequence[Ruling]]]) -> Verdi
         component=first.group,
         state=state,
         reason=_REASONS[state] if medians else Reason.NEVER_MEASURED,
-        sentence=f"group {first.group} {texts}",
+        sentence=f"group {first.group} {texts}{_unnamed(rulings)}",
         ratio_baseline=min(percents) / 100 if percents else None,
+        # members that are fine beside one another lack a firm baseline, which is no fault
+        counts=state is not State.UNKNOWN
+        or any(ruling.finding.state is not State.OK for _, ruling in rulings)
+        or not rulings,
         evidence=tuple(line for median in medians for line in _evidence(median)),
         figures=tuple(_figure(median) for median in medians),
         group=True,
     )
+
+
+def _unnamed(rulings: Sequence[tuple[str, Ruling]]) -> str:
+    """Return the remark on targets that are in use and in no topology, as the last runs saw them.
+
+    It changes no state: what nobody measures says nothing of what is measured.
+    """
+    records = [ruling.record for _, ruling in rulings if ruling.record]
+    newest = max(records, key=lambda record: record.started_at) if records else None
+    names = dict.fromkeys(
+        str(name)
+        for record in records
+        if newest and record.run_id == newest.run_id
+        for name in (record.details or {}).get("unnamed", ())
+    )
+    return f"; active but not in the topology: {several(list(names))}" if names else ""
 
 
 def _of(

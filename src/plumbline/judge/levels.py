@@ -9,6 +9,7 @@ from plumbline.judge.phrases import (
     figures_and_ceiling,
     limited,
     peers,
+    provisionally,
     repeats,
 )
 from plumbline.judge.siblings import chance_words, within_noise
@@ -36,14 +37,38 @@ def invalid(of: Measured) -> Optional[Finding]:
 
 
 def incomparable(of: Measured) -> Optional[Finding]:
-    """Without any reference: measured, but nobody knows what it means."""
+    """Without a firm reference: measured, but nobody knows for certain what it means."""
     if of.reference_Bps is not None or of.step is not None:
         return None
-    text = (
-        f"{of.what} measured {format_rate(of.rate_Bps)} but nothing to compare with: {of.doubt}, "
-        "no peers in the same run; run plumbline baseline capture"
-    )
+    if of.provisional:
+        text = (
+            f"{figures(of)}: too uncertain to judge; measure it together with its peers, or run "
+            "plumbline baseline capture"
+        )
+    else:
+        text = (
+            f"{of.what} measured {format_rate(of.rate_Bps)} but nothing to compare with: "
+            f"{of.doubt}, no peers in the same run; run plumbline baseline capture"
+        )
     return Finding(State.UNKNOWN, Reason.NO_REFERENCE, text)
+
+
+def beside_provisional(of: Measured) -> Optional[Finding]:
+    """Without a firm reference: a provisional one decides what is beyond its error."""
+    reference, percent = of.provisional, of.provisional_percent
+    if reference is None or percent is None or of.contended:
+        return None
+    if not of.low(percent):
+        return fine(of) if reference.clears else None
+    shares = [100 * rate / reference.rate_Bps for rate in of.repeats_Bps]
+    if not (reference.certainly_low(of.rate_Bps) and all(map(of.low, shares))):
+        return None
+    # one low run beside its own few is no reason to wake anybody
+    gross = of.limits.critical.alerts(percent) and reference.clears
+    state = State.CRITICAL if gross else State.WARNING
+    text = f"{of.what} {format_rate(of.rate_Bps)}, {provisionally(of)}"
+    text = f"{text}, {limited(of.ceiling)}" if of.ceiling else text
+    return Finding(state, Reason.PROVISIONAL, text)
 
 
 def beyond_level(of: Measured) -> Optional[Finding]:
@@ -78,7 +103,15 @@ def _explain_reference(of: Measured) -> str:
         return f"baseline {format_rate(of.baseline.median_Bps)}"
     if of.peers_Bps:
         return f"{of.doubt}; {peers(of)}"
+    if of.provisional:
+        return f"{of.doubt}; no peers; {provisionally(of)}"
     return f"{of.doubt}; no peers; {'own earlier runs' if of.step else 'too few runs of its own'}"
+
+
+def _explain_provisional(of: Measured) -> str:
+    if of.provisional_percent is None:
+        return "has a firm reference, or no provisional one"
+    return f"{provisionally(of)}; repeats {repeats(of)}"
 
 
 def _explain_level(of: Measured) -> str:
@@ -91,6 +124,7 @@ def _explain_fine(_of: Measured) -> str:
 
 
 INVALID = Rule(Reason.INVALID, invalid, _explain_invalid)
+PROVISIONAL = Rule(Reason.PROVISIONAL, beside_provisional, _explain_provisional)
 NO_REFERENCE = Rule(Reason.NO_REFERENCE, incomparable, _explain_reference)
 BELOW_LEVEL = Rule(Reason.BELOW_LEVEL, beyond_level, _explain_level)
 FINE = Rule(Reason.FINE, fine, _explain_fine)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from plumbline.errors import DocumentError
+from plumbline.judge.provisional import provisional
 from plumbline.judge.step import step_of
 from plumbline.model.conditions import SPECIFICATION, TERMS, differences, of_baseline, of_record
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
@@ -11,6 +14,7 @@ from plumbline.model.record import Operation, Scenario
 if TYPE_CHECKING:
     from typing import Optional
 
+    from plumbline.judge.provisional import Provisional
     from plumbline.judge.step import Step
     from plumbline.model.conditions import Difference
     from plumbline.model.expectation import Limits
@@ -25,6 +29,7 @@ class Measured(NamedTuple):
     ``baseline`` is None unless it may be used; ``doubt`` then says why not.  ``samples`` are newest
     first and begin with this run, ``days`` likewise with the last day that had siblings.  ``step``
     sets the newest runs against those before, None where the history is too short.
+    ``provisional`` is what stands in where there is neither a usable baseline nor a peer.
     """
 
     record: Record
@@ -36,6 +41,7 @@ class Measured(NamedTuple):
     limits: Limits
     days: tuple[Day, ...] = ()
     step: Optional[Step] = None
+    provisional: Optional[Provisional] = None
 
     @property
     def what(self) -> str:
@@ -61,6 +67,12 @@ class Measured(NamedTuple):
     def percent(self) -> Optional[float]:
         """Return the rate in percent of the reference."""
         return None if self.reference_Bps is None else 100 * self.rate_Bps / self.reference_Bps
+
+    @property
+    def provisional_percent(self) -> Optional[float]:
+        """Return the rate in percent of the provisional reference, where there is no firm one."""
+        reference = None if self.reference_Bps is not None else self.provisional
+        return 100 * self.rate_Bps / reference.rate_Bps if reference else None
 
     @property
     def ratio_ceiling(self) -> Optional[float]:
@@ -129,7 +141,7 @@ def measured(series: Series, reference: Reference, limits: Limits) -> Measured:
     assert record.rate_Bps is not None
     _refuse_impossible(record, reference)
     doubt = doubt_about(reference.baseline, record, limits)
-    return Measured(
+    of = Measured(
         record=record,
         rate_Bps=record.rate_Bps,
         samples=series.samples,
@@ -140,6 +152,11 @@ def measured(series: Series, reference: Reference, limits: Limits) -> Measured:
         days=series.days,
         step=step_of(series.samples, limits),
     )
+    if of.reference_Bps is not None:
+        return of
+    any_strength = limits._replace(min_runs=0, max_spread=inf)
+    weak = None if doubt_about(reference.baseline, record, any_strength) else reference.baseline
+    return of._replace(provisional=provisional(series, weak, limits))
 
 
 def doubt_about(baseline: Optional[Baseline], record: Record, limits: Limits) -> str:

@@ -51,7 +51,15 @@ def compared(of: Measured) -> str:
         return f"{of.doubt}, {of.percent:.0f} % of {peers(of)}"
     if of.step:
         return f"{of.doubt} and no peers, last runs {100 * of.step.ratio:.0f} % of those before"
-    return of.doubt
+    return provisionally(of) if of.provisional else of.doubt
+
+
+def provisionally(of: Measured) -> str:
+    """Return what a rate is in percent of its provisional reference, which there must be."""
+    reference = of.provisional
+    assert reference is not None
+    text = f"{of.provisional_percent:.0f} % of {reference.words} {format_rate(reference.rate_Bps)}"
+    return text if reference.weakness else f"{of.doubt}, {text}"
 
 
 def peers(of: Measured) -> str:

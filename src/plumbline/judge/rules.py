@@ -5,7 +5,7 @@ from __future__ import annotations
 from plumbline.judge.contention import CONTENDED, CONTENDED_FOR_DAYS
 from plumbline.judge.course import PROFILE
 from plumbline.judge.excuses import EVEN_SHARE, KNOWN_STATE, SHARED_LOSS
-from plumbline.judge.levels import BELOW_LEVEL, FINE, INVALID, NO_REFERENCE
+from plumbline.judge.levels import BELOW_LEVEL, FINE, INVALID, NO_REFERENCE, PROVISIONAL
 from plumbline.judge.siblings import FAIL_SLOW, WITHIN_NOISE
 from plumbline.judge.step import STEP_DOWN
 from plumbline.model.named_tuple import TYPE_CHECKING
@@ -21,6 +21,7 @@ RULES: tuple[Rule, ...] = (
     CONTENDED_FOR_DAYS,
     CONTENDED,
     SHARED_LOSS,
+    PROVISIONAL,
     NO_REFERENCE,
     BELOW_LEVEL,
     FAIL_SLOW,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from itertools import islice
 
 from plumbline.errors import UsageError
+from plumbline.judge.provisional import LAYERS
 from plumbline.locate.candidates import Candidates
 from plumbline.locate.failures import FAILURES, failing
 from plumbline.locate.next_probe import next_probe
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
 
 NOTHING = "nothing slow"
 """The end of an investigation that has found no fault."""
+
+_MIN_PEERS = 2
+"""With one, nobody knows which of the two is slow."""
+
+_MAX_PEERS = 4
 
 _PAIRS = 3
 """Partners of a host that is asked about: a slow partner shows beside two others."""
@@ -73,10 +79,13 @@ class Investigation:
         targets: Sequence[str] = (),
         silent: Sequence[str] = (),
         forks: int = ALL_AT_ONCE,
+        *,
+        unreferenced: Collection[tuple[str, str]] = (),
     ) -> None:
         """Take what the nodes measure, the parts asked about, and nodes that do not answer.
 
-        ``forks`` is how many nodes can be asked at the same time.
+        ``forks`` is how many nodes can be asked at the same time.  ``unreferenced`` are targets and
+        devices, by layer and name, of which one alone cannot be judged: nothing is known of them.
 
         Raises:
             UsageError: a part is on no path of any measurement.
@@ -84,6 +93,7 @@ class Investigation:
         self._nodes = nodes
         self._targets = tuple(dict.fromkeys(targets))
         self._silent = frozenset(silent)
+        self._unreferenced = frozenset(unreferenced)
         self._candidates = Candidates(nodes)
         self._steps = Steps(nodes, forks)
         self._known = {
@@ -98,7 +108,8 @@ class Investigation:
     def decide(self, found: Found, done: Sequence[Step], left: Budget) -> Decision:
         """Return what to do next, given what was found, what was done and what is left."""
         beyond: dict[object, Step] = {}
-        for step in self._wanted(found, done):
+        wanted = self._wanted(found, done, left)
+        for step in (each for one in wanted for each in self._judgeable(one, left)):
             if any(one.covers(step) for one in done) or self._unasked(step):
                 continue
             if left.allows(step):
@@ -110,9 +121,10 @@ class Investigation:
         """Return whether a step needs a node that does not answer."""
         return not self._silent.isdisjoint((step.node, step.partner))
 
-    def _wanted(self, found: Found, done: Sequence[Step]) -> Iterator[Step]:
+    def _wanted(self, found: Found, done: Sequence[Step], left: Budget) -> Iterator[Step]:
         """Yield what is worth measuring, the most worthwhile first."""
         yield from self._opening()
+        yield from self._unjudged(found, left)
         for located, one in found.sets():
             if not one.certain:
                 yield from self._dividing(located, one, done)
@@ -120,7 +132,6 @@ class Investigation:
             yield from self._beside(found.slow)
             if not any(located.sets for located in found):
                 yield from self._behind()
-                yield from self._siblings(found)
         else:
             yield from self._whole("raw")
 
@@ -159,15 +170,17 @@ class Investigation:
     def _dividing(
         self, located: Located, one: AmbiguitySet, done: Sequence[Step]
     ) -> Iterator[Step]:
-        """Yield what divides the alternatives, the best first, each one once."""
-        possible = list(self._possible(located, one, done))
-        while possible:
-            probe = next_probe(located, one, [candidate for candidate, _ in possible])
-            if probe is None:
-                return
-            best = next(step for candidate, step in possible if candidate is probe.candidate)
-            yield best
-            possible = [pair for pair in possible if not best.covers(pair[1])]
+        """Yield what divides the alternatives, the best first, each one once.
+
+        A pair of hosts without a baseline has no peers: it shows lost segments, not a low rate.
+        """
+        every = list(self._possible(located, one, done))
+        silent = [each for each in every if self._rate_says_nothing(each[1])]
+        yield from _best_first(located, one, [each for each in every if each not in silent])
+        yield from _best_first(located, one, silent)
+
+    def _rate_says_nothing(self, step: Step) -> bool:
+        return step.layer == "net" and ("net", step.component) in self._unreferenced
 
     def _possible(
         self, located: Located, one: AmbiguitySet, done: Sequence[Step]
@@ -212,27 +225,59 @@ class Investigation:
                 if one.layer == "raw" and one.component not in judged:
                     yield self._steps.one("raw", one.component, node)
 
-    def _siblings(self, found: Found) -> Iterator[Step]:
-        """Yield the layers of targets that cannot be judged alone, such as without a baseline."""
+    def _judgeable(self, step: Step, left: Budget) -> Iterator[Step]:
+        """Yield a step; with peers where its target or device has no other reference."""
+        if (step.layer, step.component) not in self._unreferenced:
+            yield step
+            return
+        whole = self._affordable(step, left)
+        yield whole or step
+        if whole is None:
+            yield from islice(self._steps.peers(step), _MIN_PEERS)
+
+    def _affordable(self, step: Step, left: Budget) -> Optional[Step]:
+        """Return the step that measures all peers at once, None where too little would be left."""
+        whole = self._steps.all(step.layer, step.node)
+        half = Budget(left.seconds / 2, left.bytes / 2)
+        return whole if whole and half.allows(whole) else None
+
+    def _unjudged(self, found: Found, left: Budget) -> Iterator[Step]:
+        """Yield peers of what gave a rate that could not be judged: its references did not do."""
+        rated = {
+            (one.of.layer, one.of.component, one.of.node)
+            for one in found.failed.observations
+            if one.vote is Vote.GOOD and one.of.layer in LAYERS
+        }
         judged = {
-            (one.of.layer, one.of.component)
+            (one.of.layer, one.of.component, one.of.node)
             for one in found.slow.observations
             if one.vote is not Vote.NONE
         }
-        for layer in ("raw", "ost"):
-            names = {
-                one.component
-                for entries in self._nodes.values()
-                for one in entries
-                if one.layer == layer and one.component in self._targets
-            }
-            if any((layer, name) not in judged for name in names):
-                yield from self._whole(layer)
+        for place in sorted(rated - judged):
+            step = self._steps.one(*place)
+            whole = self._affordable(step, left)
+            if whole:
+                yield whole
+            else:
+                yield from islice(self._steps.peers(step), _MAX_PEERS)
 
     def _osts(self) -> list[str]:
         return [
             one.component for found in self._nodes.values() for one in found if one.layer == "ost"
         ]
+
+
+def _best_first(
+    located: Located, one: AmbiguitySet, possible: Sequence[tuple[Candidate, Step]]
+) -> Iterator[Step]:
+    """Yield the steps that divide the alternatives, until nothing is left that does."""
+    while possible:
+        probe = next_probe(located, one, [candidate for candidate, _ in possible])
+        if probe is None:
+            return
+        best = next(step for candidate, step in possible if candidate is probe.candidate)
+        yield best
+        possible = [pair for pair in possible if not best.covers(pair[1])]
 
 
 def _answers(candidate: Candidate, lanes: Collection[str]) -> Iterator[Candidate]:

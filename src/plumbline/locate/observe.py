@@ -11,15 +11,16 @@ from math import inf, log, sqrt
 from statistics import median
 
 from plumbline.errors import DocumentError
-from plumbline.judge.component import rule
+from plumbline.judge.component import firmly, rule
 from plumbline.judge.measured import doubt_about
 from plumbline.judge.pair import SEGMENT_BYTES
+from plumbline.judge.provisional import CERTAIN
 from plumbline.locate.companions import companions
 from plumbline.locate.company import ERROR_BESIDE_PEERS, NOBODY
 from plumbline.locate.held import LEAST_ERROR, SIBLINGS
 from plumbline.locate.measurables import of_pair
 from plumbline.locate.observation import SEGMENTS, Observation, Vote
-from plumbline.locate.window import CERTAIN, look, windows
+from plumbline.locate.window import look, windows
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.reason import Reason
 from plumbline.model.state import State
@@ -113,6 +114,9 @@ def _observe(placed: Placed, memory: Memory, now: float, over: _Over) -> _Observ
     except DocumentError as error:
         # what is damaged says nothing about its component, and the others go on
         return _Observed(Observation(placed.of, Vote.NONE, 0.0, 0.0, 0.0, 0.0, str(error)))
+    if over[0] > 1:
+        # who waits for more runs has a better reference in these
+        ruling = firmly(ruling)
     if series and one.layer == "fs" and now - series.latest.started_at > _SELDOM_S:
         begun = series.latest.started_at
         return _Observed(Observation(placed.of, Vote.NONE, 0.0, 0.0, begun, 0.0, _OVERTAKEN))
@@ -206,7 +210,8 @@ def _vote(ruling: Ruling) -> Vote:
     if of is None:
         return Vote.NONE
     if finding.reason.fine:
-        return Vote.GOOD
+        # a rate may be fine because its reference is too uncertain to say more
+        return Vote.NONE if of.low(of.provisional_percent) else Vote.GOOD
     shared = finding.reason is Reason.SHARED_LOSS
     slow = finding.reason.slow and finding.state in (State.WARNING, State.CRITICAL)
     return Vote.BAD if (shared or slow) and of.rate_Bps < (_expected(of) or 0.0) else Vote.NONE
@@ -221,6 +226,8 @@ def _expected(of: Optional[Measured]) -> Optional[float]:
     """Return the rate that is held against a measurement, None where there is none."""
     if of is None:
         return None
+    if of.provisional:
+        return of.provisional.rate_Bps
     if of.reference_Bps is None and of.step:
         return of.rate_Bps / of.step.ratio
     return of.reference_Bps
@@ -241,6 +248,9 @@ def _run(of: Measured, expected: float) -> _Run:
     spread = of.baseline.spread if of.baseline else ERROR_BESIDE_PEERS
     kept = alike[:_MOST_SAMPLES]
     error = max(LEAST_ERROR, spread / sqrt(len(kept)))
+    if of.provisional:
+        # what it is compared with is uncertain, however many runs there are
+        error = of.provisional.error
     return _Run(median(kept), error, since)
 
 

@@ -7,7 +7,7 @@ from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.plan.rounds import Role, cycle, span, turn
 
 if TYPE_CHECKING:
-    from typing import Any, Iterable, Mapping, Optional, Sequence
+    from typing import Any, Iterable, Iterator, Mapping, Optional, Sequence
 
     from plumbline.locate.candidates import Candidate
     from plumbline.locate.measurables import Nodes
@@ -106,6 +106,17 @@ class Steps:
             return self._rounds(words)
         seconds = self._batches(len(costs)) * max(seconds for seconds, _ in costs)
         return Step(layer, "", node, words, seconds, sum(moved for _, moved in costs))
+
+    def peers(self, step: Step) -> Iterator[Step]:
+        """Yield the steps of the peers of a target or device, the ones with least in common first.
+
+        What shares most of its path would be slow for the same reason.
+        """
+        entries = self._entries(step.layer, step.node)
+        own = next(one for one in entries if one.component == step.component)
+        peers = [one for one in entries if one.group == own.group and one is not own]
+        for one in sorted(peers, key=lambda each: len({*each.path} & {*own.path})):
+            yield self.one(one.layer, one.component, step.node)
 
     def _batches(self, nodes: int) -> int:
         """Return how often nodes take turns, where not all of them can work at the same time."""

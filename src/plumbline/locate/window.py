@@ -12,6 +12,7 @@ from math import ceil, exp, hypot, inf, log, sqrt
 from statistics import median
 
 from plumbline.judge.measured import contended
+from plumbline.judge.provisional import CERTAIN
 from plumbline.locate.chance import Run, odds
 from plumbline.locate.company import DAY_S, NOBODY, day_of
 from plumbline.locate.held import LEAST_ERROR, held, lasting, steady
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from plumbline.locate.held import Held
     from plumbline.model.series import Sample
 
-CERTAIN = 4.5
-"""Standard errors: of a thousand healthy measurements a night one passes in a year."""
 _FEWEST = 3
 _TWO = 2
 _LONGER = 2

@@ -207,8 +207,11 @@ class Expectations(NamedTuple):
     """Still in document form: a check builds only the entries that it needs."""
     neighbours: tuple[Neighbour, ...] = ()
     """The parts that the node feeds or is fed by; none in a document of an older version."""
-    targets: tuple[str, ...] = ()
+    served: tuple[str, ...] = ()
     """Lustre's targets that the topology puts on the node; none in one of an older version."""
+    elsewhere: Optional[Mapping[str, str]] = None
+    """Other targets of the file systems that the node measures, with who measures each: nobody
+    where the name is empty.  None in a document of an older version."""
 
     def find(self, layer: str, component: Optional[str] = None) -> tuple[Expectation, ...]:
         """Return the expectations of ``layer`` (of one component), in measuring order.
@@ -218,6 +221,16 @@ class Expectations(NamedTuple):
         """
         found = self._build(layer, "component", component)
         return self._some(found, component or "component", layer)
+
+    def targets(self) -> Optional[frozenset[str]]:
+        """Return all targets that the topology has for the file systems of this node.
+
+        None where the document is of an older version, which names its own alone.
+        """
+        if self.elsewhere is None:
+            return None
+        own = {entry["component"] for entry in self.entries if entry["layer"] == "ost"}
+        return frozenset({*own, *self.elsewhere})
 
     def members(self, layer: str, group: str) -> tuple[Expectation, ...]:
         """Return the expectations of all components of ``group`` in ``layer``, as ``find`` does."""
@@ -253,7 +266,8 @@ class Expectations(NamedTuple):
             "node": self.node,
             "site": self.site,
             "neighbours": [neighbour._asdict() for neighbour in self.neighbours],
-            "targets": self.targets,
+            "served": self.served,
+            "elsewhere": self.elsewhere,
             # the last, see plumbline.store.excerpt
             "entries": self.entries,
         }
@@ -264,10 +278,13 @@ class Expectations(NamedTuple):
         try:
             same_schema(raw, SCHEMA, "the document of expectations", "deploy the role agent again")
             neighbours = tuple(map(_neighbour, raw.get("neighbours", ())))
-            targets = tuple(raw.get("targets", ()))
-            texts("target", targets)
+            served, others = tuple(raw.get("served", ())), raw.get("elsewhere")
+            texts("target", served)
             texts("name", (raw["node"], raw["site"]))
-            return cls(raw["node"], raw["site"], tuple(raw["entries"]), neighbours, targets)
+            if others is not None:
+                texts("elsewhere", (part for pair in others.items() for part in pair))
+            entries = tuple(raw["entries"])
+            return cls(raw["node"], raw["site"], entries, neighbours, served, others)
         except (KeyError, TypeError, AttributeError) as error:
             raise DocumentError(
                 f"expectations are damaged ({error!r}); deploy the role agent again"

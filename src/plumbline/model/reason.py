@@ -26,6 +26,7 @@ class Reason(str, Enum):
     CONTENDED_FOR_DAYS = "contended_for_days"
     CONTENDED = "contended"
     SHARED_LOSS = "shared_loss"
+    PROVISIONAL = "provisional"
     NO_REFERENCE = "no_reference"
     BELOW_LEVEL = "below_level"
     FAIL_SLOW = "fail_slow"
@@ -84,7 +85,7 @@ class Reason(str, Enum):
 _FINE = frozenset({Reason.FINE, Reason.EVEN_SHARE})
 _CONTENTION = frozenset({Reason.CONTENDED, Reason.CONTENDED_FOR_DAYS})
 _LASTING = frozenset({Reason.FAIL_SLOW, Reason.STEP_DOWN, Reason.PROFILE})
-_SLOW = _LASTING | {Reason.BELOW_LEVEL}
+_SLOW = _LASTING | {Reason.BELOW_LEVEL, Reason.PROVISIONAL}
 _UNMEASURED = frozenset(
     {
         Reason.HANGS,

@@ -47,6 +47,8 @@ class Flag(str, Enum):
     """Known states of a component during the measurement."""
 
     DEGRADED = "degraded"
+    DRAINING = "draining"
+    """No new objects are created on it; the file that is there is measured."""
     FAILED_OVER = "failed_over"
     CONFIDENCE_MISSED = "confidence_missed"
     SHORT = "short"

@@ -77,12 +77,14 @@ class Series(NamedTuple):
     """One operation of one component: the latest record and up to some samples, newest first.
 
     ``samples[0]`` belongs to ``latest``.  A network pair has one series per partner.  ``days`` are
-    those on which siblings were measured in the same runs, newest first.
+    those on which siblings were measured in the same runs, newest first.  ``earlier`` are samples
+    that are no part of what is asked about: a reference where nothing else is one.
     """
 
     latest: Record
     samples: tuple[Sample, ...]
     days: tuple[Day, ...] = ()
+    earlier: tuple[Sample, ...] = ()
 
 
 class Snapshot(NamedTuple):

@@ -29,7 +29,8 @@ class Verdict(NamedTuple):
     ``reason`` is that of the finding that decided (docs/verdicts.md), ``sentence`` what is said on
     the first line, ``ratio_*`` are measured / reference of the deciding operation,
     ``ratio_before`` the last runs / those before them,
-    ``counts`` is False where the sample must not count against the component.
+    ``counts`` is False where the sample must not count against the component, and for a group of
+    which nothing is known but that its members are fine.
     """
 
     layer: str

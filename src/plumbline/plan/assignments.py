@@ -8,6 +8,7 @@ from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 from plumbline.errors import DocumentError
 from plumbline.model.expectation import PARALLEL, Limits
 from plumbline.model.spec import ProbeSpec
+from plumbline.plan.clients import refuse_two_clients
 from plumbline.plan.feasible import refuse_infeasible
 from plumbline.plan.parallel import parallel, spec_of_all
 from plumbline.plan.places import Place, Step, devices, paired, targets
@@ -41,7 +42,8 @@ def assignments(topology: Topology, policy: Policy) -> tuple[Assignment, ...]:
     A retired target has none, neither has the network of a site with fewer than two addresses.
 
     Raises:
-        DocumentError: parts are not connected, or the policy names what is not measured.
+        DocumentError: parts are not connected, the policy names what is not measured, or two
+            clients would measure one target.
     """
     found = []
     for layer, places in (
@@ -52,6 +54,7 @@ def assignments(topology: Topology, policy: Policy) -> tuple[Assignment, ...]:
     ):
         _refuse_unknown_names(policy, layer, places)
         found += [_assignment(policy, layer, place, places) for place in places]
+    refuse_two_clients(found)
     return tuple(found)
 
 

@@ -12,6 +12,7 @@ from plumbline.model.spec import ProbeSpec
 from plumbline.units import LARGEST
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)+\w*|\d{8}")
+_NUMBERS = re.compile(r"\d+")
 _LONGEST = 300
 
 
@@ -45,8 +46,15 @@ def failure(completed: Completed, tool: str, said: Optional[str] = None) -> Tool
 
 
 def quoted(text: str) -> str:
-    """Return the last lines of what a tool has said, in one."""
-    return "; ".join(lines(text)[-3:])[:_LONGEST]
+    """Return the last lines of what a tool has said, in one; what it repeats once, words whole.
+
+    fio says the same of each call that failed, at another offset.
+    """
+    once = {_NUMBERS.sub("", line): line for line in reversed(lines(text))}
+    said = "; ".join(reversed(list(once.values())[:3]))
+    if len(said) <= _LONGEST:
+        return said
+    return f"{said[: _LONGEST - 4].rpartition(' ')[0]} ..."
 
 
 def not_understood(tool: str, what: str, text: str) -> ToolError:

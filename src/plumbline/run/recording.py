@@ -11,6 +11,7 @@ from plumbline.model.record import Outcome, Record, Tool
 from plumbline.run.clock import Clock
 from plumbline.run.trial import Failure, Task, Trial
 from plumbline.targets.interface import TargetState
+from plumbline.targets.unnamed import unnamed
 
 NO_STATE = TargetState(fill=None, flags=(), versions={})
 """Of what has no file system above it, or could not be asked."""
@@ -42,7 +43,11 @@ class Taken(NamedTuple):
 class Recorder:
     """Writes the records of one run of one host."""
 
-    def __init__(self, run_id: str, host: str, clock: Clock) -> None:
+    def __init__(
+        self, run_id: str, host: str, clock: Clock, known: Optional[frozenset[str]] = None
+    ) -> None:
+        """Take the names that the topology has for targets, None where they are not known."""
+        self._known = known
         self.run_id = run_id
         self.host = host
         self._clock = clock
@@ -93,7 +98,13 @@ class Recorder:
             "fill": conditions.state.fill,
             "versions": dict(conditions.state.versions),
             "flags": tuple(conditions.state.flags),
+            "details": self._details(conditions.state),
         }
+
+    def _details(self, state: TargetState) -> Optional[dict[str, Any]]:
+        """Return the targets in use that the topology does not name, None where there are none."""
+        found = [] if self._known is None else unnamed(state.active, self._known)
+        return {"unnamed": list(found)} if found else None
 
 
 def _result(measurements: Sequence[Measurement], conditions: Conditions) -> dict[str, Any]:

@@ -97,7 +97,10 @@ class WatchedTrial:
         if self._trial.measurements:
             with self._voiding():
                 self._reached.target.verify(self._reached.watch, self._reached.path)
+        before = self._trial.failure
         self._trial.repeat()
+        if self._trial.failure is not before:
+            self._explain()
 
     def end(self) -> None:
         """See what the target has moved meanwhile, and prove the placement again."""
@@ -108,6 +111,17 @@ class WatchedTrial:
             if after is not None and self._before is not None:
                 self._growth = after - self._before
             self._reached.target.verify(self._reached.watch, self._reached.path)
+
+    def _explain(self) -> None:
+        """Say why the tool failed, before its own words, where the target knows."""
+        failure = self._trial.failure
+        if failure is None or failure.outcome is not Outcome.FAILED:
+            return
+        with self._voiding():
+            asked = self._reached.watch, failure.reason, self._trial.started_at
+            cause = self._reached.target.cause(*asked)
+            if cause:
+                self._trial.failure = failure._replace(reason=f"{cause} ({failure.reason})")
 
     def record(self, recorder: Recorder) -> Record:
         """Return the record of the trial under the conditions of the target."""

@@ -9,7 +9,7 @@ from plumbline.model.series import Day
 from plumbline.siblings import DAY_S, KEPT, Rates, compare_days
 from plumbline.store.history import Point, SeriesKey
 
-_NOT_ITS_OWN = {Flag.DEGRADED.value, Flag.FAILED_OVER.value}
+_NOT_ITS_OWN = {Flag.DEGRADED.value, Flag.DRAINING.value, Flag.FAILED_OVER.value}
 """What is known to be slow for a while says nothing about the days before and after."""
 
 

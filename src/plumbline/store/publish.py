@@ -27,6 +27,8 @@ READERS = "plumbline-checks"
 """The group of who runs checks, made by the role agent."""
 
 _LOCK_WAIT_S = 30.0
+_READ = ("form", "unnamed")
+"""Details that checks read."""
 
 
 class Publisher:
@@ -77,9 +79,10 @@ def _entry(series: Series) -> dict[str, Any]:
 def _light(record: Record) -> Record:
     """Return the record without what no check reads: profile, ranks, argv and specification."""
     tool = record.tool and record.tool._replace(argv=())
-    form = (record.details or {}).get("form")
-    details = {"form": form} if form else None
-    return record._replace(profile_Bps=(), tool=tool, spec=None, details=details)
+    details = {
+        key: record.details[key] for key in _READ if record.details and key in record.details
+    }
+    return record._replace(profile_Bps=(), tool=tool, spec=None, details=details or None)
 
 
 @contextmanager

@@ -47,6 +47,10 @@ class DeviceTarget:
         """Return the bytes that the kernel counts for the device."""
         return bytes_moved(run, self._look(run))
 
+    def cause(self, run: CommandRunner, said: str, since: float) -> str:  # noqa: ARG002
+        """Return nothing: the tool says all that is known here."""
+        return ""
+
     def leftovers(self, run: CommandRunner) -> tuple[str, ...]:  # noqa: ARG002
         """Return nothing."""
         return ()

@@ -8,7 +8,7 @@ from typing import Optional
 from plumbline.errors import DocumentError, SkipTarget
 from plumbline.model.command import CommandRunner
 from plumbline.targets.interface import TargetState
-from plumbline.targets.probe_file import ProbeFile, Space, Status
+from plumbline.targets.probe_file import ProbeFile, Space, Status, quota
 
 _LONGEST_NAME = 255
 """Bytes that a folder's name may have (limits.h, NAME_MAX)."""
@@ -113,6 +113,10 @@ class FileTarget(ABC):
     def traffic(self, run: CommandRunner) -> Optional[int]:  # noqa: ARG002
         """Return None: what a server's target moves is known to that server alone."""
         return None
+
+    def cause(self, run: CommandRunner, said: str, since: float) -> str:  # noqa: ARG002
+        """Return why a tool failed that ``said`` so, with the remedy; empty where that is plain."""
+        return quota(self._file.base) if "disk quota exceeded" in said.lower() else ""
 
     def leftovers(self, run: CommandRunner) -> tuple[str, ...]:
         """Return the paths that plumbline has made on this target, deepest first."""

@@ -14,12 +14,14 @@ class TargetState(NamedTuple):
     ``fill`` is used / (used + available), a fraction, None where it cannot be known; ``flags`` are
     known states that explain a lower rate; ``versions`` are the software versions that a baseline
     depends on, by role (``client``, ``server``, ``filesystem``), and the settings on which it
-    depends as much, by name.
+    depends as much, by name.  ``active`` are all targets of the file system that are in use, by
+    name, where the file system shows them.
     """
 
     fill: Optional[float]
     flags: tuple[Flag, ...]
     versions: Mapping[str, str]
+    active: tuple[str, ...] = ()
 
 
 class Target(Protocol):
@@ -61,6 +63,13 @@ class Target(Protocol):
 
     def traffic(self, run: CommandRunner) -> Optional[int]:
         """Return all bytes that the target has moved so far, None where this node cannot know."""
+        ...
+
+    def cause(self, run: CommandRunner, said: str, since: float) -> str:
+        """Return why a tool failed that ``said`` so, with the remedy; empty where that is plain.
+
+        ``since`` is when the tool began, in seconds since the epoch.
+        """
         ...
 
     def leftovers(self, run: CommandRunner) -> tuple[str, ...]:

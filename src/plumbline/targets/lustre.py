@@ -30,22 +30,20 @@ from plumbline.targets.lustre_output import (
     parse_tunables,
     parse_usage,
 )
+from plumbline.targets.lustre_reasons import RETIRED, draining, eviction, refusal
 from plumbline.targets.mounts import Mount, mount_at
 from plumbline.targets.probe_file import Space, absolute
 
 _DF_S = 20.0
 _REFUSING = {
-    "N": "creates no objects (no_create)",
     "R": "is read-only",
     "S": "has no space",
     "I": "has no inodes",
 }
-"""Letters of ``lfs df`` with which an OST is not measured; D, degraded, is measured and said."""
+"""Letters of ``lfs df`` with which an OST is not measured.
 
-_NEEDS_GROUP = (
-    "; llite.*.enable_setstripe_gid may keep this user from choosing OSTs: "
-    "set it to the group of the user plumbline"
-)
+D, degraded, and N, drained, are measured and said: what N keeps away is new objects, not the file.
+"""
 
 
 class LustreTarget(FileTarget):
@@ -58,6 +56,7 @@ class LustreTarget(FileTarget):
         self._mount, self._ost = self._file.base, ost
         self._file_system = name["file_system"]
         self._index = whole(name["index"], "the index of an OST", DocumentError, 16)
+        self._draining = False
 
     @property
     def name(self) -> str:
@@ -76,7 +75,7 @@ class LustreTarget(FileTarget):
     def state(self, run: CommandRunner) -> TargetState:
         """Return the state of an OST that is active, connected, writable and not too full."""
         self._mounted(run).refuse_read_only()
-        self._listed(run)
+        active = self._listed(run)
         self._active(run)
         imports = self._connected(run)
         usage = self._usage(run)
@@ -87,12 +86,18 @@ class LustreTarget(FileTarget):
         if not version or not imports[0].version:
             raise SkipTarget(f"the Lustre version of this client or of {self._ost} is not shown")
         versions = {"client": version[1], "server": imports[0].version}
-        return TargetState(usage.space.fill, flags, {**versions, **self._settings(run, imports[0])})
+        versions = {**versions, **self._settings(run, imports[0])}
+        return TargetState(usage.space.fill, flags, versions, active)
 
     def traffic(self, run: CommandRunner) -> Optional[int]:
         """Return the OST's bytes where this node is also its server, None on a mere client."""
         completed = run(["lctl", "get_param", "-n", f"obdfilter.{self._ost}.stats"], QUICK_S)
         return parse_transfers(completed.stdout) if completed.ok else None
+
+    def cause(self, run: CommandRunner, said: str, since: float) -> str:
+        """Return why a tool failed; the state of the connection shows an eviction."""
+        states = run(["lctl", "get_param", f"osc.{self._ost}-osc-*.state"], QUICK_S)
+        return eviction(states.stdout, self._ost, since) or super().cause(run, said, since)
 
     def _mounted(self, run: CommandRunner) -> Mount:
         mount = mount_at(run, self._mount)
@@ -104,7 +109,8 @@ class LustreTarget(FileTarget):
             )
         return mount
 
-    def _listed(self, run: CommandRunner) -> None:
+    def _listed(self, run: CommandRunner) -> tuple[str, ...]:
+        """Return the OSTs of this file system that are active on this client."""
         osts = parse_osts(ask(run, ["lfs", "osts", self._mount]))
         if self._ost not in osts:
             raise SkipTarget(f"{self._mount} has no OST {self._ost}; look at: lfs osts")
@@ -112,7 +118,11 @@ class LustreTarget(FileTarget):
         if index != self._index:
             raise SkipTarget(f"lfs osts gives {self._ost} the index {index}, not {self._index}")
         if state != "ACTIVE":
-            raise SkipTarget(f"{self._ost} is {state} on this client; look at: lctl dl")
+            raise SkipTarget(
+                f"{self._ost} is {state} on this client; set osc.{self._ost}-osc-*.active=1, or "
+                f"{RETIRED}"
+            )
+        return tuple(name for name, (_, each) in osts.items() if each == "ACTIVE")
 
     def _active(self, run: CommandRunner) -> None:
         for device, value in self._parameter(run, "active").items():
@@ -174,34 +184,43 @@ class LustreTarget(FileTarget):
         for letter in usage.flags:
             if letter in _REFUSING:
                 raise SkipTarget(f"{self._ost} {_REFUSING[letter]}, says lfs df")
-            if letter not in "Daf":
+            if letter not in "DNaf":
                 raise SkipTarget(f"lfs df shows {self._ost} in an unknown state {usage.flags!r}")
-        degraded = (Flag.DEGRADED,) if "D" in usage.flags else ()
+        self._draining = "N" in usage.flags
         moved = connection.nids and connection.connection != connection.nids[0]
-        return degraded + ((Flag.FAILED_OVER,) if moved else ())
+        states = {
+            Flag.DEGRADED: "D" in usage.flags,
+            Flag.DRAINING: self._draining,
+            Flag.FAILED_OVER: moved,
+        }
+        return tuple(flag for flag, holds in states.items() if holds)
 
     def _space(self, run: CommandRunner) -> Space:
         return self.space(run)
 
     def _create(self, run: CommandRunner) -> None:
+        if self._draining:
+            raise SkipTarget(draining(self._ost))
         # -i slides silently to another OST, -o fails instead; the folder's default has only -i, and
         # is there for whatever makes a file anew
         self._file.make_folder(run)
         index = str(self._index)
-        setstripe(run, ["-c", "1", "-i", index, self._file.folder])
-        setstripe(run, ["-c", "1", "-S", "4M", "-L", "raid0", "-o", index, self._file.path])
+        setstripe(run, ["-c", "1", "-i", index, self._file.folder], self._ost)
+        one = ["-c", "1", "-S", "4M", "-L", "raid0", "-o", index]
+        setstripe(run, [*one, self._file.path], self._ost)
 
     def _misplaced(self, run: CommandRunner) -> str:
         return misplaced(run, self._file.path, [(self._index, self._ost)])
 
 
-def setstripe(run: CommandRunner, arguments: Sequence[str]) -> None:
-    """Call ``lfs setstripe``; raise SkipTarget in its own words, with what may be in the way."""
+def setstripe(run: CommandRunner, arguments: Sequence[str], name: str) -> None:
+    """Call ``lfs setstripe``; raise SkipTarget with the cause and the remedy, and its own words."""
     completed = run(["lfs", "setstripe", *arguments], SLOW_S)
-    said = completed.stderr.lower()
-    hint = _NEEDS_GROUP if "restricted" in said or "permi" in said else ""
-    if not completed.ok or hint:
-        raise SkipTarget(complaint(completed) + hint)
+    cause = refusal(completed.stderr, name)
+    if cause:
+        raise SkipTarget(f"{cause} ({complaint(completed)})")
+    if not completed.ok:
+        raise SkipTarget(complaint(completed))
 
 
 def misplaced(run: CommandRunner, path: str, osts: Sequence[tuple[int, str]]) -> str:

@@ -58,7 +58,8 @@ class StripedLustreTarget(FileTarget):
         self._file.make_folder(run)
         where = ",".join(str(ost.index) for ost in self._osts)
         size = ["-S", str(self._stripe_bytes), "-L", "raid0"]
-        setstripe(run, ["-c", str(len(self._osts)), *size, "-o", where, self._file.path])
+        names = f"one of {', '.join(ost.name for ost in self._osts)}"
+        setstripe(run, ["-c", str(len(self._osts)), *size, "-o", where, self._file.path], names)
 
     def _misplaced(self, run: CommandRunner) -> str:
         return misplaced(run, self._file.path, [(ost.index, ost.name) for ost in self._osts])

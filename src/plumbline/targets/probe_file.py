@@ -188,3 +188,8 @@ def _escaped(component: str) -> str:
         for char in component
     )
     return safe if safe.strip(".") else safe.replace(".", "%2E")
+
+
+def quota(where: str) -> str:
+    """Return what an exceeded quota takes; ``where`` is the file system or what lies on it."""
+    return f"the quota of the measuring user for {where} is used up; raise it for user plumbline"

@@ -230,7 +230,7 @@ def _of_file_system(file_system: AnyFileSystem) -> Iterator[Target]:
     unknown = sorted(retired - set(names))
     if unknown:
         raise DocumentError(f"retired {unknown[0]!r} is none of its targets; correct the name")
-    clients = dict(zip(names, meet(names, expand(file_system.client)))) if names else {}
+    clients = _clients(names, file_system.client) if names else {}
     for targets, found in named:
         on = _single(meet(found, expand(targets.part)), targets)
         through = _neighbours(found, targets.through)
@@ -241,11 +241,23 @@ def _of_file_system(file_system: AnyFileSystem) -> Iterator[Target]:
                 file_system.name,
                 on[index],
                 through[index],
-                clients[name][0],
+                clients[name],
                 reach[index],
                 name in retired,
                 targets.name,
             )
+
+
+def _clients(names: tuple[str, ...], text: str) -> dict[str, str]:
+    """Return the client of each target; with several, they would halve each other's rates."""
+    met = dict(zip(names, meet(names, expand(text))))
+    for name, clients in met.items():
+        if len(clients) > 1:
+            raise DocumentError(
+                f"target {name} would be measured by {' and '.join(clients)}, which halve each "
+                "other's rates; name one client, or at most as many as there are targets"
+            )
+    return {name: clients[0] for name, clients in met.items()}
 
 
 def _single(met: list[tuple[str, ...]], targets: Targets) -> list[str]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from plumbline.errors import DocumentError
+from plumbline.errors import DocumentError, UsageError
 from tests.package.cli.driver import call, inventory
 from tests.package.sites import INVENTORIES, part, site
 
@@ -67,3 +69,53 @@ def test_the_inventories_of_the_project_are_sound(
     document = json.loads(capsys.readouterr().out)
     assert document["site"] == name
     assert document["notes"] == []
+
+
+LFS = """#!/bin/sh
+printf 'OBDS:\\n0: fs1-OST0000_UUID ACTIVE\\n1: fs1-OST0001_UUID ACTIVE\\n'
+printf '16: fs1-OST0010_UUID ACTIVE\\n'
+"""
+
+
+def lustre(tmp_path: Path, **file_system: Any) -> str:
+    """Return the inventory of a site with two OSTs."""
+    document = site()
+    targets = [{"name": "fs1-OST[0000-0001]", "part": "oss[1-2]-disk1"}]
+    document["file_systems"] = [
+        {
+            "name": "fs1",
+            "kind": "lustre",
+            "mount": "/mnt/lustre",
+            "client": "client1",
+            "targets": targets,
+            **file_system,
+        }
+    ]
+    return inventory(tmp_path / "site", document)
+
+
+def test_live_names_an_ost_that_is_not_in_the_topology(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = tmp_path / "lfs"
+    tool.write_text(LFS, encoding="utf-8")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    folder = lustre(tmp_path)
+    assert call("topology", "check", "--live", "-i", folder) == 1
+    told = capsys.readouterr().out.splitlines()
+    assert told[-1] == "live: fs1-OST0010 is active on /mnt/lustre, but not in the topology"
+    # without --live nothing is asked
+    assert call("topology", "check", "-i", folder) == 0
+    named = {"name": "fs1-OST0010", "part": "oss1-disk2"}
+    both = [{"name": "fs1-OST[0000-0001]", "part": "oss[1-2]-disk1"}, named]
+    again = lustre(tmp_path / "again", targets=both, retired="fs1-OST0010")
+    assert call("topology", "check", "--live", "-i", again) == 0
+    assert "live: the OSTs of /mnt/lustre are those that client1" in capsys.readouterr().out
+
+
+def test_live_without_lustre_or_an_inventory_says_what_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no OST is measured here"):
+        call("topology", "check", "--live", "-i", inventory(tmp_path))
+    with pytest.raises(UsageError, match="name the folder of the inventory with -i"):
+        call("topology", "check")

@@ -105,7 +105,7 @@ def test_every_kind_of_target_is_understood_where_it_is_measured() -> None:
 
 def test_a_server_is_told_which_targets_of_lustre_the_topology_puts_on_it() -> None:
     plan = compile_plan(paper("edison"), load({}), {})
-    found = [name for node in plan.expectations for name in plan.node(node).targets]
+    found = [name for node in plan.expectations for name in plan.node(node).served]
     hosts = {
         one.target["ost"]: one.host
         for every in plan.expectations.values()
@@ -114,12 +114,12 @@ def test_a_server_is_told_which_targets_of_lustre_the_topology_puts_on_it() -> N
     }
     assert sorted(found) == sorted(hosts)
     assert len(found) == 336
-    assert all(name in plan.node(host).targets for name, host in hosts.items())
+    assert all(name in plan.node(host).served for name, host in hosts.items())
     node = plan.node(hosts[found[0]])
-    assert Expectations.from_json(json.loads(json.dumps(node.to_json()))).targets == node.targets
-    older = {key: value for key, value in node.to_json().items() if key != "targets"}
-    assert Expectations.from_json(older).targets == ()
-    assert compile_plan(build(site()), load({}), {}).node("oss1").targets == ()
+    assert Expectations.from_json(json.loads(json.dumps(node.to_json()))).served == node.served
+    older = {key: value for key, value in node.to_json().items() if key != "served"}
+    assert Expectations.from_json(older).served == ()
+    assert compile_plan(build(site()), load({}), {}).node("oss1").served == ()
 
 
 def test_all_of_the_lab_is_measured() -> None:

@@ -92,3 +92,27 @@ def test_a_group_that_was_never_measured_is_unknown() -> None:
 def test_a_group_is_judged_by_its_levels() -> None:
     strict = Limits(warning=Range(100, float("inf")))
     assert judged(200e6, limits=strict).state is State.WARNING
+
+
+def test_a_group_of_which_only_the_baselines_are_missing_does_not_count() -> None:
+    bare = expectation(references={"read/single": Reference(CEILING, None)})
+    verdict = judge_group([bare], snapshot(series()), NOW)
+    assert (verdict.state, verdict.counts) == (State.UNKNOWN, False)
+    slow = judge_group([bare], snapshot(series(80e6)), NOW)
+    assert (slow.state, slow.counts) == (State.UNKNOWN, True)
+    never = judge_group([bare], snapshot(), NOW)
+    assert (never.state, never.counts) == (State.UNKNOWN, True)
+
+
+def test_an_ost_that_the_topology_does_not_name_is_a_remark_and_no_state() -> None:
+    verdict = judged(200e6, 200e6, details={"unnamed": ["scratch-OST0010"]})
+    assert verdict.state is State.OK
+    assert verdict.sentence.endswith("; active but not in the topology: scratch-OST0010")
+
+
+def test_a_remark_of_an_earlier_run_is_not_repeated() -> None:
+    names = ("OST0", "OST1")
+    members = [expectation(component=name, references=REFERENCES) for name in names]
+    old = series(component="OST0", run_id="before", details={"unnamed": ["scratch-OST0010"]})
+    new = series(component="OST1", run_id="now", started_at=NOW - 100, finished_at=NOW - 90)
+    assert "not in the topology" not in judge_group(members, snapshot(old, new), NOW).sentence

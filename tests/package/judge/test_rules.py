@@ -49,6 +49,12 @@ CASES: list[tuple[dict[str, Any], State, Reason, str]] = [
         ),
     ),
     (
+        {"rate_Bps": 80.3e6, "flags": (Flag.DRAINING,)},
+        State.WARNING,
+        Reason.KNOWN_STATE,
+        "draining (creates no objects; name it in retired of the topology), slower is expected",
+    ),
+    (
         {"rate_Bps": 80.3e6, "flags": (Flag.FAILED_OVER,)},
         State.WARNING,
         Reason.KNOWN_STATE,

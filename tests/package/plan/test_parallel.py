@@ -29,11 +29,9 @@ def test_every_target_and_the_whole_are_measured_together() -> None:
     assert one.steps == whole.steps
 
 
-def test_the_path_begins_at_the_client_that_launches_not_at_the_one_that_probes_alone() -> None:
-    document = site()
-    document["parts"].append({"name": "client2", "kind": "client", "feeds": "switch1"})
-    found = planned(document, clients=["client2"])
-    assert found["scratch-OST0"].path[0] == "client2"
+def test_the_path_begins_at_the_client_that_launches() -> None:
+    found = planned(site(), clients=["client1", "oss1"], work="/mnt/scratch")
+    assert found["scratch-OST0"].path[0] == "client1"
 
 
 def test_all_have_the_same_terms_which_say_how_many_take_part() -> None:

@@ -13,6 +13,7 @@ from plumbline.model.command import Completed
 from plumbline.model.measurement import Measurement
 from plumbline.model.record import Flag, Operation
 from plumbline.probes import probe_for
+from plumbline.probes.answer import quoted
 from tests.package.probes.jobs import completed, data, job
 
 
@@ -225,3 +226,12 @@ def test_no_output_however_damaged_causes_a_traceback(tool: str, values: st.Data
     except PlumblineError:
         return
     assert isinstance(found, Measurement)
+
+
+def test_what_a_tool_says_is_cut_between_words_and_never_within_one() -> None:
+    words = " ".join(f"word{number}" for number in range(100))
+    said = quoted(f"first\n{words}")
+    assert said.startswith("first; word0 word1 ")
+    assert len(said) <= 300
+    assert said.endswith(" ...")
+    assert said.removesuffix(" ...").rpartition(" ")[2] in words.split()

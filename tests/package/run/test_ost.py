@@ -122,6 +122,21 @@ def test_a_tool_that_does_not_do_its_work_gives_the_reason(
     assert read.outcome is Outcome.SKIPPED
 
 
+def test_what_a_tool_repeats_is_said_once_with_the_cause_before_it() -> None:
+    error = (
+        "fio: io_u error on file /mnt/a/f: Disk quota exceeded: write offset={0}, buflen=1048576"
+    )
+    said = "\n".join(error.format(number << 20) for number in range(5))
+    runner = target({"fio": answer(stdout=said, exit_code=1)})
+    write, _ = measured(TargetUnit(expectation("a")), runner, FakeClock())
+    assert write.outcome is Outcome.FAILED
+    assert write.reason.startswith(
+        "the quota of the measuring user for /mnt/a is used up; raise it for user plumbline (fio "
+        "failed with exit code 1: fio: io_u error on file /mnt/a/f: Disk quota exceeded: write "
+    )
+    assert write.reason.count("io_u error") == 1
+
+
 def test_a_specification_that_its_tool_cannot_do_fails_that_target_alone() -> None:
     spec = expectation("a").spec._replace(tool="sgp_dd")
     write, _ = measured(TargetUnit(expectation("a", spec=spec)), target(), FakeClock())

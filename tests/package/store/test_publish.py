@@ -55,6 +55,12 @@ def test_of_a_parallel_run_the_form_of_the_curve_is_kept_and_the_ranks_are_not(
     assert series.latest.details == {"form": [120, 90, 90, 100, 100]}
 
 
+def test_osts_that_the_topology_does_not_name_reach_the_checks(history: History) -> None:
+    history.save(record(details={"unnamed": ["a-OST0010"]}))
+    (series,) = built(history).of("ost", "a")
+    assert series.latest.details == {"unnamed": ["a-OST0010"]}
+
+
 def test_peers_are_the_other_members_of_the_group_in_the_same_run(history: History) -> None:
     for name, rate in (("a", 80e6), ("b", 190e6), ("c", 210e6), ("x", 5e6)):
         history.save(record(component=name, rate_Bps=rate))

@@ -188,7 +188,6 @@ def test_an_ost_that_is_failed_over_is_still_at_home() -> None:
         ({"imports": "osc.lustre-OST0003-osc-ffff8.import=\nimport:\n"}, "shows no state"),
         ({"df": data("st5_ost_full_lfs_df2.txt")}, "100% full, the limit is 90%"),
         ({"df": data("st5_ost_full_lfs_df.txt")}, "97% full, the limit is 90%"),
-        ({"df": data("lfs_df.txt").replace("[OST:3] ", "[OST:3] N")}, "creates no objects"),
         ({"df": data("lfs_df.txt").replace("[OST:3] ", "[OST:3] DR")}, "is read-only"),
         ({"df": data("lfs_df.txt").replace("[OST:3] ", "[OST:3] S")}, "has no space"),
         ({"df": data("lfs_df.txt").replace("[OST:3] ", "[OST:3] I")}, "has no inodes"),
@@ -221,10 +220,29 @@ def test_a_degraded_ost_is_measured_and_flagged() -> None:
     assert state.flags == (Flag.DEGRADED,)
 
 
-def test_an_ost_on_which_nothing_may_be_created_is_skipped() -> None:
-    answers = healthy("lustre-OST0000", imports=imports("all"), df=data("st1_nocreate.txt"))
-    with pytest.raises(SkipTarget, match="lustre-OST0000 creates no objects"):
-        target("lustre-OST0000").state(FakeRunner(answers))
+def draining(**changes: Answer) -> FakeRunner:
+    df = data("lfs_df.txt").splitlines()[5].replace("[OST:3] ", "[OST:3] N")
+    return FakeRunner(healthy(df=df, **changes))
+
+
+def test_a_draining_ost_is_measured_on_the_file_that_is_there_and_flagged() -> None:
+    one, run = target(), draining()
+    assert one.state(run).flags == (Flag.DRAINING,)
+    assert one.place(run, SIZE) == FILE
+    assert run.called("lfs setstripe") == []
+
+
+def test_a_draining_ost_without_a_file_says_how_it_is_retired() -> None:
+    one, run = target(), draining(stat=answer(OWN, MISSING, 1))
+    one.state(run)
+    with pytest.raises(SkipTarget) as caught:
+        one.place(run, SIZE)
+    assert str(caught.value) == (
+        "lustre-OST0003 creates no objects (no_create, it is drained) and has no probe file; name "
+        "it in retired of the topology, or end it with obdfilter.lustre-OST0003.no_create=0 on its "
+        "server"
+    )
+    assert run.called("lfs setstripe") == run.called("mkdir") == []
 
 
 def test_an_ost_on_another_server_than_its_first_is_flagged_failed_over() -> None:
@@ -334,6 +352,17 @@ def test_a_file_that_would_fill_the_ost_is_not_made() -> None:
         (data("lfs_setstripe_badidx.err"), 22, "Invalid argument"),
         ("lfs setstripe: setstripe error for 'f': Permission denied", 13, "enable_setstripe_gid"),
         (
+            "lfs setstripe: setstripe error for 'f': No buffer space available",
+            105,
+            r"max_create_count=0 on the MDT, or no_create\); if it is drained, name it in retired",
+        ),
+        (
+            "lfs setstripe: setstripe error for 'f': inactive OST among your specified 1 OST(s)",
+            22,
+            r"is inactive on the MDT, .*osp\.lustre-OST0003-osc-MDT\*\.active=1 on the MDS, or",
+        ),
+        ("lfs setstripe: setstripe error for 'f': Disk quota exceeded", 122, "quota of the meas"),
+        (
             "lfs setstripe: setstripe warning for 'f': Setstripe is restricted by your "
             "administrator, default striping applied",
             0,
@@ -395,3 +424,41 @@ def test_traffic_is_known_on_the_server_alone() -> None:
 def test_a_name_that_is_no_ost_is_refused(name: str) -> None:
     with pytest.raises(DocumentError):
         target_for({"kind": "lustre", "mount": "/mnt/lustre", "ost": name}, "c", 0.9)
+
+
+STATES = (
+    "osc.lustre-OST0003-osc-MDT0000.state=\ncurrent_state: FULL\nstate_history:\n"
+    " - [ 1795193999, EVICTED ]\n"
+    "osc.lustre-OST0003-osc-ffff888120238800.state=\ncurrent_state: FULL\nstate_history:\n"
+    " - [ 1795192513, FULL ]\n - [ 1795193390, DISCONN ]\n - [ 1795193391, EVICTED ]\n"
+    " - [ 1795193392, RECOVER ]\n - [ 1795193392, FULL ]\n"
+)
+IO_ERROR = "fio failed with exit code 1: fio: io_u error on file f: Input/output error"
+
+
+@pytest.mark.parametrize(
+    ("since", "states", "evicted"),
+    [
+        (1795193380.9, answer(STATES), True),
+        (1795193391.7, answer(STATES), True),
+        # an earlier eviction is no cause, and neither is that of the MDT on the same node
+        (1795193393.0, answer(STATES), False),
+        (1795193380.0, answer(stderr="error: get_param: Permission denied", exit_code=13), False),
+        (1795193380.0, HANGING, False),
+    ],
+)
+def test_an_eviction_during_the_run_is_named(
+    since: float, states: Completed, evicted: bool
+) -> None:
+    run = FakeRunner({"lctl get_param osc.lustre-OST0003-osc-*.state": states})
+    cause = target().cause(run, IO_ERROR, since)
+    assert cause.startswith("the server of lustre-OST0003 evicted this client") is evicted
+    assert evicted or cause == ""
+
+
+def test_an_exceeded_quota_says_what_to_raise() -> None:
+    run = FakeRunner({"lctl get_param osc.": data("st3_mds_inactive_osc_active.txt")})
+    cause = target().cause(run, "fio: io_u error on file f: Disk quota exceeded", 0.0)
+    assert cause == (
+        "the quota of the measuring user for /mnt/lustre is used up; raise it for user plumbline"
+    )

@@ -1,0 +1,59 @@
+"""One client for each target: two at the same time halve each other's rates and look like a fault.
+
+Locks hold on one host, so what two hosts could measure at the same time is refused in the plan.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Mapping, Optional, Sequence
+
+from plumbline.errors import DocumentError
+from plumbline.model.expectation import PARALLEL
+
+if TYPE_CHECKING:
+    from plumbline.plan.assignments import Assignment
+
+
+def refuse_two_clients(found: Sequence[Assignment]) -> None:
+    """Raise DocumentError naming the target, both of its clients and the remedy."""
+    first: dict[tuple[str, ...], Assignment] = {}
+    for one in found:
+        storage = _storage(one.target, one.component) if one.layer in ("ost", "fs") else None
+        if storage is None:
+            continue
+        other = first.setdefault(storage, one)
+        if other.node != one.node:
+            raise DocumentError(_sentence(other, one))
+
+
+def _storage(target: Mapping[str, str], name: str) -> Optional[tuple[str, ...]]:
+    """Return what tells a target's storage from others, None where it is the client's own.
+
+    The source of a directory is shared where it names a server, as ``nfs1:/export`` does.
+    """
+    kind = target["kind"]
+    if kind == PARALLEL:
+        return None
+    if kind == "glusterfs":
+        return kind, target.get("brick", target["subvolume"])
+    source = target.get("source", "")
+    if kind == "directory" and ":/" in source:
+        return kind, source
+    return kind, name
+
+
+def _sentence(one: Assignment, other: Assignment) -> str:
+    names = one.component
+    if one.component != other.component:
+        names += f" and {other.component} are one target, which"
+    text = (
+        f"{names} would be measured by {one.node} (layer {one.layer}) and by {other.node} "
+        f"(layer {other.layer}): two clients halve each other's rates"
+    )
+    if {one.layer, other.layer} == {"ost", "fs"}:
+        own, launcher = (one, other) if one.layer == "ost" else (other, one)
+        return (
+            f"plumbline_policy: {text}; name {own.node} first in layers.fs.clients, or "
+            f"{launcher.node} as client of the file system {own.group}"
+        )
+    return f"plumbline_topology: {text}; give both the same client, or leave one out"
