@@ -42,7 +42,8 @@ def entry_alone(text: str, layer: str, component: str) -> Optional[dict[str, Any
     """Return expectations with the entry of one component alone, None as of ``series_alone``."""
     start = text.find('"entries":')
     raw = _head(text, start, '"entries": []}')
-    if raw is None or not _tail(text).endswith("]}"):
+    # an entry is the last there, and not the names or numbers of another list
+    if raw is None or not _tail(text).endswith("}]}"):
         return None
     name = json.dumps(component)
     at = text.find(name, start)

@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 import pytest
 
-from plumbline.model.expectation import Expectations
+from plumbline.model.expectation import Expectations, Neighbour
 from plumbline.store.excerpt import entry_alone, series_alone
 from tests.package.judgements import expectation, host_expectation, series, snapshot
 
@@ -24,6 +24,8 @@ EXPECTED = Expectations(
         *(expectation(component=name, group="OST0").to_json() for name in NAMES),
         expectation(layer="raw", component="OST0").to_json(),
     ),
+    (Neighbour("client1-nic", "nic", 125e6),),
+    NAMES,
 ).to_json()
 FORMS: list[dict[str, Any]] = [
     {},
