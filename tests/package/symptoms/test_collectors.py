@@ -535,18 +535,21 @@ def test_lustre_attempts_that_were_under_way_at_the_last_look_are_no_news(tmp_pa
     assert lustre.look(make_node(tmp_path, answers={GET: text}, past=past)).symptoms == ()
 
 
+CLOSED = answer(stderr="stat: cannot statx '/sys/kernel/debug/.': Permission denied", exit_code=1)
+
+
 @pytest.mark.parametrize(
     ("files", "debugfs", "error"),
     [
-        ({"/sys/fs/lustre/version": "2.17.57"}, answer(exit_code=1), PrivilegeError),
+        ({"/sys/fs/lustre/version": "2.17.57"}, CLOSED, PrivilegeError),
         ({"/sys/fs/lustre/version": "2.17.57"}, answer(), ToolError),
-        ({}, answer(exit_code=1), ToolError),
+        ({}, CLOSED, ToolError),
     ],
 )
 def test_lustre_that_keeps_imports_to_root_is_told_from_one_that_is_not_there(
     tmp_path: Path, files: dict[str, str], debugfs: Answer, error: type[Exception]
 ) -> None:
-    answers = {GET: answer(exit_code=2), "test -x /sys/kernel/debug": debugfs}
+    answers = {GET: answer(exit_code=2), "stat --format=%n /sys/kernel/debug/.": debugfs}
     with pytest.raises((PrivilegeError, ToolError), match="without a word") as caught:
         lustre.look(make_node(tmp_path, files, answers=answers))
     assert type(caught.value) is error

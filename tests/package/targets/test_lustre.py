@@ -80,7 +80,7 @@ def healthy(ost: str = "lustre-OST0003", /, **changes: Answer) -> dict[str, Answ
         "truncate": ("truncate", ""),
         "rm": ("rm -f", ""),
         "stats": ("lctl get_param -n obdfilter", answer(stderr="error: get_param", exit_code=2)),
-        "debugfs": ("test -x /sys/kernel/debug", ""),
+        "debugfs": ("stat --format=%n /sys/kernel/debug/.", "/sys/kernel/debug/.\n"),
     }
     return {start: changes.get(key, value) for key, (start, value) in answers.items()}
 
@@ -103,8 +103,11 @@ def test_a_healthy_ost_has_fill_and_versions_and_no_flags() -> None:
     }
 
 
+CLOSED = answer(stderr="stat: cannot statx '/sys/kernel/debug/.': Permission denied", exit_code=1)
+
+
 def test_an_import_in_a_debugfs_that_is_closed_is_a_matter_of_privileges() -> None:
-    closed = {"imports": answer(exit_code=2), "debugfs": answer(exit_code=1)}
+    closed = {"imports": answer(exit_code=2), "debugfs": CLOSED}
     with pytest.raises(PrivilegeError, match="agent_lustre_capabilities of the role agent"):
         target().state(FakeRunner(healthy(**closed)))
 
