@@ -116,11 +116,11 @@ def _halves(one: Member, against: float) -> Optional[_Halves]:
     """Return what a member gave before a moment and since, None when nothing before."""
     until = (max(one.days) + 1) * DAY_S if one.days else 0.0
     earlier = daily(one.times, one.rates, 0.0, min(against, until))
-    later = daily(one.times, one.rates, against, until)
-    first = against - WINDOW_DAYS * DAY_S
-    before = middle(daily(one.times, one.rates, first, min(against, until)).values())
+    first = int(against // DAY_S) - WINDOW_DAYS
+    before = middle(rate for day, rate in earlier.items() if day >= first)
     if before is None:
         return None
+    later = daily(one.times, one.rates, against, until)
     last = max(later, default=0)
     latest = middle(rate for day, rate in later.items() if day > last - WINDOW_DAYS)
     # a day on which both were measured is one of the new time
