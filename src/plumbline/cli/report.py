@@ -72,20 +72,23 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--days {arguments.days}: write a number from 1 to {_MOST_DAYS}")
     library = _library(arguments.library)
     from plumbline.cli.site import without_collector
-    from plumbline.report.drawing import draw
+    from plumbline.report.drawing import figures
+    from plumbline.report.overview import overview
     from plumbline.report.page import LIBRARY, PAGE, pages
+    from plumbline.report.site import find_cohorts
     from plumbline.store.plan import load_plan
 
     plan, now = load_plan(arguments.plan), time.time()
     with without_collector():
         site = read_site(plan, Path(arguments.history), now, arguments.days)
-        figures = draw(site, _extras(arguments, plan, now))
-        files = pages(site, figures)
+        cohorts, extras = find_cohorts(site), _extras(arguments, plan, now)
+        drawn = figures(site, cohorts, extras)
+        files = pages(site, drawn, overview(site, cohorts, extras.found))
     directory = Path(arguments.output)
     _write(directory, {**files, LIBRARY: library})
     if arguments.json:
-        drawn = {one.id: one.absent for one in figures}
-        print(json.dumps({"schema": 1, "page": str(directory / PAGE), "absent": drawn}))
+        absent = {one.id: one.absent for one in drawn}
+        print(json.dumps({"schema": 1, "page": str(directory / PAGE), "absent": absent}))
     else:
         print(directory / PAGE)
     return 0
@@ -128,18 +131,20 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
     from plumbline.store.notes import read_notes
 
     judged = [one.verdict for one in judge_site(plan, path, now, members=True)]
-    expectations = [
-        each
-        for node in plan.nodes.values()
-        for layer in dict.fromkeys(entry["layer"] for entry in node.entries)
-        for each in node.find(layer)
-    ]
+    measured = {
+        name: [
+            each
+            for layer in dict.fromkeys(entry["layer"] for entry in node.entries)
+            for each in node.find(layer)
+        ]
+        for name, node in plan.nodes.items()
+    }
     since = now - days * _DAY_S
     with Pictures(path, since) as pictures:
         return Site(
             name=next((node.site for node in plan.nodes.values()), "site without nodes"),
             now=now,
-            expectations=expectations,
+            expectations=[each for found in measured.values() for each in found],
             parts=plan.parts,
             verdicts={(one.layer, one.component): one for one in judged if not one.group},
             groups=_groups(one for one in judged if one.group),
@@ -148,6 +153,11 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
             run=pictures.latest_run(("fs", "ost", "raw")),
             notes=[one for one in read_notes(path) if one.at >= since],
             changes=pictures.version_changes(),
+            nodes={
+                (each.layer, each.component): name
+                for name, found in measured.items()
+                for each in found
+            },
         )
 
 

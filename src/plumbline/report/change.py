@@ -29,15 +29,15 @@ ABOUT = (
     f"above or below what each gave in the {WINDOW_DAYS} days before it. What was noted (plumbline "
     "note) and each change of version or setting in the records are marked by a line."
 )
-HEADERS = ("test", "members", "before", "latest", "change")
+HEADERS = ("test", "members", "before", "latest", "change", "last day")
 _EPOCH = date(1970, 1, 1).toordinal()
 
 
 class Change(NamedTuple):
     """One test: the change of each day as a fraction, rates before and lately in B/s.
 
-    ``members`` counts those that were measured before and after; ``change`` and ``latest_Bps`` are
-    None where there are none.
+    ``members`` counts those that were measured before and after; ``change``, ``latest_Bps`` and
+    ``last``, the change on the last day of each member alone, are None where there are none.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Change(NamedTuple):
     before_Bps: float
     latest_Bps: Optional[float]
     change: Optional[float]
+    last: Optional[float]
     days: dict[int, float]
 
 
@@ -54,6 +55,7 @@ class _Halves(NamedTuple):
     days: dict[int, float]
     before_Bps: float
     latest_Bps: Optional[float]
+    last_Bps: Optional[float]
 
 
 def change_figure(site: Site, cohorts: Cohorts, against: Optional[float] = None) -> Figure:
@@ -108,6 +110,7 @@ def find_change(name: str, members: Sequence[Member], against: float) -> Optiona
         whole,
         middle(one.latest_Bps for one in since),
         middle(one.latest_Bps / one.before_Bps - 1 for one in since if one.latest_Bps is not None),
+        middle(one.last_Bps / one.before_Bps - 1 for one in since if one.last_Bps is not None),
         {day: value for day in sorted(days) if (value := middle(days[day])) is not None},
     )
 
@@ -116,15 +119,15 @@ def _halves(one: Member, against: float) -> Optional[_Halves]:
     """Return what a member gave before a moment and since, None when nothing before."""
     until = (max(one.days) + 1) * DAY_S if one.days else 0.0
     earlier = daily(one.times, one.rates, 0.0, min(against, until))
-    later = daily(one.times, one.rates, against, until)
-    first = against - WINDOW_DAYS * DAY_S
-    before = middle(daily(one.times, one.rates, first, min(against, until)).values())
+    first = int(against // DAY_S) - WINDOW_DAYS
+    before = middle(rate for day, rate in earlier.items() if day >= first)
     if before is None:
         return None
+    later = daily(one.times, one.rates, against, until)
     last = max(later, default=0)
     latest = middle(rate for day, rate in later.items() if day > last - WINDOW_DAYS)
     # a day on which both were measured is one of the new time
-    return _Halves({**earlier, **later}, before, latest)
+    return _Halves({**earlier, **later}, before, latest, later.get(last))
 
 
 def _iso(day: int) -> str:
@@ -140,12 +143,21 @@ def _findings(changes: Sequence[Change], day: str) -> Iterable[str]:
     if not known:
         yield f"Nothing has been measured since {day}."
         return
-    yield f"The largest change: {known[0].name} {_signed(known[0])}."
+    # of a change a few days old, without a mark at which to part them, a fortnight shows nothing
+    fresh = [one for one in known if abs((one.last or 0.0) - (one.change or 0.0)) >= _WORTH_NAMING]
+    if fresh:
+        texts = [f"{one.name} {_signed(one.last)}" for one in fresh]
+        yield f"On the last day alone: {_listed(texts)}."
+    yield f"The largest change: {known[0].name} {_signed(known[0].change)}."
     others = [one for one in known[1:] if abs(one.change or 0.0) >= _WORTH_NAMING]
     if others:
-        named = ", ".join(f"{one.name} {_signed(one)}" for one in others[:_NAMED])
-        more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
-        yield f"Also: {named}{more}."
+        yield f"Also: {_listed([f'{one.name} {_signed(one.change)}' for one in others])}."
+
+
+def _listed(texts: Sequence[str]) -> str:
+    """Return the first few texts and how many more there are."""
+    more = f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
+    return f"{', '.join(texts[:_NAMED])}{more}"
 
 
 def _happened(happened: Sequence[Mark], against: float) -> Iterable[str]:
@@ -153,8 +165,7 @@ def _happened(happened: Sequence[Mark], against: float) -> Iterable[str]:
     day = against // DAY_S
     texts = [one.text for one in happened if one.at // DAY_S == day]
     if texts:
-        more = f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
-        yield f"On {_iso(int(day))}: {'; '.join(texts[:_NAMED])}{more}."
+        yield f"On {_iso(int(day))}: {_listed(texts)}."
 
 
 def _plot(changes: Sequence[Change], happened: Sequence[Mark], against: float) -> Plot:
@@ -211,15 +222,16 @@ def _cells(one: Change) -> tuple[str, ...]:
         str(one.members),
         format_rate(one.before_Bps),
         "not measured since" if one.latest_Bps is None else format_rate(one.latest_Bps),
-        _signed(one),
+        _signed(one.change),
+        _signed(one.last),
     )
 
 
-def _signed(one: Change) -> str:
-    """Return the latest change; one that rounds to nothing has no sign."""
-    if one.change is None:
+def _signed(change: Optional[float]) -> str:
+    """Return a change in percent, empty where it is not known; what rounds to none has no sign."""
+    if change is None:
         return ""
-    tenths = round(1000 * one.change)
+    tenths = round(1000 * change)
     return f"{tenths / 10:+.1f} %" if tenths else "0.0 %"
 
 

@@ -12,7 +12,7 @@ from plumbline.report.figure import Figure
 from plumbline.report.heat_map import heat_map_figure
 from plumbline.report.network import network_figure
 from plumbline.report.path import path_figure
-from plumbline.report.site import Site, find_cohorts
+from plumbline.report.site import Cohorts, Site, find_cohorts
 from plumbline.report.suspects import Found, suspects_figure
 from plumbline.report.targets import targets_figure
 
@@ -30,7 +30,11 @@ class Extras(NamedTuple):
 
 def draw(site: Site, extras: Extras) -> list[Figure]:
     """Return every figure; one that cannot be drawn says why."""
-    cohorts = find_cohorts(site)
+    return figures(site, find_cohorts(site), extras)
+
+
+def figures(site: Site, cohorts: Cohorts, extras: Extras) -> list[Figure]:
+    """Return the same for whoever has the cohorts already."""
     return [
         path_figure(site, cohorts),
         targets_figure(site, cohorts),

@@ -9,13 +9,12 @@ from __future__ import annotations
 import csv
 import io
 from datetime import datetime, timezone
-from typing import Any, NamedTuple, Sequence
+from typing import Any, Sequence
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from plumbline.model.anchor import anchor
-from plumbline.model.state import State
 from plumbline.report.figure import Cell, Figure
+from plumbline.report.overview import RANK, Entry
 from plumbline.report.site import Site
 
 PAGE = "index.html"
@@ -24,22 +23,14 @@ LIBRARY = "plotly.min.js"
 
 _ASSETS = ("report.css", "report.js")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_RANK = (State.CRITICAL, State.UNKNOWN, State.WARNING)
 _LISTED = 30
 
 
-class Alarm(NamedTuple):
-    """A component that is not OK, and where in the page it stands."""
+def pages(site: Site, figures: Sequence[Figure], entries: Sequence[Entry] = ()) -> dict[str, str]:
+    """Return the text of each file of the report by its name, Plotly's library apart.
 
-    state: str
-    layer: str
-    component: str
-    sentence: str
-    anchor: str
-
-
-def pages(site: Site, figures: Sequence[Figure]) -> dict[str, str]:
-    """Return the text of each file of the report by its name, Plotly's library apart."""
+    ``entries`` are the rows of the first screen.
+    """
     environment = Environment(
         loader=PackageLoader("plumbline.report"),
         autoescape=True,
@@ -47,15 +38,14 @@ def pages(site: Site, figures: Sequence[Figure]) -> dict[str, str]:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    alarms = list(_alarms(site))
     text = environment.get_template("page.html").render(
         site=site.name,
         drawn_at=datetime.fromtimestamp(site.now, timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
         figures=figures,
         plots=_plots(figures),
         counts=_counts(site),
-        alarms=alarms[:_LISTED],
-        more=len(alarms) - len(alarms[:_LISTED]),
+        entries=entries[:_LISTED],
+        more=len(entries[_LISTED:]),
         dated_later=site.dated_later(),
         library=LIBRARY,
     )
@@ -78,19 +68,7 @@ def _plots(figures: Sequence[Figure]) -> dict[str, dict[str, Any]]:
 
 def _counts(site: Site) -> list[tuple[str, int]]:
     states = [verdict.state for verdict in site.verdicts.values()]
-    return [(state.name, states.count(state)) for state in (*_RANK, State.OK)]
-
-
-def _alarms(site: Site) -> list[Alarm]:
-    found = [
-        (_RANK.index(verdict.state), layer, name, verdict)
-        for (layer, name), verdict in site.verdicts.items()
-        if verdict.state is not State.OK
-    ]
-    return [
-        Alarm(verdict.state.name, layer, name, verdict.sentence, anchor(layer, name))
-        for _, layer, name, verdict in sorted(found, key=lambda each: each[:3])
-    ]
+    return [(state.name, states.count(state)) for state in RANK]
 
 
 def _csv(rows: Sequence[Sequence[Cell]]) -> str:

@@ -68,7 +68,10 @@ class Member(NamedTuple):
 
 
 class Site(NamedTuple):
-    """All that is drawn; ``now`` is in seconds since the epoch, ``verdicts`` has no groups."""
+    """All that is drawn; ``now`` is in seconds since the epoch, ``verdicts`` has no groups.
+
+    ``nodes`` says by layer and component who measures it.
+    """
 
     name: str
     now: float
@@ -81,6 +84,7 @@ class Site(NamedTuple):
     run: Optional[Run] = None
     notes: Sequence[Note] = ()
     changes: Sequence[VersionChange] = ()
+    nodes: Mapping[tuple[str, str], str] = {}
 
     @property
     def until(self) -> float:

@@ -13,8 +13,9 @@ from typing import Iterator
 import pytest
 
 from plumbline.report.drawing import Extras, draw
+from plumbline.report.overview import overview
 from plumbline.report.page import LIBRARY, pages
-from plumbline.report.site import Site
+from plumbline.report.site import Site, find_cohorts
 from tests.package.report.browser import Browser, PageLeftError
 from tests.package.report.sites import HOSTILE, hostile, read, sick
 from tests.package.report.test_drawing import EMPTY, IDS, extras
@@ -51,7 +52,8 @@ def written(folder: Path, site: Site, more: Extras) -> str:
 
     library = Path(plotly.__file__).parent / "package_data" / LIBRARY
     (folder / LIBRARY).symlink_to(library)
-    for name, text in pages(site, draw(site, more)).items():
+    entries = overview(site, find_cohorts(site), more.found)
+    for name, text in pages(site, draw(site, more), entries).items():
         path = folder / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -90,7 +90,7 @@ def test_what_was_not_measured_since_the_day_says_so(tmp_path: Path) -> None:
     site = sick(tmp_path)
     figure = change_figure(site, find_cohorts(site), NOW)
     assert figure.finding == "Nothing has been measured since 2026-09-21."
-    assert {row.cells[-2:] for row in figure.table.rows} == {("not measured since", "")}
+    assert {row.cells[-3:] for row in figure.table.rows} == {("not measured since", "", "")}
 
 
 def test_an_upgrade_that_slows_all_reads_is_told_the_next_day(tmp_path: Path) -> None:
@@ -102,6 +102,27 @@ def test_an_upgrade_that_slows_all_reads_is_told_the_next_day(tmp_path: Path) ->
     assert float(first.split()[-2]) == pytest.approx(100 * LOST, abs=1)
     assert second.startswith("Also: ost ")
     assert third == "On 2026-09-21: client 2.3.0 -> 2.4.0."
+
+
+@pytest.mark.parametrize("nights", [1, 6])
+def test_a_fresh_change_that_nobody_has_marked_is_told_the_next_day(
+    tmp_path: Path, nights: int
+) -> None:
+    """The median of a fortnight, against a month ago, does not know of it for a week."""
+    site, cohorts = drawn(tmp_path, since=nights)
+    figure = change_figure(site, cohorts)
+    assert figure.title == "Change against 2026-08-22"
+    (writes,) = [row.cells for row in figure.table.rows if row.cells[0] == "ost write"]
+    assert abs(float(writes[-2].split()[0])) < 1
+    assert float(writes[-1].split()[0]) == pytest.approx(100 * LOST, abs=1)
+    first = figure.finding.splitlines()[0]
+    assert first.startswith("On the last day alone: ")
+    assert f"ost write {writes[-1]}" in first
+
+
+def test_an_old_change_is_not_told_twice(tmp_path: Path) -> None:
+    site, cohorts = drawn(tmp_path, since=20)
+    assert "On the last day alone" not in change_figure(site, cohorts).finding
 
 
 def test_notes_and_changes_of_versions_are_marked_with_their_words(tmp_path: Path) -> None:
@@ -124,4 +145,4 @@ def test_notes_and_changes_of_versions_are_marked_with_their_words(tmp_path: Pat
 def test_a_change_that_rounds_to_nothing_has_no_sign(tmp_path: Path) -> None:
     site = sick(tmp_path, Year(60, noise=0.0))
     figure = change_figure(site, find_cohorts(site))
-    assert {row.cells[-1] for row in figure.table.rows} == {"0.0 %"}
+    assert {row.cells[-2:] for row in figure.table.rows} == {("0.0 %", "0.0 %")}

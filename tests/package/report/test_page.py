@@ -11,12 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from plumbline.model.state import State
 from plumbline.report.drawing import Extras, draw
 from plumbline.report.figure import Cell, Figure
+from plumbline.report.overview import overview
 from plumbline.report.page import pages
+from plumbline.report.site import find_cohorts
 from tests.package.locate.scenes import lab
 from tests.package.report.sites import HOSTILE, hostile, read, sick
-from tests.package.report.test_drawing import EMPTY, IDS
+from tests.package.report.test_drawing import EMPTY, IDS, extras
 from tests.package.report.years import plan_of
 
 
@@ -50,7 +53,8 @@ def test_every_figure_has_its_place_and_its_csv(tmp_path: Path) -> None:
 
 def test_links_to_alarms_lead_somewhere(tmp_path: Path) -> None:
     site = sick(tmp_path)
-    found = Tags(pages(site, draw(site, Extras()))["index.html"])
+    entries = overview(site, find_cohorts(site), extras().found)
+    found = Tags(pages(site, draw(site, Extras()), entries)["index.html"])
     inside = [one[1:] for one in found.sources if one.startswith("#")]
     assert "ost-scratch-OST0002" in inside
     assert set(inside) <= set(found.ids)
@@ -75,7 +79,13 @@ def test_the_page_asks_for_nothing_from_elsewhere(tmp_path: Path) -> None:
 def test_hostile_names_add_no_tag_and_end_no_script(tmp_path: Path) -> None:
     site = read(*hostile(tmp_path))
     site = site._replace(name=HOSTILE[0])
-    text = pages(site, draw(site, Extras()))["index.html"]
+    bad = {
+        place: one._replace(state=State.CRITICAL, sentence=HOSTILE[1])
+        for place, one in site.verdicts.items()
+    }
+    entries = overview(site._replace(verdicts=bad), find_cohorts(site), None)
+    assert len(entries) == len(bad)
+    text = pages(site, draw(site, Extras()), entries)["index.html"]
     found = Tags(text)
     assert found.tags.count("script") == 3
     assert "img" not in found.tags

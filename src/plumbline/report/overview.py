@@ -1,0 +1,195 @@
+"""The first screen: what is wrong, since when, how sure that is, and what to do next.
+
+It is a list of rows.  Each kind of row has a function here, and its place in ``Kind``.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Iterator, Mapping, NamedTuple, Optional, Sequence
+
+from plumbline.locate.advice import advice
+from plumbline.locate.suspects import AmbiguitySet
+from plumbline.locate.words import headline, listed, sentence
+from plumbline.model.anchor import anchor, group_anchor
+from plumbline.model.state import State
+from plumbline.model.verdict import Verdict
+from plumbline.report.marks import Mark, marks
+from plumbline.report.since import Beginnings
+from plumbline.report.site import Cohorts, Site
+from plumbline.report.suspects import Found
+
+RANK = (State.CRITICAL, State.UNKNOWN, State.WARNING, State.OK)
+"""States, the worst first."""
+
+_ALONE = 3
+"""Components of one node and layer that were not judged and have a row each; more share one."""
+
+_MOST_NODES = 5
+"""Nodes that have rows of their own for what was not judged; more share one for each layer."""
+
+_NEXT = " Next: "
+_ASK = "ansible-playbook playbooks/debug_slow_storage.yml"
+
+
+class Kind(str, Enum):
+    """What a row is about, in the order of the page."""
+
+    SUSPECT = "suspect"
+    GROUP = "group"
+    ALARM = "alarm"
+    UNMEASURED = "not judged"
+    EXPLAINED = "behind a suspect"
+
+
+class Entry(NamedTuple):
+    """One row; ``since`` and ``next`` are empty where nothing is known.
+
+    ``sentence`` has the figures and how sure they are; ``anchor`` is a place in the page.
+    """
+
+    kind: Kind
+    component: str
+    state: State
+    since: str
+    sentence: str
+    next: str
+    anchor: str
+
+
+class _Known(NamedTuple):
+    """What all kinds of rows are made from; ``behind`` names the suspects of a component."""
+
+    site: Site
+    found: Optional[Found]
+    behind: Mapping[tuple[str, str], str]
+    beginnings: Beginnings
+    marks: Sequence[Mark]
+
+
+def overview(site: Site, cohorts: Cohorts, found: Optional[Found]) -> list[Entry]:
+    """Return all rows, the worst of each kind first; none where nothing is wrong."""
+    behind = dict(_behind(found)) if found else {}
+    known = _Known(site, found, behind, Beginnings(cohorts), marks(site))
+    rows = [*_suspects(known), *_groups(known), *_alarms(known), *_unmeasured(known)]
+    kinds = list(Kind)
+    # rows of one kind and state keep their order: suspects begin with what explains most
+    return sorted(rows, key=lambda one: (kinds.index(one.kind), RANK.index(one.state)))
+
+
+def _behind(found: Found) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield layer and component of what suspects explain, with their names."""
+    for one in found.located.sets:
+        for index in one.explains:
+            of = found.located.observations[index].of
+            yield (of.layer, of.component), _names(one)
+
+
+def _names(ambiguity: AmbiguitySet) -> str:
+    return listed([" and ".join(one) for one in headline(ambiguity)], " or ")
+
+
+def _suspects(known: _Known) -> Iterator[Entry]:
+    """Yield what explains slow measurements, and the measurement or remedy that comes next."""
+    if known.found is None:
+        return
+    located, parts = known.found.located, known.site.parts
+    for one, probe in zip(located.sets, known.found.probes):
+        slow = [located.observations[index].of for index in one.explains]
+        places = dict.fromkeys((of.layer, of.component) for of in slow)
+        states = [known.site.state(*place) for place in places]
+        bad = [state for state in states if state in (State.CRITICAL, State.WARNING)]
+        said = sentence(located, one, parts, probe) + advice(one, parts)
+        text, _, following = said.partition(_NEXT)
+        yield Entry(
+            Kind.SUSPECT,
+            _names(one),
+            min(bad, key=RANK.index, default=State.WARNING),
+            _earliest(known, places),
+            text,
+            following,
+            "suspects",
+        )
+
+
+def _earliest(known: _Known, places: Mapping[tuple[str, str], object]) -> str:
+    """Return since when the first of some components has been low, empty where none is."""
+    found = [since for place in places if (since := known.beginnings.find(*place))]
+    return min(found, key=lambda since: since.day).text(known.marks) if found else ""
+
+
+def _groups(known: _Known) -> Iterator[Entry]:
+    """Yield groups that are low as a whole, which their members' verdicts excuse."""
+    for (layer, name), verdict in sorted(known.site.groups.items()):
+        if verdict.state in (State.CRITICAL, State.WARNING):
+            members = {
+                (one.layer, one.component): None
+                for one in known.site.expectations
+                if (one.layer, one.group) == (layer, name)
+            }
+            following = "see in #change what happened on that day"
+            yield Entry(
+                Kind.GROUP,
+                f"{layer} {name}",
+                verdict.state,
+                _earliest(known, members),
+                verdict.sentence,
+                following,
+                group_anchor(layer, name),
+            )
+
+
+def _alarms(known: _Known) -> Iterator[Entry]:
+    """Yield what is WARNING or CRITICAL; behind a suspect it is no trouble of its own."""
+    for (layer, name), verdict in sorted(known.site.verdicts.items()):
+        if verdict.state in (State.CRITICAL, State.WARNING):
+            suspect = known.behind.get((layer, name))
+            following = f"see suspect {suspect}" if suspect else f"measure again: {_ASK}"
+            if not suspect and layer != "fs":
+                following += f" -e target={name}"
+            kind = Kind.EXPLAINED if suspect else Kind.ALARM
+            yield _entry(kind, verdict, _since(known, verdict), following)
+
+
+def _since(known: _Known, verdict: Verdict) -> str:
+    found = known.beginnings.find(verdict.layer, verdict.component)
+    return found.text(known.marks) if found else ""
+
+
+def _entry(kind: Kind, verdict: Verdict, since: str, following: str) -> Entry:
+    return Entry(
+        kind,
+        f"{verdict.layer} {verdict.component}",
+        verdict.state,
+        since,
+        verdict.sentence,
+        following,
+        anchor(verdict.layer, verdict.component),
+    )
+
+
+def _unmeasured(known: _Known) -> Iterator[Entry]:
+    """Yield what nothing is known about; a node that is silent, or a new layer, is one row."""
+    layers: dict[str, dict[str, list[Verdict]]] = {}
+    for (layer, name), verdict in sorted(known.site.verdicts.items()):
+        if verdict.state is State.UNKNOWN:
+            node = known.site.nodes.get((layer, name), "")
+            layers.setdefault(layer, {}).setdefault(node, []).append(verdict)
+    for layer, nodes in layers.items():
+        if len(nodes) > _MOST_NODES:
+            every = [verdict for found in nodes.values() for verdict in found]
+            yield _several(f"{layer} of {len(nodes)} nodes", every)
+            continue
+        for node, verdicts in nodes.items():
+            if len(verdicts) > _ALONE:
+                yield _several(f"{layer} of {node}" if node else layer, verdicts)
+            else:
+                yield from (_entry(Kind.UNMEASURED, one, "", "") for one in verdicts)
+
+
+def _several(name: str, verdicts: Sequence[Verdict]) -> Entry:
+    """Return one row for many components that were not judged."""
+    first = verdicts[0]
+    return _entry(Kind.UNMEASURED, first, "", "")._replace(
+        component=f"{name}: {len(verdicts)} components", sentence=f"for example {first.sentence}"
+    )

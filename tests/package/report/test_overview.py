@@ -1,0 +1,148 @@
+"""The first screen says what is wrong, since when, and what to do next; one row for one fault."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Optional
+
+import pytest
+
+from plumbline.model.course import VersionChange
+from plumbline.model.state import State
+from plumbline.model.verdict import Verdict
+from plumbline.report.overview import Entry, Kind, overview
+from plumbline.report.page import pages
+from plumbline.report.site import Site, find_cohorts
+from plumbline.report.suspects import Found
+from tests.package.report.sites import sick
+from tests.package.report.test_drawing import EMPTY, extras
+
+SINCE = "2026-09-17"
+"""Five nights before the moment of the reports."""
+
+
+def rows(site: Site, found: Optional[Found] = None) -> list[Entry]:
+    return overview(site, find_cohorts(site), found)
+
+
+def unknown(site: Site, layer: str) -> Site:
+    """Return a site of which a layer is not judged."""
+    verdicts = {
+        place: one._replace(state=State.UNKNOWN, sentence=f"{one.component} was never measured")
+        if one.layer == layer
+        else one
+        for place, one in site.verdicts.items()
+    }
+    return site._replace(verdicts=verdicts)
+
+
+def test_a_suspect_comes_first_with_its_beginning_and_what_to_do(tmp_path: Path) -> None:
+    first = rows(sick(tmp_path), extras().found)[0]
+    assert (first.kind, first.component, first.state) == (
+        Kind.SUSPECT,
+        "oss2-disk1",
+        State.CRITICAL,
+    )
+    assert first.since == SINCE
+    assert first.sentence.startswith("Suspect: disk oss2-disk1 (1 of 1 slow target crosses it")
+    assert "Next:" not in first.sentence
+    assert first.next.startswith("read its SMART values")
+    assert first.anchor == "suspects"
+
+
+def test_alarms_behind_a_suspect_come_last_and_lead_to_it(tmp_path: Path) -> None:
+    found = rows(sick(tmp_path), extras().found)
+    behind = [one for one in found if one.kind is Kind.EXPLAINED]
+    assert {"ost scratch-OST0002", "raw oss2-disk1"} <= {one.component for one in behind}
+    assert found[-len(behind) :] == behind
+    assert "see suspect oss2-disk1" in {one.next for one in behind}
+    assert {one.since for one in behind if "disk1" in one.component} == {SINCE}
+
+
+def test_without_suspects_each_alarm_says_how_to_measure_again(tmp_path: Path) -> None:
+    found = {one.component: one for one in rows(sick(tmp_path))}
+    disk = found["raw oss2-disk1"]
+    assert (disk.kind, disk.anchor) == (Kind.ALARM, "raw-oss2-disk1")
+    assert disk.next == (
+        "measure again: ansible-playbook playbooks/debug_slow_storage.yml -e target=oss2-disk1"
+    )
+
+
+def test_what_happened_when_it_began_is_named(tmp_path: Path) -> None:
+    site = sick(tmp_path)
+    begun = next(
+        at for course in site.courses for at in course.times if at > site.now - 5 * 86400 + 1
+    )
+    site = site._replace(changes=[VersionChange(begun, "client", "2.3.0", "2.4.0", 9, 9)])
+    (disk,) = [one for one in rows(site) if one.component == "raw oss2-disk1"]
+    assert disk.since == f"{SINCE} (client 2.3.0 -> 2.4.0)"
+
+
+def test_a_node_that_nothing_is_known_about_is_one_row(tmp_path: Path) -> None:
+    found = [one for one in rows(unknown(sick(tmp_path), "ost")) if one.kind is Kind.UNMEASURED]
+    (row,) = found
+    assert row.component == "ost of client1: 6 components"
+    assert row.state is State.UNKNOWN
+    assert row.sentence == "for example scratch-OST0000 was never measured"
+    assert row.anchor == "ost-scratch-OST0000"
+
+
+def test_a_few_components_that_nothing_is_known_about_are_named(tmp_path: Path) -> None:
+    found = rows(unknown(sick(tmp_path), "raw"))
+    named = [one.component for one in found if one.kind is Kind.UNMEASURED]
+    assert sorted(named) == sorted(
+        f"raw oss{host}-disk{disk}" for host in (1, 2, 3) for disk in (1, 2)
+    )
+
+
+def test_many_nodes_that_nothing_is_known_about_are_one_row(tmp_path: Path) -> None:
+    site = unknown(sick(tmp_path), "raw")
+    nodes = {place: f"oss{number}" for number, place in enumerate(site.nodes)}
+    found = [one for one in rows(site._replace(nodes=nodes)) if one.kind is Kind.UNMEASURED]
+    assert [one.component for one in found] == ["raw of 6 nodes: 6 components"]
+
+
+def test_a_group_that_is_low_as_a_whole_has_a_row(tmp_path: Path) -> None:
+    site = sick(tmp_path)
+    verdict = Verdict("ost", "scratch", State.WARNING, 5, "scratch at 60 %", group=True)
+    fine = verdict._replace(component="other", state=State.UNKNOWN)
+    site = site._replace(groups={("ost", "scratch"): verdict, ("ost", "other"): fine})
+    (row,) = [one for one in rows(site) if one.kind is Kind.GROUP]
+    assert (row.component, row.state, row.anchor) == (
+        "ost scratch",
+        State.WARNING,
+        "ost-group-scratch",
+    )
+
+
+def test_kinds_and_states_decide_the_order(tmp_path: Path) -> None:
+    site = unknown(sick(tmp_path), "net")
+    kinds = [list(Kind).index(one.kind) for one in rows(site, extras().found)]
+    assert kinds == sorted(kinds)
+
+
+def test_where_nothing_is_wrong_the_page_says_so(tmp_path: Path) -> None:
+    site = sick(tmp_path)
+    fine = {place: one._replace(state=State.OK) for place, one in site.verdicts.items()}
+    site = site._replace(verdicts=fine, groups={})
+    assert rows(site) == []
+    assert "No alarm and no suspect." in pages(site, [])["index.html"]
+    assert "No alarm" not in pages(EMPTY, [])["index.html"]
+
+
+def test_of_very_many_rows_the_first_are_shown(tmp_path: Path) -> None:
+    site = sick(tmp_path)
+    row = Entry(Kind.ALARM, "ost a", State.WARNING, "", "a is slow", "", "ost-a")
+    text = pages(site, [], [row] * 50)["index.html"]
+    assert text.count("a is slow") == 30
+    assert "and 20 more" in text
+
+
+@pytest.mark.parametrize("since", ["", "2026-09-17"])
+def test_a_row_has_all_that_is_known(tmp_path: Path, since: str) -> None:
+    row = Entry(Kind.ALARM, "ost <a>", State.WARNING, since, "<slow>", "measure", "ost-a")
+    text = pages(sick(tmp_path), [], [row])["index.html"]
+    assert '<a href="#ost-a">ost &lt;a&gt;</a>' in text
+    assert "&lt;slow&gt;" in text
+    assert "Next: measure" in text
+    assert (f"since {since}" in text) is bool(since)
