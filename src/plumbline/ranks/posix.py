@@ -7,6 +7,7 @@ from functools import partial
 from itertools import repeat
 from typing import Any, Iterator
 
+from plumbline.folders import open_file
 from plumbline.ranks.buffers import landing, sources
 from plumbline.ranks.loops import Move
 
@@ -17,9 +18,9 @@ class PosixFile:
     collective = False
 
     def __init__(self, path: str, offset: int, write: bool, direct: bool) -> None:
-        """Open at ``offset``; raise OSError when that fails, or where a link is in its place."""
+        """Open at ``offset``; raise OSError when that fails, or where something else is there."""
         flags = (os.O_WRONLY if write else os.O_RDONLY) | (os.O_DIRECT if direct else 0)
-        self._descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW)
+        self._descriptor = open_file(path, flags)
         self._direct = direct
         if not write:
             drop_cached(self._descriptor)
@@ -52,7 +53,7 @@ class PosixFile:
 
 def flush(path: str) -> None:
     """Return when all that this client has written to a file is on the target."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    descriptor = open_file(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -10,7 +10,7 @@ import re
 from typing import Optional, Sequence
 
 from plumbline.errors import DocumentError, SkipTarget
-from plumbline.model.command import CommandRunner
+from plumbline.model.command import CommandRunner, Within
 from plumbline.model.record import Flag
 from plumbline.targets.ask import QUICK_S, SLOW_S, ask, complaint
 from plumbline.targets.file_target import FileTarget
@@ -28,7 +28,7 @@ from plumbline.targets.lustre_output import (
     parse_usage,
 )
 from plumbline.targets.mounts import Mount, mount_at
-from plumbline.targets.probe_file import Space, absolute
+from plumbline.targets.probe_file import NAME, ProbeFile, Space, absolute
 
 _NAME = re.compile(r"(?P<file_system>[A-Za-z0-9_-]{1,8})-OST(?P<index>[0-9a-f]{4})")
 _DF_S = 20.0
@@ -191,31 +191,31 @@ class LustreTarget(FileTarget):
     def _create(self, run: CommandRunner) -> None:
         # -i slides silently to another OST, -o fails instead; the folder's default has only -i, and
         # is there for whatever makes a file anew
-        self._file.make_folder(run)
-        index = str(self._index)
-        setstripe(run, ["-c", "1", "-i", index, self._file.folder])
-        setstripe(run, ["-c", "1", "-S", "4M", "-L", "raid0", "-o", index, self._file.path])
+        index, folder = str(self._index), self._file.within(make=True)
+        setstripe(run, ["-c", "1", "-i", index, "."], folder)
+        setstripe(run, ["-c", "1", "-S", "4M", "-L", "raid0", "-o", index, NAME], folder)
 
     def _misplaced(self, run: CommandRunner) -> str:
-        return misplaced(run, self._file.path, [(self._index, self._ost)])
+        return misplaced(run, self._file, [(self._index, self._ost)])
 
 
-def setstripe(run: CommandRunner, arguments: Sequence[str]) -> None:
+def setstripe(run: CommandRunner, arguments: Sequence[str], within: Within) -> None:
     """Call ``lfs setstripe``; raise SkipTarget in its own words, with what may be in the way."""
-    completed = run(["lfs", "setstripe", *arguments], SLOW_S)
+    completed = run(["lfs", "setstripe", *arguments], SLOW_S, within)
     said = completed.stderr.lower()
     hint = _NEEDS_GROUP if "restricted" in said or "permi" in said else ""
     if not completed.ok or hint:
-        raise SkipTarget(complaint(completed) + hint)
+        raise SkipTarget(complaint(completed, within) + hint)
 
 
-def misplaced(run: CommandRunner, path: str, osts: Sequence[tuple[int, str]]) -> str:
+def misplaced(run: CommandRunner, file: ProbeFile, osts: Sequence[tuple[int, str]]) -> str:
     """Return in words why a file has not one stripe on each OST, given by index and name.
 
     Nothing when it has.
     """
+    path = file.path
     names = osts[0][1] if len(osts) == 1 else f"each of {len(osts)} OSTs from {osts[0][1]} on"
-    layout = parse_layout(ask(run, ["lfs", "getstripe", path]))
+    layout = parse_layout(ask(run, ["lfs", "getstripe", NAME], within=file.within()))
     if layout.composite:
         return f"{path} has a composite layout instead of one stripe on {names}"
     if layout.pattern not in ("raid0", "1") or layout.stripes != len(osts):

@@ -9,7 +9,7 @@ from typing import Any, Callable, Generator, Iterator, NamedTuple, Optional, Seq
 
 import pytest
 
-from plumbline.model.command import CommandRunner, Completed
+from plumbline.model.command import CommandRunner, Completed, Within
 from plumbline.model.record import Outcome, Record
 from plumbline.model.series import Running
 from plumbline.run.bench import Bench, Step
@@ -38,7 +38,7 @@ class FakeUnit:
         return ()
 
 
-def no_command(argv: Sequence[str], timeout_s: float) -> Completed:
+def no_command(argv: Sequence[str], timeout_s: float, within: Optional[Within] = None) -> Completed:
     raise AssertionError(argv)
 
 
