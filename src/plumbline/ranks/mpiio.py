@@ -70,6 +70,11 @@ class MpiFile:
         """Return when all that was written is on the target."""
         self._file.Sync()
 
+    @property
+    def position(self) -> Optional[int]:
+        """Return None: MPI tells nothing while a call is stuck."""
+        return None
+
     def close(self) -> None:
         """Let go of the file."""
         self._file.Close()
