@@ -146,10 +146,10 @@ def run_id_at(now: float) -> str:
 
 
 def print_commands(units: Sequence[Unit]) -> int:
-    """Print what the tools would be called with."""
+    """Print what the tools would be called with, as a shell takes it."""
     for unit in units:
         for argv in unit.commands():
-            print(shlex.join(argv))
+            print(" ".join(word if word == "<>" else shlex.quote(word) for word in argv))
     return 0
 
 

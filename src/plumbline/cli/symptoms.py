@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from plumbline.symptoms.symptom import Report
 
 _UNIT = "systemctl start plumbline-symptoms"
+_KERNEL_LOG_BYTES = 64 << 20
+"""The kernel's log of a bad day is longer than what any other tool prints."""
 
 
 def add(subparsers: Any) -> None:
@@ -58,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     path = Path(arguments.state) / FILE
     counters = Counters(_past(str(path)))
-    system = LocalSystem(SystemRunner())
+    system = LocalSystem(SystemRunner(most_bytes=_KERNEL_LOG_BYTES))
     parts = Parts(load_expectations(arguments.expectations), system)
     now = time.time()
     report = gather(Node(system, parts, counters, now))

@@ -40,9 +40,38 @@ def lines(text: str) -> list[str]:
     ]
 
 
+class Within(NamedTuple):
+    """A folder that a command works in, opened and checked first: :mod:`plumbline.folders`.
+
+    ``base`` is the folder that the site has named; each of ``names`` lies in the one before and
+    belongs to the caller or root alone.  ``make`` makes those that are missing.  ``file`` in the
+    last one is checked too where it is there; ``opened`` gives it to the command as its standard
+    input, and so it must be there.  ``inode`` is the number that the file must have.
+    """
+
+    base: str
+    names: tuple[str, ...] = ()
+    make: bool = False
+    file: str = ""
+    opened: bool = False
+    inode: Optional[int] = None
+
+    @property
+    def path(self) -> str:
+        """Return the path of the folder, for a sentence."""
+        return "/".join((self.base.rstrip("/"), *self.names)) or "/"
+
+
 class CommandRunner(Protocol):
     """Runs one command with a time limit and comes back in any case."""
 
-    def __call__(self, argv: Sequence[str], timeout_s: float) -> Completed:
-        """Run ``argv``; raise :class:`~plumbline.errors.ToolError` if it is not installed."""
+    def __call__(
+        self, argv: Sequence[str], timeout_s: float, within: Optional[Within] = None
+    ) -> Completed:
+        """Run ``argv``, in a folder that others may have their hands on if one is named.
+
+        Raises:
+            ToolError: it is not installed.
+            SkipTarget: the folder or its file is not safe to work in; nothing was run.
+        """
         ...

@@ -6,16 +6,16 @@ touches the world.
 
 from __future__ import annotations
 
-from typing import Sequence
+from typing import Optional, Sequence
 
 from plumbline.errors import DocumentError
+from plumbline.model.command import Within
 from plumbline.model.expectation import PARALLEL, Limits
 from plumbline.model.spec import ProbeSpec
 from plumbline.plan.places import Place
 from plumbline.probes import probe_for
 from plumbline.probes.interface import Job
 from plumbline.targets import target_for
-from plumbline.targets.file_target import FileTarget
 
 TOOLS = {"ost": ("fio",), "raw": ("sgp_dd",), "net": ("netperf", "iperf3")}
 """What can measure each layer; ranks have no choice."""
@@ -37,21 +37,19 @@ def refuse_infeasible(layer: str, place: Place, spec: ProbeSpec, limits: Limits)
         spec.refuse_impossible()
         if layer in TOOLS:
             _refuse_tool(TOOLS[layer], spec.tool)
-            _make_up_calls(place, spec, subject)
+            _make_up_calls(place, spec, *subject)
     except (DocumentError, TypeError) as error:
         raise DocumentError(f"{where}: {error}") from error
 
 
-def _subject(place: Place) -> str:
-    """Return what a tool is called with: the file, the device, or an address."""
+def _subject(place: Place) -> tuple[str, Optional[Within]]:
+    """Return what a tool is called with: the file and where it is found, a device, an address."""
     if place.target["kind"] == PARALLEL:
-        return ""
+        return "", None
     if place.target["kind"] == "pair":
-        return str(place.target["address"])
-    target = target_for(place.target, place.component)
-    return (
-        f"{target.folder}/probe.dat" if isinstance(target, FileTarget) else place.target["device"]
-    )
+        return str(place.target["address"]), None
+    within = target_for(place.target, place.component).within()
+    return f"{within.path}/{within.file}" if within else str(place.target["device"]), within
 
 
 def _refuse_tool(known: Sequence[str], tool: str) -> None:
@@ -61,7 +59,7 @@ def _refuse_tool(known: Sequence[str], tool: str) -> None:
         )
 
 
-def _make_up_calls(place: Place, spec: ProbeSpec, subject: str) -> None:
+def _make_up_calls(place: Place, spec: ProbeSpec, subject: str, within: Optional[Within]) -> None:
     probe, target = probe_for(spec.tool), place.target
     for operation in dict.fromkeys(operation for operation, _ in place.steps):
         probe.command(
@@ -72,5 +70,6 @@ def _make_up_calls(place: Place, spec: ProbeSpec, subject: str) -> None:
                 block_size=target.get("block_size", 512),
                 own_address=target.get("address", ""),
                 port=target.get("port", 0),
+                within=within,
             )
         )

@@ -6,7 +6,6 @@ one lies on another target.
 
 from __future__ import annotations
 
-import re
 from typing import Any, Mapping, Optional
 
 from plumbline.errors import DocumentError, ToolError
@@ -21,24 +20,28 @@ from plumbline.probes.interface import Job
 OPERATIONS = (Operation.WRITE, Operation.READ, Operation.REREAD)
 VERSION_COMMAND = ("fio", "--version")
 
-# Control characters; the dollar with which fio marks variables and keywords; what begins a comment
-# also on its command line, so that it would write to the file that is named before it; and the
-# backslash, of which one and two mean the same before a colon.
-_FORBIDDEN = re.compile(r"[\x00-\x1f\x7f$;#\\]|^\s|\s$")
-_NOT_FILES = ("/dev/", "/proc/", "/sys/")
+FILE = "/proc/self/fd/0"
+"""The standard input: a path could lead elsewhere by the time that fio opens it."""
+
 _DRAIN_S = 60.0
 _TICK_S = 1.5
 """fio looks at its clock and rounds its limit by whole seconds."""
 
 
 def command(job: Job) -> tuple[str, ...]:
-    """Return the call of one write or read; raise DocumentError for an unusable file name."""
+    """Return the call of one write or read of the file that is the standard input.
+
+    Raises:
+        DocumentError: the job has no file, or fewer bytes than a block.
+    """
+    if job.within is None or not job.within.opened:
+        raise DocumentError(f"{job.subject!r} is no probe file, and fio measures nothing else")
     spec = job.spec
     write = job.operation is Operation.WRITE
     return (
         "fio",
         "--name=plumbline",
-        f"--filename={_file_name(job.subject)}",
+        f"--filename={FILE}",
         f"--rw={'write' if write else 'read'}",
         f"--size={size_bytes(spec)}",
         f"--bs={spec.block_bytes}",
@@ -112,20 +115,6 @@ def parse(job: Job, completed: Completed) -> Measurement:
 def parse_version(completed: Completed) -> str:
     """Return ``3.39`` for ``fio-3.39``."""
     return answer.version("fio", completed)
-
-
-def _file_name(path: str) -> str:
-    """Return the value of ``filename``, in which a colon that separates no names is escaped.
-
-    Raises:
-        DocumentError: fio would understand more than a name, or it names no file.
-    """
-    wanders = {"..", "."} & set(path.split("/"))
-    if not path.startswith("/") or path.startswith(_NOT_FILES) or wanders:
-        raise DocumentError(f"{path!r} is not the absolute path of a plain file; fio is not run")
-    if _FORBIDDEN.search(path):
-        raise DocumentError(f"{path!r} holds characters that fio interprets; rename the folder")
-    return path.replace(":", "\\:")
 
 
 def _moved(report: Report, direction: str) -> tuple[int, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Optional, Protocol
 
-from plumbline.model.command import Completed
+from plumbline.model.command import Completed, Within
 from plumbline.model.measurement import Measurement
 from plumbline.model.record import Operation
 from plumbline.model.spec import ProbeSpec
@@ -13,7 +13,8 @@ from plumbline.model.spec import ProbeSpec
 class Job(NamedTuple):
     """One operation, to be carried out once by one process.
 
-    ``subject`` is the path of the probe file, the device, or the partner's address.
+    ``subject`` is the path of the probe file, the device, or the partner's address.  ``within`` is
+    where the tool finds the probe file as its standard input, None for what is no file.
     ``block_size`` is the logical block of a device, in bytes.  For host pairs ``own_address`` is
     the address to send from, ``port`` that of the partner's server, and ``confidence_pct`` the full
     width of the confidence interval asked for, None for a single iteration.
@@ -26,6 +27,7 @@ class Job(NamedTuple):
     own_address: str = ""
     port: int = 0
     confidence_pct: Optional[float] = None
+    within: Optional[Within] = None
 
 
 class Probe(Protocol):

@@ -13,7 +13,7 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import NoReturn, Optional
+from typing import Callable, NoReturn, Optional
 
 from plumbline.errors import PlumblineError, ToolError
 from plumbline.ranks.job import Job
@@ -23,7 +23,9 @@ _ENDING = (signal.SIGTERM, signal.SIGUSR1)
 """From Open MPI and Slurm the one, from MPICH the other when a rank has died, on any client."""
 
 _LOWEST = 19
-_LOOK_S = 0.5
+_LOOK_S = 0.2
+_STUCK_S = 0.2
+"""Both together are short against the second after which PMIx ends a rank that lost its server."""
 _LAST_S = 4.0
 
 
@@ -34,7 +36,7 @@ def main(argv: list[str]) -> int:
     sys.excepthook = _abort
     # a launcher hands its own priority on, but not to other hosts
     os.nice(_LOWEST)
-    _watch_launcher()
+    stuck = _watch_launcher()
     from plumbline.ranks.rank import Rank
     from plumbline.ranks.world import World
 
@@ -46,7 +48,9 @@ def main(argv: list[str]) -> int:
             f"{world.size} ranks have found one another instead of {len(job.places)}; "
             "start them with the mpirun of the MPI that mpi4py was built for"
         )
-    Rank(job, world).run()
+    rank = Rank(job, world)
+    stuck.append(rank.keep_unfinished)
+    rank.run()
     return 0
 
 
@@ -91,9 +95,14 @@ def _parents() -> tuple[int, int]:
     return parent, 0
 
 
-def _watch_launcher() -> None:
-    """End this rank when what started it is gone: a killed mpirun must leave nobody writing."""
+def _watch_launcher() -> list[Callable[[], None]]:
+    """End this rank when what started it is gone: a killed mpirun must leave nobody writing.
+
+    What is in the list that is returned is called first where the rank does not end at once: it
+    waits for a slow target, in a call that no signal ends.
+    """
     parents = _parents()
+    stuck: list[Callable[[], None]] = []
 
     def watch() -> None:
         never = threading.Event()
@@ -101,10 +110,15 @@ def _watch_launcher() -> None:
             never.wait(_LOOK_S)
         # first as the launcher would have done it, so that what was measured is written down
         os.kill(os.getpid(), signal.SIGTERM)
+        never.wait(_STUCK_S)
+        for keep in stuck:
+            with suppress(OSError):
+                keep()
         never.wait(_LAST_S)
         os.kill(os.getpid(), signal.SIGKILL)
 
     threading.Thread(target=watch, daemon=True).start()
+    return stuck
 
 
 if __name__ == "__main__":

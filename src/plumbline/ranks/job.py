@@ -10,6 +10,7 @@ import json
 import os
 from enum import Enum
 from pathlib import Path
+from threading import get_ident
 from typing import Any, Mapping, NamedTuple, Optional
 
 from plumbline.errors import DocumentError
@@ -144,7 +145,8 @@ def result_name(operation: Operation, rank: int) -> str:
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file that is there with all of its content, or not at all."""
-    part = path.with_name(f"{path.name}.part")
+    # two threads may do so at once
+    part = path.with_name(f"{path.name}.{get_ident()}.part")
     try:
         part.write_bytes(content)
         os.replace(part, path)

@@ -6,6 +6,7 @@ import os
 from itertools import repeat
 from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional
 
+from plumbline.folders import open_file, open_folder_of
 from plumbline.ranks.buffers import endless, landing, sources
 from plumbline.ranks.loops import Move
 from plumbline.ranks.posix import drop_cached
@@ -26,13 +27,23 @@ class MpiFile:
     """One file at full size, open for one operation of the ranks of a communicator."""
 
     def __init__(self, path: str, offset: int, write: bool, manner: Manner) -> None:
-        """Open at ``offset``; raise MPI.Exception when that fails."""
+        """Open at ``offset``; raise MPI.Exception when that fails, OSError where it is not safe.
+
+        MPI takes a path alone: that of the file in its folder as it was opened and checked, in
+        which nobody else can exchange it.
+        """
         mode = MPI.MODE_WRONLY if write else MPI.MODE_RDONLY
         info = MPI.Info.Create()
         for name, value in manner.hints.items():
             info.Set(name, value)
-        self._file = MPI.File.Open(manner.comm, path, mode, info)
-        self._file.Seek(offset)
+        self._folder = open_folder_of(path)
+        try:
+            inside = f"/proc/self/fd/{self._folder}/{os.path.basename(path)}"
+            self._file = MPI.File.Open(manner.comm, inside, mode, info)
+            self._file.Seek(offset)
+        except BaseException:
+            os.close(self._folder)
+            raise
         self.collective = manner.collective
 
     def writing(self, transfer: int) -> tuple[Move, Iterator[Any]]:
@@ -59,9 +70,15 @@ class MpiFile:
         """Return when all that was written is on the target."""
         self._file.Sync()
 
+    @property
+    def position(self) -> Optional[int]:
+        """Return None: MPI tells nothing while a call is stuck."""
+        return None
+
     def close(self) -> None:
         """Let go of the file."""
         self._file.Close()
+        os.close(self._folder)
 
 
 def _described(view: memoryview) -> list[Any]:
@@ -83,9 +100,8 @@ def _moving(call: Callable[[Any, Any], None]) -> Move:
 
 def obstacle_to(path: str, write: bool) -> Optional[str]:
     """Return why this rank could not open a file, None where it can; drop its pages to read it."""
-    flags = (os.O_WRONLY if write else os.O_RDONLY) | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
-        descriptor = os.open(path, flags)
+        descriptor = open_file(path, os.O_WRONLY if write else os.O_RDONLY)
     except OSError as error:
         return f"{path} cannot be opened: {error}"
     try:

@@ -48,6 +48,11 @@ class File(Protocol):
         """Return when all that was written is on the target."""
         ...
 
+    @property
+    def position(self) -> Optional[int]:
+        """Return where in the file the next call begins, None where that cannot be known."""
+        ...
+
     def close(self) -> None:
         """Let go of the file."""
         ...
@@ -65,6 +70,9 @@ class Work(NamedTuple):
     def writes(self) -> bool:
         """Whether bytes go to the target."""
         return self.operation is Operation.WRITE
+
+
+ENDED = "the run was ended while this rank was at work"
 
 
 class Attempt:
@@ -95,7 +103,7 @@ class Attempt:
             if self._work.writes:
                 self._sync()
         except Ended:
-            self.state, self.reason = State.ENDED, "the run was ended while this rank was at work"
+            self.state, self.reason = State.ENDED, ENDED
             raise
         except (OSError, ToolError, RuntimeError) as error:
             # MPI.Exception is a RuntimeError
@@ -201,6 +209,19 @@ def brief_of(work: Work, attempt: Attempt, who: tuple[int, str, str]) -> Result:
         began_at=attempt.began_at,
         begin_s=max(0.0, calls.starts[0] - attempt.start) if calls.count else 0.0,
         end_s=attempt.ended_at - attempt.start,
+    )
+
+
+def unfinished(work: Work, attempt: Attempt, who: tuple[int, str, str], moved: int) -> Result:
+    """Return the result of a read that waits in a call for good, after ``moved`` bytes."""
+    return Result(
+        *who,
+        operation=work.operation,
+        state=State.SHORT,
+        reason=ENDED,
+        bytes=moved,
+        began_at=attempt.began_at,
+        end_s=monotonic() - attempt.start,
     )
 
 

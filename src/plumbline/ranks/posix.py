@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from functools import partial
 from itertools import repeat
-from typing import Any, Iterator
+from typing import Any, Iterator, Optional
 
+from plumbline.folders import open_file
 from plumbline.ranks.buffers import landing, sources
 from plumbline.ranks.loops import Move
 
@@ -17,9 +18,9 @@ class PosixFile:
     collective = False
 
     def __init__(self, path: str, offset: int, write: bool, direct: bool) -> None:
-        """Open at ``offset``; raise OSError when that fails, or where a link is in its place."""
+        """Open at ``offset``; raise OSError when that fails, or where something else is there."""
         flags = (os.O_WRONLY if write else os.O_RDONLY) | (os.O_DIRECT if direct else 0)
-        self._descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW)
+        self._descriptor = open_file(path, flags)
         self._direct = direct
         if not write:
             drop_cached(self._descriptor)
@@ -45,6 +46,13 @@ class PosixFile:
         """Return when all that was written is on the target."""
         os.fsync(self._descriptor)
 
+    @property
+    def position(self) -> Optional[int]:
+        """Return where in the file the next call begins, without waiting for one that is stuck."""
+        # proc(5): "pos:\t123"; lseek(2) would wait
+        with open(f"/proc/self/fdinfo/{self._descriptor}", encoding="ascii") as told:
+            return int(told.readline().split()[1])
+
     def close(self) -> None:
         """Let go of the file."""
         os.close(self._descriptor)
@@ -52,7 +60,7 @@ class PosixFile:
 
 def flush(path: str) -> None:
     """Return when all that this client has written to a file is on the target."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    descriptor = open_file(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

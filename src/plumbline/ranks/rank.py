@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import NoReturn, Optional
+from typing import Callable, NoReturn, Optional
 
 from plumbline.model.record import Operation
 from plumbline.profile.calls import Block, pack
@@ -21,6 +22,7 @@ from plumbline.ranks.operation import (
     brief_of,
     nothing,
     result_of,
+    unfinished,
 )
 from plumbline.ranks.posix import PosixFile, flush
 from plumbline.ranks.world import World, least, voter
@@ -39,6 +41,7 @@ class Rank:
         clients = world.meet()
         self._places = assign([place.server for place in job.places], clients)
         self._readers = readers(clients)
+        self._unfinished: Optional[Callable[[], Optional[Result]]] = None
         self._written = [job.transfers * job.test.transfer] * world.size
         world.compare_clocks()
 
@@ -50,6 +53,15 @@ class Rank:
                 done = result.state in (State.DONE, State.SHORT)
                 self._written = self._world.share(result.bytes if done else 0)
         self._world.barrier()
+
+    def keep_unfinished(self) -> None:
+        """Keep what is known of a read that waits in a call; another thread than the rank's does.
+
+        Of a write nothing is: it is not known to be safe.
+        """
+        result = self._unfinished() if self._unfinished is not None else None
+        if result is not None:
+            self._keep(result, None)
 
     def _operation(self, operation: Operation) -> Result:
         writes = operation is Operation.WRITE
@@ -75,8 +87,10 @@ class Rank:
                 # the others of a shared file wait for all to let go of it
                 file.close()
             return result
+        self._unfinished = partial(_known, work, attempt, file, (place.offset, who))
         try:
             attempt.make(start)
+            self._unfinished = None
         except Ended:
             self._leave(work, attempt, None if file.collective else place.path, who)
         result = self._keep(result_of(work, attempt, who), attempt)
@@ -140,3 +154,12 @@ class Rank:
             with suppress(OSError):
                 write_whole(folder / f"{name}.calls", pack({}, [block]))
         return result
+
+
+def _known(
+    work: Work, attempt: Attempt, file: File, where: tuple[int, tuple[int, str, str]]
+) -> Optional[Result]:
+    """Return the result of a read so far, by how far it came from an offset; None of others."""
+    offset, who = where
+    position = None if work.writes or not attempt.start else file.position
+    return None if position is None else unfinished(work, attempt, who, position - offset)

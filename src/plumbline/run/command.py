@@ -6,18 +6,22 @@ Here a command is ended at its limit, waited for a little, and then abandoned.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Optional, Sequence
 
-from plumbline.errors import ToolError
-from plumbline.model.command import Completed
+from plumbline import folders
+from plumbline.errors import SkipTarget, ToolError
+from plumbline.model.command import Completed, Within
+from plumbline.run.printed import Printed
 
 PACKAGES = {
     "fio": "fio",
@@ -38,7 +42,7 @@ PACKAGES = {
 }
 """The distribution's package of each tool."""
 
-MAX_OUTPUT_BYTES = 64 << 20
+MAX_OUTPUT_BYTES = 8 << 20
 """More output than this is a tool gone wild; the longest fio report is below 2 MiB."""
 
 _TICK_S = 0.2
@@ -54,7 +58,7 @@ class SystemRunner:
 
     ``keep_open`` are file descriptors that each command inherits on purpose: the lock of a target
     stays taken while any process that was started for it is still there.  ``stop`` ends what runs,
-    as if its limit had come.
+    as if its limit had come.  ``most_bytes`` is how much one of them may print.
     """
 
     def __init__(
@@ -62,52 +66,57 @@ class SystemRunner:
         keep_open: Sequence[int] = (),
         stop: Optional[threading.Event] = None,
         grace_s: float = 3.0,
+        most_bytes: int = MAX_OUTPUT_BYTES,
     ) -> None:
         self._keep_open = tuple(keep_open)
         self._stop = stop or threading.Event()
         self._grace_s = grace_s
+        self._most_bytes = most_bytes
 
-    def __call__(self, argv: Sequence[str], timeout_s: float) -> Completed:
+    def __call__(
+        self, argv: Sequence[str], timeout_s: float, within: Optional[Within] = None
+    ) -> Completed:
         """Run ``argv``, end it after ``timeout_s`` seconds, and return what it left.
 
         Raises:
             ToolError: it is not installed, cannot be started, or prints without an end.
+            SkipTarget: the folder to work in, or its file, is not safe.
         """
         environment = {**os.environ, "LC_ALL": "C", "PATH": search_path()}
         program = locate(argv[0])
-        # memory, not pipes: a stuck child that keeps a pipe open would block the reader, and memory
-        # is there when the disk of /tmp is full
-        output, errors = os.memfd_create("stdout"), os.memfd_create("stderr")
-        try:
+        words = [*_entering(within), program, *argv[1:]]
+        with Printed(self._most_bytes) as printed:
             started = time.monotonic()
-            process = self._start([program, *argv[1:]], output, errors, environment)
-            timed_out = self._wait(process, started + timeout_s, (output, errors))
+            process = self._start(words, printed, environment)
+            timed_out = self._wait(process, started + timeout_s, printed)
             if not timed_out and _survivors(process.pid):
-                self._end(process)
+                self._end(process, printed)
             hung = bool(_survivors(process.pid))
             if hung:
                 _ABANDONED.append(process)
-            elif timed_out and _is_wild((output, errors)):
+            output, errors = printed.texts()
+            if printed.endless and not hung:
                 raise ToolError(
-                    f"{argv[0]} printed more than {MAX_OUTPUT_BYTES >> 20} MiB and was ended; run "
+                    f"{argv[0]} printed more than {self._most_bytes >> 20} MiB and was ended; run "
                     "it by hand to see what it prints"
                 )
-            return Completed(
+            completed = Completed(
                 argv=tuple(argv),
                 exit_code=None if hung else process.returncode,
-                stdout=_text(output),
-                stderr=_text(errors),
+                stdout=output,
+                stderr=errors,
                 seconds=time.monotonic() - started,
                 timed_out=timed_out,
                 hung=hung,
             )
-        finally:
-            os.close(output)
-            os.close(errors)
+        if within is not None:
+            _refuse_unsafe(completed)
+        return completed
 
     def _start(
-        self, argv: list[str], output: int, errors: int, environment: dict[str, str]
+        self, argv: list[str], printed: Printed, environment: dict[str, str]
     ) -> subprocess.Popen[bytes]:
+        output, errors = printed.ends
         try:
             return subprocess.Popen(
                 [*_low_priority(), *argv],
@@ -122,38 +131,44 @@ class SystemRunner:
             )
         except OSError as error:
             raise ToolError(f"{argv[0]} cannot be started: {error.strerror}") from error
+        finally:
+            printed.begun()
 
-    def _wait(
-        self, process: subprocess.Popen[bytes], deadline: float, outputs: Sequence[int]
-    ) -> bool:
+    def _wait(self, process: subprocess.Popen[bytes], deadline: float, printed: Printed) -> bool:
         """Wait for the end, or bring it about at the deadline; return whether that was needed."""
         try:
-            while not self._ended(process, min(_TICK_S, deadline - time.monotonic())):
-                if _is_wild(outputs) or self._stop.is_set() or time.monotonic() >= deadline:
-                    self._end(process)
+            while not self._ended(process, printed, min(_TICK_S, deadline - time.monotonic())):
+                if printed.endless or self._stop.is_set() or time.monotonic() >= deadline:
+                    self._end(process, printed)
                     return True
         except BaseException:
-            self._end(process)
+            self._end(process, printed)
             raise
         return False
 
-    def _end(self, process: subprocess.Popen[bytes]) -> None:
+    def _end(self, process: subprocess.Popen[bytes], printed: Printed) -> None:
         """End the whole process group: politely, then by force; wait a little after each."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, number)
             deadline = time.monotonic() + self._grace_s
             while time.monotonic() < deadline:
-                if not self._ended(process, _PAUSE_S):
+                if not self._ended(process, printed, _PAUSE_S):
                     continue
                 if not _survivors(process.pid):
                     return
                 time.sleep(_PAUSE_S)
 
     @staticmethod
-    def _ended(process: subprocess.Popen[bytes], wait_s: float) -> bool:
+    def _ended(process: subprocess.Popen[bytes], printed: Printed, wait_s: float) -> bool:
+        """Return whether a process is over; give it a while, and take what it prints meanwhile."""
+        deadline = time.monotonic() + wait_s
+        while not printed.over and time.monotonic() < deadline:
+            if process.poll() is not None:
+                return True
+            printed.take(deadline - time.monotonic())
         try:
-            process.wait(max(0.0, wait_s))
+            process.wait(max(0.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
             return False
         return True
@@ -203,10 +218,14 @@ def _group_of(process: Path) -> Optional[int]:
     return None if state in "ZX" else int(group)
 
 
-def _is_wild(outputs: Sequence[int]) -> bool:
-    return any(os.fstat(descriptor).st_size > MAX_OUTPUT_BYTES for descriptor in outputs)
+def _entering(within: Optional[Within]) -> list[str]:
+    """Return the words that open and check a folder and then become the command after them."""
+    if within is None:
+        return []
+    return [sys.executable, "-IS", folders.__file__, json.dumps(within._asdict()), "--"]
 
 
-def _text(descriptor: int) -> str:
-    size = min(os.fstat(descriptor).st_size, MAX_OUTPUT_BYTES)
-    return os.pread(descriptor, size, 0).decode("utf-8", "replace")
+def _refuse_unsafe(completed: Completed) -> None:
+    """Raise SkipTarget where a folder was refused and the command not begun."""
+    if completed.exit_code == folders.REFUSED and completed.stderr.startswith(folders.MARK):
+        raise SkipTarget(completed.stderr[len(folders.MARK) :].strip())

@@ -175,10 +175,9 @@ class Member:
 
     def _leftovers(self) -> Iterator[FileTarget]:
         """Yield what lies below this target's folder from a run with more files than this one."""
-        own = self._targets[0].folder
-        parent, _, name = own.rpartition("/")
-        words = ["find", parent, "-mindepth", "1", "-maxdepth", "1", "-type", "d"]
-        found = self.watch([*words, "-name", f"{name[:-1]}*", "-printf", "%f\\n"], SLOW_S)
+        name, own = self._targets[0].folder
+        words = ["find", ".", "-mindepth", "1", "-maxdepth", "1", "-type", "d"]
+        found = self.watch([*words, "-name", f"{name[:-1]}*", "-printf", "%f\\n"], SLOW_S, own)
         for folder in found.stdout.splitlines() if found.ok else ():
             number = folder[len(name) - 1 :]
             if number.isdigit():

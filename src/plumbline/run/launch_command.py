@@ -7,7 +7,6 @@ Slurm, gives the user of the probes.
 from __future__ import annotations
 
 import os
-import tempfile
 from typing import Sequence
 
 from plumbline.errors import DocumentError
@@ -38,15 +37,14 @@ def command(
     """
     clients = launch.slots(ranks)
     words = {Kind.OPENMPI: _openmpi, Kind.MPICH: _mpich, Kind.SLURM: _slurm}[found.kind]
-    alone = found.kind is Kind.OPENMPI and not clients
     return (
         found.program or launch.launcher,
         *words(ranks, clients),
-        *(_kept_in(os.path.dirname(job)) if alone else ()),
+        *(_kept_in(found, alone=not clients) if found.kind is Kind.OPENMPI else ()),
         *((f"--mpi={found.pmi}",) if found.pmi else ()),
         *launch.options,
         *(_OUT_OF_REACH if found.kills_at_once else ()),
-        *("env", *library_paths(found)),
+        *("env", *_unset(found), *library_paths(found)),
         # a mpi4py that can do both learns which one it is for
         *((f"MPI4PY_MPIABI={found.kind.value}",) if found.kind is not Kind.SLURM else ()),
         *(_ROMIO if romio and found.kind is not Kind.MPICH else ()),
@@ -68,16 +66,28 @@ def _openmpi(ranks: int, clients: Sequence[Client]) -> tuple[str, ...]:
     )
 
 
-def _kept_in(folder: str) -> tuple[str, ...]:
-    """Return where Open MPI keeps its files on a single host: elsewhere they would outlive a kill.
+def _kept_in(found: Launcher, *, alone: bool) -> tuple[str, ...]:
+    """Return where Open MPI keeps its files on this host: elsewhere they would outlive a kill.
 
-    Memory that ranks share would be in /dev/shm, and notes in a folder of its own.  These stay off
-    a folder that a person has named, whose file system may not take their locks.
+    Notes are in a folder of its own, and memory that ranks share would be in /dev/shm.  Where that
+    lies is one for all hosts, and so it is moved only where this host is ``alone``.
     """
-    names = ["btl_vader_backing_directory", "btl_sm_backing_directory"]
-    if os.path.dirname(folder) == tempfile.gettempdir():
-        names.append("orte_tmpdir_base")
-    return tuple(word for name in names for word in ("--mca", name, folder))
+    if not found.folder:
+        return ()
+    notes = (
+        ("--prtemca", "prte_local_tmpdir_base")
+        if found.is_prrte
+        else ("--mca", "orte_local_tmpdir_base")
+    )
+    memory = ("btl_vader_backing_directory", "btl_sm_backing_directory") if alone else ()
+    options = (notes, *(("--mca", name) for name in memory))
+    return tuple(word for option in options for word in (*option, found.folder))
+
+
+def _unset(found: Launcher) -> tuple[str, ...]:
+    """Return how ranks lose what ORTE hands on to them, to refuse then the folder it gives them."""
+    orte = found.kind is Kind.OPENMPI and not found.is_prrte
+    return ("-u", "OMPI_MCA_orte_local_tmpdir_base") if orte and found.folder else ()
 
 
 def _mpich(ranks: int, clients: Sequence[Client]) -> tuple[str, ...]:

@@ -77,7 +77,8 @@ class Launcher(NamedTuple):
 
     ``program`` is its path where it lies apart from all others, else empty; ``modules`` is the
     folder of mpi4py where Python does not look by itself; ``pmi`` is how Slurm brings ranks
-    together, empty for what the site has set.
+    together, empty for what the site has set; ``folder`` is one of this host that is removed after
+    the run, for what the launcher keeps meanwhile, empty for the place of its own choice.
     """
 
     kind: Kind
@@ -86,15 +87,21 @@ class Launcher(NamedTuple):
     program: str = ""
     modules: str = ""
     pmi: str = ""
+    folder: str = ""
 
     @property
     def kills_at_once(self) -> bool:
         """Whether it kills all ranks of a host as soon as one has died, whatever it is told.
 
-        Hydra of MPICH 4.0 and PRRTE, which Open MPI has since 5, do so.
+        Hydra of MPICH 4.0 and PRRTE do so.
         """
+        return self.kind is Kind.MPICH or self.is_prrte
+
+    @property
+    def is_prrte(self) -> bool:
+        """Whether it is PRRTE, which Open MPI has since 5, in the place of ORTE."""
         since_5 = not self.version.startswith(("1.", "2.", "3.", "4."))
-        return self.kind is Kind.MPICH or (self.kind is Kind.OPENMPI and since_5)
+        return self.kind is Kind.OPENMPI and since_5
 
     @property
     def libraries(self) -> str:

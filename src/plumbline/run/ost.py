@@ -46,8 +46,9 @@ class TargetUnit:
 
     def commands(self) -> tuple[tuple[str, ...], ...]:
         """Return what the tools would be called with; the file's name is not known before."""
-        file, spec = f"/FILE-ON-{self._entry.component}", self._entry.spec
-        return tuple(command_of(Job(task.operation, spec, file)) for task in self.tasks)
+        file, within = f"/FILE-ON-{self._entry.component}", self._target.within()
+        jobs = (Job(task.operation, self._entry.spec, file, within=within) for task in self.tasks)
+        return tuple((*command_of(job), "<>", file) for job in jobs)
 
 
 def _is_stuck(reached: Union[Reached, Failure]) -> bool:

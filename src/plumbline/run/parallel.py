@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Iterator, Mapping, NamedTuple, Optional, Sequence, Union
 
@@ -81,8 +81,8 @@ class Run:
         try:
             if not ready:
                 raise SkipTarget("no target can be measured; see the reason of each")
-            with self._folder() as folder:
-                tallies = self._carried_out(folder, ready, tasks)
+            with self._folders() as folders:
+                tallies = self._carried_out(folders, ready, tasks)
         except (SkipTarget, ToolError, DocumentError) as error:
             if self._interrupt is not None:
                 raise self._interrupt from error
@@ -106,10 +106,11 @@ class Run:
             raise self._unkept
 
     def _carried_out(
-        self, folder: Path, ready: Sequence[Member], tasks: Sequence[Task]
+        self, folders: tuple[Path, Path], ready: Sequence[Member], tasks: Sequence[Task]
     ) -> Mapping[Operation, Tally]:
         """Run the ranks and return what they left; what they left is there in any case."""
-        launcher = find_launcher(self._course.launch, self._runner)
+        folder, local = folders
+        launcher = find_launcher(self._course.launch, self._runner)._replace(folder=str(local))
         job = self._job(folder, [place for member in ready for place in member.places], tasks)
         romio, ranks = bool(job.test.hints), len(job.places)
         argv = command(self._course.launch, launcher, ranks, str(folder / JOB), romio=romio)
@@ -232,12 +233,15 @@ class Run:
         return Failure(Outcome.SKIPPED, f"there is no figure of all without {names}: {reason}")
 
     @contextmanager
-    def _folder(self) -> Iterator[Path]:
-        """Give a folder for this run alone; what a killed one left there goes first."""
+    def _folders(self) -> Iterator[tuple[Path, Path]]:
+        """Give a folder for this run alone, and one of this host, which may be the same.
+
+        What a killed run left in the place of either goes first.
+        """
         named = self._course.folder
         try:
-            with temporary_folder(named) as folder:
-                yield folder
+            with temporary_folder(named) as folder, ExitStack() as kept:
+                yield folder, kept.enter_context(temporary_folder()) if named else folder
         except StoreError as error:
             raise ToolError(f"{error} with --work" if named else str(error)) from error
         except OSError as error:

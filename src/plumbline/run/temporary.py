@@ -19,6 +19,7 @@ from socket import gethostname
 from typing import Iterator
 
 from plumbline.errors import StoreError
+from plumbline.folders import UnsafeError, check_place
 from plumbline.run.lock import same_file
 
 _ADDED = r"(?P<process>\d+)-[a-z0-9_]{8}"
@@ -35,12 +36,16 @@ def temporary_folder(where: str = "") -> Iterator[Path]:
     """Give a new folder of this user alone, removed afterwards, in a named place or in TMPDIR.
 
     Raises:
-        StoreError: it cannot be made.
+        StoreError: it cannot be made, or somebody else could exchange it.
     """
     try:
         base = Path(where or tempfile.gettempdir())
+        if where:
+            check_place(where)
         _remove_abandoned(base)
         folder, descriptor = _made(base)
+    except UnsafeError as error:
+        raise StoreError(f"{error}; name another place") from error
     except OSError as error:
         raise StoreError(
             f"no temporary folder can be made: {error.strerror}: {error.filename}; make room "

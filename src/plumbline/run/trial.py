@@ -108,7 +108,7 @@ class Trial:
         argv = self._probe.command(self._job)
         if self.tool is None:
             self.tool = Tool(self._job.spec.tool, self._version(), argv)
-        completed = self._runner(argv, self._limit_s())
+        completed = self._runner(argv, self._limit_s(), self._job.within)
         if completed.hung or completed.timed_out:
             self.fail(Failure(Outcome.HUNG, _hung(self._job, completed)))
             return

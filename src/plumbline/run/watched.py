@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Iterator, NamedTuple, Optional, Sequence, Union
 
 from plumbline.errors import PrivilegeError, SkipTarget, ToolError
-from plumbline.model.command import CommandRunner, Completed
+from plumbline.model.command import CommandRunner, Completed, Within
 from plumbline.model.record import Outcome, Record
 from plumbline.model.spec import ProbeSpec
 from plumbline.probes.interface import Job
@@ -24,9 +24,11 @@ class Watch:
         self._late = False
         self.stuck = False
 
-    def __call__(self, argv: Sequence[str], timeout_s: float) -> Completed:
+    def __call__(
+        self, argv: Sequence[str], timeout_s: float, within: Optional[Within] = None
+    ) -> Completed:
         """Run a command as the runner does."""
-        completed = self._runner(argv, timeout_s)
+        completed = self._runner(argv, timeout_s, within)
         self.stuck = self.stuck or completed.hung
         self._late = self._late or completed.hung or completed.timed_out
         return completed
@@ -72,7 +74,8 @@ class WatchedTrial:
         self._before: Optional[int] = None
         self._growth: Optional[int] = None
         block_size = task.entry.target.get("block_size", 512)
-        job = Job(task.operation, spec, reached.path, block_size)
+        within = reached.target.within()
+        job = Job(task.operation, spec, reached.path, block_size, within=within)
         self._trial = Trial(task, job, reached.watch, clock)
 
     @property

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from plumbline.model.command import CommandRunner
+from typing import Callable, Sequence
+
+from plumbline.model.command import Completed
 from plumbline.targets.ask import QUICK_S
 
 NEEDS_DEBUGFS = (
@@ -14,6 +16,6 @@ NEEDS_DEBUGFS = (
 _INSIDE = "/sys/kernel/debug/."
 
 
-def debugfs_is_closed(run: CommandRunner) -> bool:
+def debugfs_is_closed(run: Callable[[Sequence[str], float], Completed]) -> bool:
     """Return whether this process, with all its capabilities, may not enter debugfs."""
     return "Permission denied" in run(["stat", "--format=%n", _INSIDE], QUICK_S).stderr

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Optional
 
 from plumbline.errors import DocumentError, PrivilegeError, SkipTarget
-from plumbline.model.command import CommandRunner
+from plumbline.model.command import CommandRunner, Within
 from plumbline.model.printed import whole
 from plumbline.targets.ask import QUICK_S, ask
 from plumbline.targets.interface import TargetState
@@ -42,6 +42,10 @@ class DeviceTarget:
         """Return if the name still means the same device."""
         if path != self._path or self._look(run) != self._number:
             raise SkipTarget(f"{path} is not the same device as before; look at udev and multipath")
+
+    def within(self) -> Optional[Within]:
+        """Return None: a device is named by its path, which root alone can exchange."""
+        return None
 
     def traffic(self, run: CommandRunner) -> Optional[int]:
         """Return the bytes that the kernel counts for the device."""

@@ -11,11 +11,11 @@ from typing import Optional
 from plumbline.errors import SkipTarget
 from plumbline.model.command import CommandRunner
 from plumbline.model.printed import whole
-from plumbline.targets.ask import QUICK_S, ask
+from plumbline.targets.ask import SLOW_S, ask
 from plumbline.targets.file_target import FileTarget
 from plumbline.targets.interface import TargetState
 from plumbline.targets.mounts import Mount, bytes_moved, mount_holding
-from plumbline.targets.probe_file import Space, absolute
+from plumbline.targets.probe_file import NAME, Space, absolute
 
 
 class DirectoryTarget(FileTarget):
@@ -65,8 +65,7 @@ class DirectoryTarget(FileTarget):
         return Space(used=(blocks - free) * unit, available=available * unit)
 
     def _create(self, run: CommandRunner) -> None:
-        self._file.make_folder(run)
-        ask(run, ["touch", "--", self._file.path], QUICK_S)
+        ask(run, ["touch", "--", NAME], SLOW_S, self._file.within(make=True))
 
     def _misplaced(self, run: CommandRunner) -> str:
         device = self._mount(run).device

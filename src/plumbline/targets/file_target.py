@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Optional
 
 from plumbline.errors import DocumentError, SkipTarget
-from plumbline.model.command import CommandRunner
+from plumbline.model.command import CommandRunner, Within
 from plumbline.targets.interface import TargetState
 from plumbline.targets.probe_file import ProbeFile, Space, Status, quota
 
@@ -34,11 +34,12 @@ class FileTarget(ABC):
             )
         self._fill_limit = fill_limit
         self._size: Optional[int] = None
+        self._inode: Optional[int] = None
 
     @property
-    def folder(self) -> str:
-        """Return the folder of the file, which is made and removed with it."""
-        return self._file.folder
+    def folder(self) -> tuple[str, Within]:
+        """Return the name of the file's folder, and the one that holds those of all targets."""
+        return self._file.name, self._file.within_own()
 
     @abstractmethod
     def state(self, run: CommandRunner) -> TargetState:
@@ -64,9 +65,13 @@ class FileTarget(ABC):
         if status is None:
             self._create(run)
             self._file.resize(run, size_bytes)
-        self._size = size_bytes
+        self._size, self._inode = size_bytes, status and status.inode
         self.verify(run, self._file.path)
         return self._file.path
+
+    def within(self) -> Optional[Within]:
+        """Return where a tool finds the placed file, and no other one, as its standard input."""
+        return self._file.opened(self._inode)
 
     def find(self, run: CommandRunner, size_bytes: int) -> str:
         """Return the path of the file that an earlier run has left, with all of its bytes.
@@ -86,7 +91,7 @@ class FileTarget(ABC):
                 f"{self._file.path} has holes: the run that wrote it was cut short, and holes are "
                 "read too fast; let another one keep its files"
             )
-        self._size = size_bytes
+        self._size, self._inode = size_bytes, status.inode
         self.verify(run, self._file.path)
         return self._file.path
 
@@ -104,6 +109,13 @@ class FileTarget(ABC):
         if status.size != self._size:
             raise SkipTarget(
                 f"{path} has {status.size} bytes instead of {self._size}; somebody changed it, "
+                "run the probe again to make it anew"
+            )
+        # a file that was just made is known from here on
+        self._inode = self._inode or status.inode
+        if status.inode != self._inode:
+            raise SkipTarget(
+                f"{path} is another file than the one that was placed; somebody exchanged it, "
                 "run the probe again to make it anew"
             )
         wrong = self._misplaced(run)

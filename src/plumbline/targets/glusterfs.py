@@ -8,17 +8,17 @@ file lies; both are readable without root and answered without asking a brick.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 from plumbline.errors import SkipTarget
 from plumbline.model.allowed import SUBVOLUME
-from plumbline.model.command import CommandRunner
+from plumbline.model.command import CommandRunner, Within
 from plumbline.model.printed import whole
 from plumbline.targets.ask import QUICK_S, SLOW_S, ask
 from plumbline.targets.file_target import FileTarget
 from plumbline.targets.interface import TargetState
 from plumbline.targets.mounts import mount_at
-from plumbline.targets.probe_file import Space, absolute
+from plumbline.targets.probe_file import NAME, TRIAL, Space, absolute
 
 _PATHINFO = re.compile(r"<POSIX\((?P<brick>[^()]*)\):(?P<host>[^:<>]*):(?P<file>[^<>]*)>")
 _ADDRESS = re.compile(r"[0-9.]+|.*:.*")
@@ -33,10 +33,14 @@ class LiesOn(NamedTuple):
     folder: bool
 
 
-def lies_on(run: CommandRunner, path: str) -> LiesOn:
-    """Return the bricks that a file lies on; raise SkipTarget where it does not tell."""
+def lies_on(run: CommandRunner, path: str, within: Optional[Within] = None) -> LiesOn:
+    """Return the bricks that a file lies on, whose name may be that in a folder.
+
+    Raises:
+        SkipTarget: it does not tell.
+    """
     arguments = ["getfattr", "--absolute-names", "--only-values", "-n", "glusterfs.pathinfo"]
-    text = ask(run, [*arguments, "--", path], QUICK_S)
+    text = ask(run, [*arguments, "--", path], QUICK_S, within)
     bricks = tuple((place[0], place[1]) for place in _PATHINFO.findall(text))
     if not bricks:
         raise SkipTarget(f"{path} does not tell where it lies: {text.strip()[:120]!r}")
@@ -76,7 +80,6 @@ class GlusterfsTarget(FileTarget):
                 "correct the subvolume in the topology"
             )
         self._file.look(run)
-        self._file.make_folder(run)
         self._try(run)
         space = self._space(run)
         space.refuse_above(self._fill_limit, 0, self._subvolume)
@@ -107,16 +110,16 @@ class GlusterfsTarget(FileTarget):
     def _graph(self) -> str:
         return f"{self._meta}/graphs/active"
 
-    def _pinned(self, path: str) -> str:
-        return f"{path}@{self._volume}-dht:{self._subvolume}"
+    def _pinned(self, name: str) -> str:
+        return f"{name}@{self._volume}-dht:{self._subvolume}"
 
     def _try(self, run: CommandRunner) -> None:
         """Create an empty file on the brick and remove it.
 
         The client learns how full its bricks are only when it creates something.
         """
-        ask(run, ["touch", "--", self._pinned(self._file.trial)], SLOW_S)
-        ask(run, ["rm", "-f", "--", self._file.trial], SLOW_S)
+        ask(run, ["touch", "--", self._pinned(TRIAL)], SLOW_S, self._file.within(make=True))
+        ask(run, ["rm", "-f", "--", TRIAL], SLOW_S, self._file.within())
 
     def _space(self, run: CommandRunner) -> Space:
         text = ask(run, ["cat", f"{self._graph}/{self._volume}-dht/private"])
@@ -140,8 +143,7 @@ class GlusterfsTarget(FileTarget):
     def _create(self, run: CommandRunner) -> None:
         # an existing file of that name on another brick would stay there beside the new one; place
         # has made sure that there is none
-        self._file.make_folder(run)
-        ask(run, ["touch", "--", self._pinned(self._file.path)], SLOW_S)
+        ask(run, ["touch", "--", self._pinned(NAME)], SLOW_S, self._file.within(make=True))
 
     def is_brick(self, run: CommandRunner, brick: str, host: str) -> bool:
         """Return whether the brick at a path of a server, as the server calls itself, is this."""
@@ -149,13 +151,12 @@ class GlusterfsTarget(FileTarget):
         return brick == path and _short(host) in self._names(run, server)
 
     def _misplaced(self, run: CommandRunner) -> str:
-        path = self._file.path
-        bricks = lies_on(run, path).bricks
+        bricks = lies_on(run, NAME, self._file.within()).bricks
         if len(bricks) == 1 and self.is_brick(run, *bricks[0]):
             return ""
         host, own = self._brick(run)
         lies = ", ".join(f"{server}:{brick}" for brick, server in bricks)
-        return f"{path} lies on {lies} instead of {host}:{own} ({self._subvolume})"
+        return f"{self._file.path} lies on {lies} instead of {host}:{own} ({self._subvolume})"
 
     @staticmethod
     def _names(run: CommandRunner, host: str) -> set[str]:

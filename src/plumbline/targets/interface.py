@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Mapping, NamedTuple, Optional, Protocol
 
-from plumbline.model.command import CommandRunner
+from plumbline.model.command import CommandRunner, Within
 from plumbline.model.record import Flag
 
 
@@ -59,6 +59,10 @@ class Target(Protocol):
         Raises:
             SkipTarget: it does not, or that cannot be proven.
         """
+        ...
+
+    def within(self) -> Optional[Within]:
+        """Return where a tool finds the placed file as its standard input; None for a device."""
         ...
 
     def traffic(self, run: CommandRunner) -> Optional[int]:

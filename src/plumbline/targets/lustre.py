@@ -11,7 +11,7 @@ from typing import Optional, Sequence
 
 from plumbline.errors import DocumentError, PrivilegeError, SkipTarget
 from plumbline.model.allowed import OST
-from plumbline.model.command import CommandRunner
+from plumbline.model.command import CommandRunner, Within
 from plumbline.model.printed import whole
 from plumbline.model.record import Flag
 from plumbline.targets.ask import QUICK_S, SLOW_S, ask, complaint
@@ -32,7 +32,7 @@ from plumbline.targets.lustre_output import (
 )
 from plumbline.targets.lustre_reasons import RETIRED, draining, eviction, refusal
 from plumbline.targets.mounts import Mount, mount_at
-from plumbline.targets.probe_file import Space, absolute
+from plumbline.targets.probe_file import NAME, ProbeFile, Space, absolute
 
 _DF_S = 20.0
 _REFUSING = {
@@ -203,33 +203,33 @@ class LustreTarget(FileTarget):
             raise SkipTarget(draining(self._ost))
         # -i slides silently to another OST, -o fails instead; the folder's default has only -i, and
         # is there for whatever makes a file anew
-        self._file.make_folder(run)
-        index = str(self._index)
-        setstripe(run, ["-c", "1", "-i", index, self._file.folder], self._ost)
+        index, folder = str(self._index), self._file.within(make=True)
+        setstripe(run, ["-c", "1", "-i", index, "."], folder, self._ost)
         one = ["-c", "1", "-S", "4M", "-L", "raid0", "-o", index]
-        setstripe(run, [*one, self._file.path], self._ost)
+        setstripe(run, [*one, NAME], folder, self._ost)
 
     def _misplaced(self, run: CommandRunner) -> str:
-        return misplaced(run, self._file.path, [(self._index, self._ost)])
+        return misplaced(run, self._file, [(self._index, self._ost)])
 
 
-def setstripe(run: CommandRunner, arguments: Sequence[str], name: str) -> None:
+def setstripe(run: CommandRunner, arguments: Sequence[str], within: Within, name: str) -> None:
     """Call ``lfs setstripe``; raise SkipTarget with the cause and the remedy, and its own words."""
-    completed = run(["lfs", "setstripe", *arguments], SLOW_S)
+    completed = run(["lfs", "setstripe", *arguments], SLOW_S, within)
     cause = refusal(completed.stderr, name)
     if cause:
-        raise SkipTarget(f"{cause} ({complaint(completed)})")
+        raise SkipTarget(f"{cause} ({complaint(completed, within)})")
     if not completed.ok:
-        raise SkipTarget(complaint(completed))
+        raise SkipTarget(complaint(completed, within))
 
 
-def misplaced(run: CommandRunner, path: str, osts: Sequence[tuple[int, str]]) -> str:
+def misplaced(run: CommandRunner, file: ProbeFile, osts: Sequence[tuple[int, str]]) -> str:
     """Return in words why a file has not one stripe on each OST, given by index and name.
 
     Nothing when it has.
     """
+    path = file.path
     names = osts[0][1] if len(osts) == 1 else f"each of {len(osts)} OSTs from {osts[0][1]} on"
-    layout = parse_layout(ask(run, ["lfs", "getstripe", path]))
+    layout = parse_layout(ask(run, ["lfs", "getstripe", NAME], within=file.within()))
     if layout.composite:
         return f"{path} has a composite layout instead of one stripe on {names}"
     if layout.pattern not in ("raid0", "1") or layout.stripes != len(osts):

@@ -12,7 +12,7 @@ from plumbline.model.command import CommandRunner
 from plumbline.targets.file_target import FileTarget
 from plumbline.targets.interface import TargetState
 from plumbline.targets.lustre import LustreTarget, misplaced, setstripe
-from plumbline.targets.probe_file import Space, absolute
+from plumbline.targets.probe_file import NAME, Space, absolute
 
 _OF_ONE = "nid"
 """What of the versions differs from OST to OST by nature."""
@@ -55,11 +55,11 @@ class StripedLustreTarget(FileTarget):
         return Space(least.used * len(spaces), least.available * len(spaces))
 
     def _create(self, run: CommandRunner) -> None:
-        self._file.make_folder(run)
         where = ",".join(str(ost.index) for ost in self._osts)
         size = ["-S", str(self._stripe_bytes), "-L", "raid0"]
         names = f"one of {', '.join(ost.name for ost in self._osts)}"
-        setstripe(run, ["-c", str(len(self._osts)), *size, "-o", where, self._file.path], names)
+        arguments = ["-c", str(len(self._osts)), *size, "-o", where, NAME]
+        setstripe(run, arguments, self._file.within(make=True), names)
 
     def _misplaced(self, run: CommandRunner) -> str:
-        return misplaced(run, self._file.path, [(ost.index, ost.name) for ost in self._osts])
+        return misplaced(run, self._file, [(ost.index, ost.name) for ost in self._osts])

@@ -1,24 +1,30 @@
 """The one permanent probe file of a target, and all that may be done to it.
 
-``BASE/.plumbline/COMPONENT/probe.dat``: nothing outside of that folder is ever made or removed, and
-nothing is followed that is a symbolic link.
+``BASE/.plumbline/COMPONENT/probe.dat``: nothing outside of that folder is ever made or removed.
+Every command works in a folder that was opened without links and belongs to the caller, so that
+nobody else can exchange what it works on; see :mod:`plumbline.folders`.
 """
 
 from __future__ import annotations
 
 import re
-from stat import S_ISDIR, S_ISREG
 from typing import NamedTuple, Optional
 
 from plumbline.errors import SkipTarget
 from plumbline.model.allowed import PATH
-from plumbline.model.command import CommandRunner
+from plumbline.model.command import CommandRunner, Within
 from plumbline.model.printed import whole
 from plumbline.targets.ask import QUICK_S, SLOW_S, ask, complaint
 from plumbline.targets.mounts import mount_holding
 from plumbline.units import format_bytes
 
-_FORMAT = "%f %s %b %B %h %d %n"
+NAME = "probe.dat"
+"""The file's name in its folder."""
+TRIAL = "trial"
+"""An empty file beside it that lives for a moment."""
+
+_OWN = ".plumbline"
+_FORMAT = "%s %b %B %d %i %n"
 _NOT_OURS = ("Permission denied", "Operation not permitted")
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]")
 
@@ -46,11 +52,11 @@ class Space(NamedTuple):
 
 
 class Status(NamedTuple):
-    """What stat(1) says of the probe file: size, bytes really allocated, and its device number."""
+    """What stat(1) says of the probe file: size, bytes allocated, and the number of its inode."""
 
     size: int
     allocated: int
-    device: str
+    inode: int
 
 
 class ProbeFile(NamedTuple):
@@ -62,22 +68,34 @@ class ProbeFile(NamedTuple):
     @property
     def own(self) -> str:
         """Return the folder of all targets below this base."""
-        return f"{self.base}/.plumbline"
+        return f"{self.base}/{_OWN}"
+
+    @property
+    def name(self) -> str:
+        """Return the name of this target's folder."""
+        return _escaped(self.component)
 
     @property
     def folder(self) -> str:
         """Return the folder of this target."""
-        return f"{self.own}/{_escaped(self.component)}"
+        return f"{self.own}/{self.name}"
 
     @property
     def path(self) -> str:
         """Return the path of the file."""
-        return f"{self.folder}/probe.dat"
+        return f"{self.folder}/{NAME}"
 
-    @property
-    def trial(self) -> str:
-        """Return the path of an empty file that lives for a moment."""
-        return f"{self.folder}/trial"
+    def within(self, *, make: bool = False) -> Within:
+        """Return the folder as commands work in it; ``make`` makes it where it is missing."""
+        return Within(self.base, (_OWN, self.name), make, NAME)
+
+    def within_own(self) -> Within:
+        """Return the folder of all targets below this base, as commands work in it."""
+        return Within(self.base, (_OWN,))
+
+    def opened(self, inode: Optional[int]) -> Within:
+        """Return where a command finds the file as its standard input."""
+        return self.within()._replace(opened=True, inode=inode)
 
     def look(self, run: CommandRunner) -> Optional[Status]:
         """Return the file's status, None when it is not there yet.
@@ -85,21 +103,13 @@ class ProbeFile(NamedTuple):
         Raises:
             SkipTarget: something on the way is not what plumbline makes, or there is no answer.
         """
-        found = self._stat(run)
-        for folder in (self.own, self.folder):
-            if folder in found and not S_ISDIR(_mode(found[folder][0])):
-                raise SkipTarget(f"{folder} is not a folder; plumbline follows no links: remove it")
-        if self.path not in found:
+        found = self._stat(run, self.within(), ("..", NAME))
+        if NAME not in found:
             return None
-        mode, size, blocks, block_bytes, links, device = found[self.path]
-        if not S_ISREG(_mode(mode)) or links != "1":
-            raise SkipTarget(
-                f"{self.path} is no plain file, which plumbline never makes: remove it"
-            )
-        if device != found[self.own][5] and self._mounted_over(run):
+        size, blocks, block_bytes, device, inode = found[NAME]
+        if device != found[".."][3] and self._mounted_over(run):
             raise SkipTarget(f"{self.path} lies on another file system than {self.own}: unmount it")
-        length, count, unit = (_number(text) for text in (size, blocks, block_bytes))
-        return Status(length, count * unit, device)
+        return Status(size, blocks * block_bytes, inode)
 
     def _mounted_over(self, run: CommandRunner) -> bool:
         """Return whether the file lies in another mount than its folders.
@@ -109,26 +119,21 @@ class ProbeFile(NamedTuple):
         """
         return mount_holding(run, self.path) != mount_holding(run, self.own)
 
-    def make_folder(self, run: CommandRunner) -> None:
-        """Make the folder of this target where it is missing."""
-        completed = run(["mkdir", "-p", "--", self.folder], SLOW_S)
-        if not completed.ok:
-            raise SkipTarget(
-                f"{complaint(completed)}; the role ost_probe makes {self.own} for its user"
-            )
-
     def resize(self, run: CommandRunner, size_bytes: int) -> None:
         """Give the file its full size, so that nothing needs to create it anew."""
-        ask(run, ["truncate", f"--size={size_bytes}", "--", self.path], SLOW_S)
+        ask(run, ["truncate", f"--size={size_bytes}", "--", NAME], SLOW_S, self.within())
 
     def unlink(self, run: CommandRunner) -> None:
         """Remove the file and whatever a killed run left beside it."""
-        ask(run, ["rm", "-f", "--", self.path, self.trial], SLOW_S)
+        ask(run, ["rm", "-f", "--", NAME, TRIAL], SLOW_S, self.within())
 
     def leftovers(self, run: CommandRunner) -> tuple[str, ...]:
         """Return what is there of file and folders, deepest first."""
-        found = self._stat(run)
-        return tuple(path for path in (self.path, self.folder, self.own) if path in found)
+        found = self._stat(run, self.within(), ("..", ".", NAME))
+        if not found:
+            return (self.own,) if self._stat(run, self.within_own(), (".",)) else ()
+        paths = {NAME: self.path, ".": self.folder, "..": self.own}
+        return tuple(path for name, path in paths.items() if name in found)
 
     def remove(self, run: CommandRunner) -> None:
         """Remove the file and its folder, and the shared folder when it is empty and ours.
@@ -136,38 +141,36 @@ class ProbeFile(NamedTuple):
         Where an administrator or the role made the shared folder, its maker removes it.
         """
         found = self.leftovers(run)
-        self.look(run)
         if self.folder in found:
             self.unlink(run)
-            ask(run, ["rmdir", "--", self.folder], SLOW_S)
+            ask(run, ["rmdir", "--", self.name], SLOW_S, self.within_own())
         if self.own in found:
-            shared = run(["rmdir", "--ignore-fail-on-non-empty", "--", self.own], SLOW_S)
+            base = Within(self.base)
+            shared = run(["rmdir", "--ignore-fail-on-non-empty", "--", _OWN], SLOW_S, base)
             if not shared.ok and not shared.stderr.rstrip().endswith(_NOT_OURS):
-                raise SkipTarget(complaint(shared))
+                raise SkipTarget(complaint(shared, base))
 
-    def _stat(self, run: CommandRunner) -> dict[str, list[str]]:
-        paths = (self.own, self.folder, self.path)
-        completed = run(["stat", f"--format={_FORMAT}", "--", *paths], QUICK_S)
+    def _stat(
+        self, run: CommandRunner, within: Within, names: tuple[str, ...]
+    ) -> dict[str, list[int]]:
+        """Return numbers by name for what is there; nothing where the folder is missing."""
+        completed = run(["stat", f"--format={_FORMAT}", "--", *names], QUICK_S, within)
         lines = completed.stderr.strip().splitlines()
         # exit code 1 with nothing but missing files is an answer
         missing = all(line.endswith("No such file or directory") for line in lines)
         if not completed.ok and (completed.exit_code != 1 or not missing or not lines):
-            raise SkipTarget(complaint(completed))
-        rows = [line.split(" ", 6) for line in completed.stdout.splitlines()]
-        if any(len(row) != 7 for row in rows):
+            raise SkipTarget(complaint(completed, within))
+        rows = [line.split(" ", 5) for line in completed.stdout.splitlines()]
+        try:
+            return {row[5]: [_number(number) for number in row[:5]] for row in rows}
+        except IndexError:
             raise SkipTarget(
                 f"stat of {self.path} printed what is not understood: {completed.stdout!r}"
-            )
-        return {row[6]: row[:6] for row in rows}
+            ) from None
 
 
 def _number(text: str) -> int:
     return whole(text, "a number that stat printed", SkipTarget)
-
-
-def _mode(text: str) -> int:
-    # S_ISDIR takes no more than 32 bits
-    return whole(text, "the mode that stat printed", SkipTarget, 16, 0xFFFF)
 
 
 def absolute(path: object, what: str) -> str:

@@ -203,6 +203,7 @@ def test_a_dry_run_prints_the_commands_and_touches_nothing(node: Node) -> None:
     ended = node.probe(*node.arguments(), "--dry-run", "--component", "a")
     write, read = ended.stdout.splitlines()
     assert (ended.returncode, write.split()[0], "--rw=read" in read) == (0, "fio", True)
+    assert write.endswith(" <> /FILE-ON-a")
     assert list((node.home / "a").iterdir()) == []
     assert not (node.state / "history.sqlite").exists()
 

@@ -142,13 +142,3 @@ def test_a_device_that_only_its_server_would_refuse_is_refused() -> None:
     part(document, "oss[1-2]-disk[1-2]")["device"] = "/etc/{name}"
     with pytest.raises(DocumentError, match="device '/etc/oss1-disk1' is not a device under /dev"):
         planned(document)
-
-
-def test_a_folder_that_fio_would_refuse_is_refused() -> None:
-    document = site()
-    target = {"name": "shm", "part": "client1", "directory": "/dev/shm/a"}
-    document["file_systems"] = [
-        {"name": "local", "kind": "directory", "client": "client1", "targets": [target]}
-    ]
-    with pytest.raises(DocumentError, match=r"layer ost: shm: .*is not the absolute path of a"):
-        planned(document)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Optional
 
-from plumbline.model.command import Completed
+from plumbline.model.command import Completed, Within
 from plumbline.model.record import Operation
 from plumbline.model.spec import ProbeSpec
 from plumbline.probes.interface import Job
@@ -13,7 +13,12 @@ from plumbline.probes.interface import Job
 DATA = Path(__file__).parents[2] / "data"
 
 _JOBS: dict[str, Job] = {
-    "fio": Job(Operation.READ, ProbeSpec("fio", 64 << 20, 5.0), "/mnt/a/.plumbline/a/probe.dat"),
+    "fio": Job(
+        Operation.READ,
+        ProbeSpec("fio", 64 << 20, 5.0),
+        "/mnt/a/.plumbline/a/probe.dat",
+        within=Within("/mnt/a", (".plumbline", "a"), file="probe.dat", opened=True),
+    ),
     "sgp_dd": Job(Operation.READ, ProbeSpec("sgp_dd", 128 << 20, 10.0), "/dev/sdb"),
     "netperf": Job(
         Operation.SEND,

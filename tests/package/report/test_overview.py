@@ -8,6 +8,7 @@ from typing import Optional
 import pytest
 
 from plumbline.model.course import VersionChange
+from plumbline.model.reason import Reason
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
 from plumbline.report.overview import Entry, Kind, overview
@@ -104,7 +105,9 @@ def test_many_nodes_that_nothing_is_known_about_are_one_row(tmp_path: Path) -> N
 
 def test_a_group_that_is_low_as_a_whole_has_a_row(tmp_path: Path) -> None:
     site = sick(tmp_path)
-    verdict = Verdict("ost", "scratch", State.WARNING, 5, "scratch at 60 %", group=True)
+    verdict = Verdict(
+        "ost", "scratch", State.WARNING, Reason.BELOW_LEVEL, "scratch at 60 %", group=True
+    )
     fine = verdict._replace(component="other", state=State.UNKNOWN)
     site = site._replace(groups={("ost", "scratch"): verdict, ("ost", "other"): fine})
     (row,) = [one for one in rows(site) if one.kind is Kind.GROUP]

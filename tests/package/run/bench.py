@@ -7,15 +7,16 @@ import json
 from typing import Any
 from urllib.parse import quote
 
-from plumbline.model.command import Completed
+from plumbline.model.command import CommandRunner, Completed
 from plumbline.model.expectation import Expectation, Limits
 from plumbline.model.record import Record
 from plumbline.model.reference import Reference
 from plumbline.model.spec import ProbeSpec
 from plumbline.run.bench import Bench, Unit
+from plumbline.run.clock import Clock
 from plumbline.run.lock import Locks
 from plumbline.run.recording import Recorder
-from tests.package.fakes import FakeRunner, answer
+from tests.package.fakes import answer
 
 NONE = Reference(None, None)
 SIZE = 1 << 20
@@ -68,7 +69,7 @@ def is_free(locks: Locks, layer: str, component: str) -> bool:
 
 
 def measured(
-    unit: Unit, runner: FakeRunner, clock: FakeClock, *, keep_files: bool = True
+    unit: Unit, runner: CommandRunner, clock: Clock, *, keep_files: bool = True
 ) -> list[Record]:
     """Return the records of a unit, all commands answered by one runner."""
     runners = {task.entry.component: runner for task in unit.tasks}

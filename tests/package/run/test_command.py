@@ -175,12 +175,43 @@ def test_a_frozen_process_survives_the_kill_and_is_abandoned(tmp_path: Path) -> 
         group.rmdir()
 
 
-def test_a_tool_that_prints_without_an_end_is_ended_and_has_failed_not_hung(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(command, "MAX_OUTPUT_BYTES", 1 << 20)
-    with pytest.raises(ToolError, match="yes printed more than 1 MiB and was ended"):
-        RUN(["yes"], 30)
+@pytest.mark.parametrize("where", ["", " >&2"])
+def test_a_tool_that_prints_without_an_end_is_ended_and_has_failed_not_hung(where: str) -> None:
+    with pytest.raises(ToolError, match="sh printed more than 1 MiB and was ended; run it by hand"):
+        SystemRunner(most_bytes=1 << 20)(["sh", "-c", f"exec yes{where}"], 30)
+
+
+def test_a_tool_that_prints_without_an_end_and_ignores_signals_fills_no_memory() -> None:
+    """Nothing is taken from it any more, not even while it is asked to end."""
+    text = (
+        "import os, signal\n"
+        "signal.signal(15, signal.SIG_IGN)\n"
+        "while True: os.write(1, b'x' * 65536)"
+    )
+    measure = (
+        "import resource, sys\n"
+        "from plumbline.errors import ToolError\n"
+        "from plumbline.run.command import SystemRunner\n"
+        "try:\n"
+        f"    SystemRunner(grace_s=0.5)([sys.executable, '-c', {text!r}], 30)\n"
+        "except ToolError:\n"
+        "    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)\n"
+    )
+    before = RUN(
+        python(
+            "import resource; from plumbline.run import command; "
+            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)"
+        ),
+        20,
+    )
+    after = RUN(python(measure), 60)
+    assert int(after.stdout) - int(before.stdout) < 64, after.stderr
+
+
+def test_all_of_a_long_output_is_there_and_a_tool_never_waits_for_who_reads_it() -> None:
+    text = "import sys; sys.stdout.write('o' * 3_000_000); sys.stderr.write('e' * 3_000_000)"
+    done = RUN(python(text), 20)
+    assert (done.ok, done.stdout, done.stderr) == (True, "o" * 3_000_000, "e" * 3_000_000)
 
 
 def test_an_interrupt_takes_the_tool_along(tmp_path: Path) -> None:

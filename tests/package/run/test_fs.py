@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 from contextlib import contextmanager, suppress
@@ -16,7 +17,7 @@ from typing import Any, Callable, Collection, Iterator, Optional, Sequence
 import pytest
 
 from plumbline.errors import ToolError
-from plumbline.model.command import CommandRunner, Completed
+from plumbline.model.command import CommandRunner, Completed, Within
 from plumbline.model.expectation import Expectation, Limits
 from plumbline.model.record import Flag, Operation, Outcome, Record
 from plumbline.model.spec import ProbeSpec
@@ -175,6 +176,25 @@ def writer_on(site: Site, name: str) -> list[int]:
     return [pid for pid in ranks_of(site) if has_written(pid, files)]
 
 
+def reader_on(site: Site, name: str) -> list[int]:
+    """Return the rank that has read something of a target, by where it is in the file."""
+    files = site.files(name)
+    return [pid for pid in ranks_of(site) if has_read(pid, files)]
+
+
+def has_read(pid: int, files: Collection[Path]) -> bool:
+    """Return whether a process has one of some files open for reading, and not at its begin."""
+    try:
+        return any(
+            link.resolve() in files
+            and not may_write(pid, link.name)
+            and int(Path(f"/proc/{pid}/fdinfo/{link.name}").read_text().split()[1]) > 0
+            for link in Path(f"/proc/{pid}/fd").iterdir()
+        )
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def has_written(pid: int, files: Collection[Path]) -> bool:
     """Return whether a process has one of some files open for writing, with something in it."""
     try:
@@ -285,9 +305,9 @@ def test_an_interrupt_keeps_what_is_over_and_leaves_no_file(site: Site) -> None:
     spec = site.entry("a", ENDLESS).spec._replace(bytes=10**9, seconds=3.0)
     stop = threading.Event()
 
-    def slowly(argv: Sequence[str], timeout_s: float) -> Completed:
+    def slowly(argv: Sequence[str], timeout_s: float, within: Optional[Within] = None) -> Completed:
         words = ("sh", "-c", 'sleep 0.5; exec "$@"', "sh", *argv) if argv[0] == "rm" else argv
-        return SystemRunner(stop=stop)(words, timeout_s)
+        return SystemRunner(stop=stop)(words, timeout_s, within)
 
     def interrupt(title: str) -> None:
         eventually(lambda: len(list(site.home.glob("work/plumbline-*/write-*.json"))) == 4)
@@ -310,8 +330,8 @@ def test_an_interrupt_keeps_what_is_over_and_leaves_no_file(site: Site) -> None:
 def test_a_file_that_resists_keeps_no_other_from_being_removed(site: Site) -> None:
     first = site.home / "a/.plumbline/a.fs-0/probe.dat"
 
-    def run(argv: Sequence[str], timeout_s: float) -> Completed:
-        came = SystemRunner()(argv, timeout_s)
+    def run(argv: Sequence[str], timeout_s: float, within: Optional[Within] = None) -> Completed:
+        came = SystemRunner()(argv, timeout_s, within)
         if "-np" in argv:
             first.unlink()
             first.mkdir()
@@ -335,9 +355,9 @@ def test_who_cannot_open_a_shared_file_keeps_nobody_waiting(site: Site) -> None:
         "import os\n"
         "whole = os.open\n"
         "def lost(path, flags, *more, **named):\n"
-        "    reads = flags & os.O_ACCMODE == os.O_RDONLY\n"
-        "    if reads and str(path).endswith('b.fs-0/probe.dat'):\n"
-        "        raise OSError(116, 'Stale file handle')\n"
+        "    if path == 'probe.dat' and flags & os.O_ACCMODE == os.O_RDONLY:\n"
+        "        if os.readlink(f'/proc/self/fd/{named[\"dir_fd\"]}').endswith('/b.fs-0'):\n"
+        "            raise OSError(116, 'Stale file handle')\n"
         "    return whole(path, flags, *more, **named)\n"
         "if os.environ.get('OMPI_COMM_WORLD_RANK') == '1':\n"
         "    os.open = lost\n"
@@ -357,21 +377,75 @@ def test_who_cannot_open_a_shared_file_keeps_nobody_waiting(site: Site) -> None:
     assert of(records, "a", Operation.READ).outcome is Outcome.OK
 
 
-def test_a_launcher_that_is_killed_leaves_neither_ranks_nor_files(site: Site) -> None:
-    spec = site.entry("a", ENDLESS).spec._replace(bytes=10**9, seconds=60.0)
+def killed_launcher(site: Site, at_work: Callable[[str], object], **terms: Any) -> list[Record]:
+    """Return what is known when the launcher is killed once all ranks are at work."""
 
     def kill() -> None:
-        eventually(lambda: writer_on(site, "b") and writer_on(site, "a"))
+        eventually(lambda: all(at_work(name) for name in site.names))
         for pid in launchers_of(site):
             os.kill(pid, signal.SIGKILL)
 
     with disturbed(kill):
-        records = measured(site.unit(ENDLESS, spec=spec, instrument=False))
+        records = measured(site.unit(ENDLESS, instrument=False, **terms))
+    eventually(lambda: not ranks_of(site))
+    return records
+
+
+def test_a_launcher_that_is_killed_leaves_neither_ranks_nor_files(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor what it keeps itself, also where the folder of the run is one of all clients."""
+    own = site.home / "own"
+    own.mkdir()
+    monkeypatch.setenv("TMPDIR", str(own))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    spec = site.entry("a", ENDLESS).spec._replace(bytes=10**9, seconds=60.0)
+    records = killed_launcher(site, lambda name: writer_on(site, name), spec=spec)
     write = of(records, "a", Operation.WRITE)
     assert (write.outcome, write.flags) == (Outcome.OK, (Flag.SHORT,)), write.reason
     assert of(records, "a", Operation.READ).outcome is Outcome.FAILED
-    eventually(lambda: not ranks_of(site))
     assert site.left() == []
+    assert list(own.iterdir()) == []
+
+
+STUCK = """
+import os, signal, time
+whole, reads = os.readv, []
+def stuck(*arguments):
+    reads.append(1)
+    if len(reads) > 100:
+        # as in a call that waits for a target: the signal comes to nothing before it returns
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+        time.sleep(60)
+    return whole(*arguments)
+os.readv = stuck
+"""
+SLOW = """
+import os, time
+whole = os.readv
+def slowly(*arguments):
+    time.sleep(0.001)
+    return whole(*arguments)
+os.readv = slowly
+"""
+
+
+@pytest.mark.parametrize("reading", [SLOW, STUCK], ids=["slow", "stuck"])
+def test_a_read_that_was_cut_by_the_kill_of_its_launcher_is_short(site: Site, reading: str) -> None:
+    (site.home / "sitecustomize.py").write_text(reading)
+    python = site.home / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH="{site.home}:$PYTHONPATH" exec {PYTHON} "$@"\n')
+    python.chmod(0o755)
+    asked = 10**6
+    spec = site.entry("a", ENDLESS).spec._replace(bytes=asked, seconds=60.0)
+    records = killed_launcher(
+        site, lambda name: reader_on(site, name), spec=spec, python=str(python)
+    )
+    for name in site.names:
+        write, read = of(records, name, Operation.WRITE), of(records, name, Operation.READ)
+        assert (write.outcome, write.flags) == (Outcome.OK, ()), write.reason
+        assert (read.outcome, read.flags) == (Outcome.OK, (Flag.SHORT,)), read.reason
+        assert read.bytes == 100 if reading is STUCK else 0 < (read.bytes or 0) < asked
 
 
 def test_a_rank_that_hangs_is_ended_at_the_limit_and_the_others_are_kept(site: Site) -> None:
@@ -391,10 +465,8 @@ def test_a_rank_that_hangs_is_ended_at_the_limit_and_the_others_are_kept(site: S
                 time.sleep(0.001)
 
     with disturbed(stop):
-        records = measured(
-            site.unit(ENDLESS, spec=spec, instrument=False, fixed=Fixed.TIME),
-            SystemRunner(stop=limit),
-        )
+        unit = site.unit(ENDLESS, spec=spec, instrument=False, fixed=Fixed.TIME)
+        records = list(unit.measure(bench_for(unit, SystemRunner(stop=limit), limit)))
     assert of(records, "a", Operation.WRITE).outcome is Outcome.OK
     assert of(records, "a", Operation.READ).outcome is Outcome.HUNG
     eventually(lambda: not ranks_of(site))
@@ -479,10 +551,10 @@ def test_a_target_that_fills_up_meanwhile_fails_and_the_others_are_kept(site: Si
     if mounted.returncode:
         pytest.skip(f"nothing can be mounted here: {mounted.stderr.decode()}")
 
-    def run(argv: Sequence[str], timeout_s: float) -> Completed:
+    def run(argv: Sequence[str], timeout_s: float, within: Optional[Within] = None) -> Completed:
         if argv[0] == "mpirun" and "-np" in argv:
             (small / "other").write_bytes(bytes(1_700_000))
-        return SystemRunner()(argv, timeout_s)
+        return SystemRunner()(argv, timeout_s, within)
 
     try:
         records = measured(site.unit(), run)

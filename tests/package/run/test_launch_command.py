@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -51,17 +50,24 @@ def test_ranks_are_out_of_reach_of_a_launcher_that_kills_all_with_one(
     assert ("setsid --wait env" in " ".join(call)) == apart
 
 
-def test_what_open_mpi_keeps_goes_with_the_folder_of_the_run() -> None:
-    found = Launcher(Kind.OPENMPI, "4.1.4", "python3")
-    own = os.path.join(tempfile.gettempdir(), "plumbline-fs-0-all")
-    words = " ".join(command(Launch(), found, 2, f"{own}/job.json"))
-    assert f"--mca btl_vader_backing_directory {own} " in words
-    assert f"--mca orte_tmpdir_base {own} " in words
-    named = " ".join(command(Launch(), found, 2, "/scratch/work/run/job.json"))
-    assert "--mca btl_vader_backing_directory /scratch/work/run " in named
-    assert "tmpdir" not in named
-    several = Launch(clients=parse_clients("c1,c2"))
-    assert "director" not in " ".join(command(several, found, 2, f"{own}/job.json"))
+@pytest.mark.parametrize(
+    ("version", "option"),
+    [("4.1.4", "--mca orte_local_tmpdir_base"), ("5.0.7", "--prtemca prte_local_tmpdir_base")],
+)
+def test_what_open_mpi_keeps_goes_with_the_folder_of_the_run(version: str, option: str) -> None:
+    found = Launcher(Kind.OPENMPI, version, "python3", folder="/tmp/run")
+    words = " ".join(command(Launch(), found, 2, "/scratch/work/run/job.json"))
+    assert "--mca btl_vader_backing_directory /tmp/run " in words
+    assert f"{option} /tmp/run " in words
+    several = " ".join(command(Launch(clients=parse_clients("c1,c2")), found, 2, "/w/job.json"))
+    assert f"{option} /tmp/run " in several
+    # ranks would refuse the folder of ORTE with it
+    assert ("env -u OMPI_MCA_orte_local_tmpdir_base PYTHON" in several) is (version < "5")
+    # the others have no such folder
+    assert "backing_directory" not in several
+    shown = " ".join(command(Launch(), found._replace(folder=""), 2, "/w/job.json"))
+    assert "director" not in shown
+    assert "tmpdir" not in shown
 
 
 @pytest.mark.parametrize("kind", list(Kind))

@@ -13,15 +13,14 @@ from plumbline.model.command import Completed
 from plumbline.model.expectation import Limits
 from plumbline.model.record import Flag, Operation, Outcome
 from plumbline.run.ost import TargetUnit
-from tests.package.fakes import HANGING, Answer, FakeRunner, answer
+from tests.package.fakes import HANGING, NO_FILE, Answer, FakeRunner, answer, file_status
 from tests.package.run.bench import NONE, SIZE, FakeClock, expectation, fio_report, measured
 
 MOUNTS = "30 1 8:1 / /mnt/a rw - xfs /dev/sda1 rw\n"
 OWN = "/mnt/a/.plumbline"
-FOLDERS = f"41ed 0 0 512 2 2049 {OWN}\n41ed 0 0 512 2 2049 {OWN}/a\n"
-FILE = f"81a4 {SIZE} 2048 512 1 2049 {OWN}/a/probe.dat\n"
+FILE = file_status(SIZE, 2048)
 COUNTERS = "cat /sys/dev/block/8:1/stat"
-STAT = "stat --format=%f %s"
+STAT = "stat --format=%s"
 
 
 def target(changes: Mapping[str, Answer] = MappingProxyType({})) -> FakeRunner:
@@ -32,7 +31,7 @@ def target(changes: Mapping[str, Answer] = MappingProxyType({})) -> FakeRunner:
             "cat /proc/self/mountinfo": MOUNTS,
             "realpath": "/mnt/a\n",
             "stat --file-system": "4096 1000000 900000 900000\n",
-            STAT: FOLDERS + FILE,
+            STAT: FILE,
             COUNTERS: lambda argv: answer(f"1 2 3 4 5 6 {next(sectors)} 0"),
             "fio --version": "fio-3.39\n",
             "fio": lambda argv: fio_report(argv, 200.0),
@@ -71,7 +70,7 @@ def test_a_file_that_has_moved_after_the_run_voids_the_record() -> None:
     calls = count()
 
     def moved_at_the_end(argv: tuple[str, ...]) -> Completed:
-        return answer(FOLDERS + (FILE if next(calls) < 4 else ""), "")
+        return answer(FILE) if next(calls) < 4 else NO_FILE
 
     runner = target({STAT: moved_at_the_end})
     write, read = measured(TargetUnit(expectation("a")), runner, FakeClock())
@@ -81,12 +80,11 @@ def test_a_file_that_has_moved_after_the_run_voids_the_record() -> None:
 
 
 def test_what_was_put_in_the_place_of_the_file_between_repeats_is_not_written() -> None:
-    link = FILE.replace("81a4", "a1ff")
-    answers = [answer(FOLDERS + FILE)] * 3 + [answer(FOLDERS + link)]
+    answers = [answer(FILE)] * 3 + [answer(file_status(SIZE, 2048, inode=8))]
     runner = target({STAT: answers})
     write, _ = measured(TargetUnit(expectation("a")), runner, FakeClock())
     assert write.outcome is Outcome.SKIPPED
-    assert "is no plain file, which plumbline never makes" in write.reason
+    assert "is another file than the one that was placed" in write.reason
     assert len(runner.called("fio --name")) == 1
 
 
@@ -162,13 +160,13 @@ NO_ROOM = answer(stderr="truncate: failed to truncate 'probe.dat': File too larg
 
 
 def test_a_file_that_could_not_be_made_in_full_does_not_stay() -> None:
-    stat = [answer(FOLDERS), answer(FOLDERS + FILE)]
-    changes = {STAT: stat, "mkdir": "", "touch": "", "truncate": NO_ROOM, **REMOVING}
+    stat = [NO_FILE, answer(FILE)]
+    changes = {STAT: stat, "touch": "", "truncate": NO_ROOM, **REMOVING}
     runner = target(changes)
     write, _ = measured(TargetUnit(expectation("a")), runner, FakeClock(), keep_files=False)
     assert write.outcome is Outcome.SKIPPED
     assert "File too large" in write.reason
-    assert runner.called("rm -f") == [f"rm -f -- {OWN}/a/probe.dat {OWN}/a/trial"]
+    assert runner.called("rm -f") == ["rm -f -- probe.dat trial"]
 
 
 def test_a_file_that_resists_its_removal_voids_no_record_and_ends_no_run() -> None:
@@ -179,7 +177,7 @@ def test_a_file_that_resists_its_removal_voids_no_record_and_ends_no_run() -> No
 
 
 def test_a_target_that_gives_no_answer_is_not_asked_to_remove_its_file() -> None:
-    runner = target({"truncate": HANGING, "mkdir": "", "touch": "", STAT: answer(FOLDERS)})
+    runner = target({"truncate": HANGING, "touch": "", STAT: NO_FILE})
     write, _ = measured(TargetUnit(expectation("a")), runner, FakeClock(), keep_files=False)
     assert write.outcome is Outcome.HUNG
     assert runner.called("rm") == []

@@ -10,7 +10,7 @@ from typing import Any, Callable, Generator, Iterator, NamedTuple, Optional, Seq
 import pytest
 
 from plumbline.errors import PrivilegeError
-from plumbline.model.command import CommandRunner, Completed
+from plumbline.model.command import CommandRunner, Completed, Within
 from plumbline.model.record import Outcome, Record
 from plumbline.model.series import Running
 from plumbline.run.bench import Bench, Step
@@ -39,7 +39,7 @@ class FakeUnit:
         return ()
 
 
-def no_command(argv: Sequence[str], timeout_s: float) -> Completed:
+def no_command(argv: Sequence[str], timeout_s: float, within: Optional[Within] = None) -> Completed:
     raise AssertionError(argv)
 
 

@@ -13,7 +13,7 @@ import pytest
 from plumbline.errors import SkipTarget
 from plumbline.run.command import SystemRunner
 from plumbline.targets import target_for
-from tests.package.fakes import HANGING, Answer, FakeRunner, answer
+from tests.package.fakes import HANGING, NO_FILE, Answer, FakeRunner, answer, file_status
 
 ROOT_ALONE = "24 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n"
 MOUNTS = (
@@ -60,11 +60,9 @@ def test_a_file_of_another_size_is_made_anew(tmp_path: Path) -> None:
 
 
 def test_the_shared_folder_of_another_user_is_left_to_its_maker(tmp_path: Path) -> None:
-    own, folder = f"{tmp_path}/.plumbline", f"{tmp_path}/.plumbline/a%3A1"
-    status = f"41c0 4096 8 512 3 59 {own}\n41c0 4096 8 512 3 59 {folder}\n"
-    missing = f"stat: cannot statx '{folder}/probe.dat': No such file or directory\n"
+    own = f"{tmp_path}/.plumbline"
     refused = answer(stderr=f"rmdir: failed to remove '{own}': Permission denied\n", exit_code=1)
-    steps: dict[str, Answer] = {"stat": answer(status, missing, 1), "rm -f": "", "rmdir -- ": ""}
+    steps: dict[str, Answer] = {"stat": NO_FILE, "rm -f": "", "rmdir -- ": ""}
     target(tmp_path).remove(FakeRunner({**steps, "rmdir --ignore": refused}))
     with pytest.raises(SkipTarget, match=r"rmdir .* gave no answer"):
         target(tmp_path).remove(FakeRunner({**steps, "rmdir --ignore": HANGING}))
@@ -194,16 +192,12 @@ def test_another_mount_over_the_directory_voids_the_run(tmp_path: Path) -> None:
     path = here.place(run, 4096)
     changed = FakeRunner(
         {
-            "stat": run(["stat", "--format=%f %s %b %B %h %d %n", "--", *_chain(path)], 5),
+            "stat": file_status(4096, 0, inode=Path(path).stat().st_ino),
             "cat /proc/self/mountinfo": "90 24 9:99 / / rw - xfs /dev/sdz rw\n",
         }
     )
     with pytest.raises(SkipTarget, match="mounted anew"):
         here.verify(changed, path)
-
-
-def _chain(path: str) -> list[str]:
-    return [str(Path(path).parents[1]), str(Path(path).parent), path]
 
 
 def test_traffic_is_that_of_the_block_device_and_unknown_for_a_network_file_system() -> None:

@@ -8,16 +8,14 @@ from typing import Any
 import pytest
 
 from plumbline.errors import DocumentError, SkipTarget
-from plumbline.model.command import Completed
+from plumbline.model.command import Completed, Within
 from plumbline.targets import target_for
-from tests.package.fakes import HANGING, Answer, FakeRunner, answer
+from tests.package.fakes import HANGING, NO_FILE, Answer, FakeRunner, answer, file_status, unsafe
 
 DATA = Path(__file__).parents[2] / "data/glusterfs"
 GRAPH = "/mnt/scratch/.meta/graphs/active"
 FOLDER = "/mnt/scratch/.plumbline/scratch-OST0003"
 FILE = f"{FOLDER}/probe.dat"
-OWN = "41c0 4096 8 512 3 59 /mnt/scratch/.plumbline\n"
-MISSING = f"stat: cannot statx '{FILE}': No such file or directory\n"
 SIZE = 128 << 20
 
 
@@ -26,7 +24,7 @@ def data(name: str) -> str:
 
 
 def stat(size: int = SIZE) -> Completed:
-    return answer(f"{OWN}41c0 4096 8 512 2 59 {FOLDER}\n81a4 {size} 0 512 1 59 {FILE}\n")
+    return answer(file_status(size, 0))
 
 
 def healthy(**changes: Answer) -> dict[str, Answer]:
@@ -39,7 +37,6 @@ def healthy(**changes: Answer) -> dict[str, Answer]:
         "dht": (f"cat {GRAPH}/scratch-dht/private", data("dht-private.txt")),
         "pathinfo": ("getfattr --absolute-names", data("pathinfo.txt")),
         "stat": ("stat --format=", stat()),
-        "mkdir": ("mkdir -p", ""),
         "touch": ("touch", ""),
         "rm": ("rm -f", ""),
         "truncate": ("truncate", ""),
@@ -64,9 +61,11 @@ def test_the_state_is_that_of_one_brick_not_of_the_volume() -> None:
 def test_the_client_is_made_to_look_at_its_bricks_by_a_trial_that_is_removed() -> None:
     run = FakeRunner(healthy())
     target().state(run)
-    trial = f"{FOLDER}/trial"
-    assert run.called("touch") == [f"touch -- {trial}@scratch-dht:scratch-client-3"]
-    assert run.called("rm") == [f"rm -f -- {trial}"]
+    folder = Within("/mnt/scratch", (".plumbline", "scratch-OST0003"), file="probe.dat")
+    assert run.called("touch") == ["touch -- trial@scratch-dht:scratch-client-3"]
+    assert run.called("rm") == ["rm -f -- trial"]
+    assert run.placed("touch") == [folder._replace(make=True)]
+    assert run.placed("rm") == [folder]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +82,7 @@ def test_the_client_is_made_to_look_at_its_bricks_by_a_trial_that_is_removed() -
         ({"client": answer(stderr="cat: x: No such file", exit_code=1)}, {}, "No such file"),
         ({}, {"brick": "oss1:/data/disk2/brick"}, "is the brick oss2:/data/disk2/brick, not oss1"),
         ({"version": "?"}, {}, "not understood"),
-        ({"mkdir": answer(stderr="mkdir: Permission denied", exit_code=1)}, {}, "role ost_probe"),
+        ({"touch": unsafe("/mnt/scratch/.plumbline belongs to eve")}, {}, "belongs to eve"),
         ({"touch": answer(stderr="touch: No space left", exit_code=1)}, {}, "No space left"),
         ({"touch": HANGING}, {}, "no answer"),
         ({"dht": "subvol_cnt = 6\n"}, {}, "does not say how full"),
@@ -109,15 +108,15 @@ def test_a_brick_above_the_fill_limit_is_skipped(share: str) -> None:
 
 
 def test_a_missing_file_is_created_on_its_brick() -> None:
-    run = FakeRunner(healthy(stat=[answer(OWN, MISSING, 1), stat()]))
+    run = FakeRunner(healthy(stat=[NO_FILE, stat()]))
     assert target().place(run, SIZE) == FILE
-    assert run.called("touch") == [f"touch -- {FILE}@scratch-dht:scratch-client-3"]
-    assert run.called("truncate") == [f"truncate --size={SIZE} -- {FILE}"]
+    assert run.called("touch") == ["touch -- probe.dat@scratch-dht:scratch-client-3"]
+    assert run.called("truncate") == [f"truncate --size={SIZE} -- probe.dat"]
 
 
 def test_a_file_on_another_brick_is_removed_before_it_is_created_anew() -> None:
     wrong = answer(data("pathinfo.txt").replace("oss2", "oss1"))
-    gone = answer(OWN, MISSING, 1)
+    gone = NO_FILE
     right = answer(data("pathinfo.txt"))
     run = FakeRunner(healthy(stat=[stat(), gone, stat()], pathinfo=[wrong, right]))
     target().place(run, SIZE)

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from plumbline.errors import DocumentError, PrivilegeError, SkipTarget
-from plumbline.model.command import Completed
+from plumbline.model.command import Completed, Within
 from plumbline.model.record import Flag
 from plumbline.targets import target_for
-from tests.package.fakes import HANGING, Answer, FakeRunner, answer
+from tests.package.fakes import HANGING, NO_FILE, Answer, FakeRunner, answer, file_status, unsafe
 
 DATA = Path(__file__).parents[2] / "data/lustre"
 FOLDER = "/mnt/lustre/.plumbline/lustre-OST0003"
@@ -21,11 +21,6 @@ MOUNTS = (
     "24 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n"
     "90 24 0:60 / /mnt/lustre {options} - lustre 10.0.2.15@tcp:/lustre {options},flock\n"
 )
-MISSING = (
-    f"stat: cannot statx '{FOLDER}': No such file or directory\n"
-    f"stat: cannot statx '{FILE}': No such file or directory\n"
-)
-OWN = "41c0 4096 8 512 3 59 /mnt/lustre/.plumbline\n"
 SIZE = 1 << 30
 
 
@@ -52,8 +47,8 @@ def imports(ost: str = "OST0003") -> str:
     return header + data("st3_mds_inactive_osc_import.txt")
 
 
-def stat(size: int = SIZE, blocks: int = SIZE // 512, mode: str = "81a4") -> Completed:
-    return answer(f"{OWN}41c0 4096 8 512 2 59 {FOLDER}\n{mode} {size} {blocks} 512 1 59 {FILE}\n")
+def stat(size: int = SIZE, blocks: int = SIZE // 512, inode: int = 7) -> Completed:
+    return answer(file_status(size, blocks, inode=inode))
 
 
 def healthy(ost: str = "lustre-OST0003", /, **changes: Answer) -> dict[str, Answer]:
@@ -76,7 +71,6 @@ def healthy(ost: str = "lustre-OST0003", /, **changes: Answer) -> dict[str, Answ
             data("lfs_getstripe.txt").replace("     2\t", "     3\t", 1),
         ),
         "setstripe": ("lfs setstripe", ""),
-        "mkdir": ("mkdir", ""),
         "truncate": ("truncate", ""),
         "rm": ("rm -f", ""),
         "stats": ("lctl get_param -n obdfilter", answer(stderr="error: get_param", exit_code=2)),
@@ -236,7 +230,7 @@ def test_a_draining_ost_is_measured_on_the_file_that_is_there_and_flagged() -> N
 
 
 def test_a_draining_ost_without_a_file_says_how_it_is_retired() -> None:
-    one, run = target(), draining(stat=answer(OWN, MISSING, 1))
+    one, run = target(), draining(stat=NO_FILE)
     one.state(run)
     with pytest.raises(SkipTarget) as caught:
         one.place(run, SIZE)
@@ -283,20 +277,23 @@ def test_a_file_of_the_right_size_in_the_right_place_is_kept() -> None:
 
 
 def test_a_missing_file_is_made_with_both_protections_and_full_size_at_once() -> None:
-    run = FakeRunner(healthy(stat=[answer(OWN, MISSING, 1), stat(blocks=0)]))
+    run = FakeRunner(healthy(stat=[NO_FILE, stat(blocks=0)]))
     target().place(run, SIZE)
-    made = [call for call in run.calls if call.split()[0] in ("mkdir", "truncate") or "set" in call]
+    made = [call for call in run.calls if call.split()[0] == "truncate" or "set" in call]
     assert made == [
-        f"mkdir -p -- {FOLDER}",
-        f"lfs setstripe -c 1 -i 3 {FOLDER}",
-        f"lfs setstripe -c 1 -S 4M -L raid0 -o 3 {FILE}",
-        f"truncate --size={SIZE} -- {FILE}",
+        "lfs setstripe -c 1 -i 3 .",
+        "lfs setstripe -c 1 -S 4M -L raid0 -o 3 probe.dat",
+        f"truncate --size={SIZE} -- probe.dat",
     ]
+    names = (".plumbline", "lustre-OST0003")
+    folder = Within("/mnt/lustre", names, make=True, file="probe.dat")
+    assert run.placed("lfs setstripe") == [folder, folder]
+    assert run.placed("lfs getstripe") == [folder._replace(make=False)]
 
 
 def test_the_index_in_the_name_is_hexadecimal() -> None:
     name = "lu-9-OST001a"
-    run = FakeRunner({"mkdir": "", "lfs setstripe": ""})
+    run = FakeRunner({"lfs setstripe": ""})
     target(name)._create(run)
     assert run.called("lfs setstripe")[1].startswith("lfs setstripe -c 1 -S 4M -L raid0 -o 26 ")
 
@@ -311,39 +308,24 @@ def test_the_index_in_the_name_is_hexadecimal() -> None:
 )
 def test_our_own_file_of_a_wrong_size_or_place_is_made_anew(first: Completed, layout: str) -> None:
     good = data("lfs_getstripe.txt").replace("     2\t", "     3\t", 1)
-    gone = answer(OWN, MISSING, 1)
+    gone = NO_FILE
     stripes = [answer(good)] if "4194304" in first.stdout else [answer(layout), answer(good)]
     if str(SIZE // 2) in first.stdout:
         stripes = [answer(good)]
     run = FakeRunner(healthy(stat=[first, gone, stat()], getstripe=stripes))
     assert target().place(run, SIZE) == FILE
-    assert run.called("rm -f") == [f"rm -f -- {FILE} {FOLDER}/trial"]
+    assert run.called("rm -f") == ["rm -f -- probe.dat trial"]
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        f"a1ff 10 0 512 1 59 {FILE}",
-        f"81a4 10 0 512 2 59 {FILE}",
-        f"41c0 10 0 512 1 59 {FILE}",
-    ],
-)
-def test_what_is_not_ours_is_never_removed(row: str) -> None:
-    found = answer(f"{OWN}41c0 4096 8 512 2 59 {FOLDER}\n{row}\n")
-    run = FakeRunner(healthy(stat=found))
-    with pytest.raises(SkipTarget, match="plumbline never makes"):
+def test_what_is_not_safe_is_neither_measured_nor_removed() -> None:
+    run = FakeRunner(healthy(stat=unsafe(f"{FILE} is no plain file")))
+    with pytest.raises(SkipTarget, match="is no plain file"):
         target().place(run, SIZE)
     assert run.called("rm") == []
 
 
-def test_a_linked_folder_is_refused() -> None:
-    run = FakeRunner(healthy(stat=answer(f"{OWN}a1ff 10 0 512 1 59 {FOLDER}\n", MISSING, 1)))
-    with pytest.raises(SkipTarget, match="follows no links"):
-        target().place(run, SIZE)
-
-
 def test_a_file_that_would_fill_the_ost_is_not_made() -> None:
-    run = FakeRunner(healthy(stat=answer(OWN, MISSING, 1)))
+    run = FakeRunner(healthy(stat=NO_FILE))
     with pytest.raises(SkipTarget, match=r"13% full and 4000\.0 MB more are needed"):
         target().place(run, 4_000_000_000)
     assert run.called("lfs setstripe") == []
@@ -374,9 +356,7 @@ def test_a_file_that_would_fill_the_ost_is_not_made() -> None:
     ],
 )
 def test_a_refused_setstripe_says_why(said: str, exit_code: int, hint: str) -> None:
-    run = FakeRunner(
-        healthy(stat=answer(OWN, MISSING, 1), setstripe=answer(stderr=said, exit_code=exit_code))
-    )
+    run = FakeRunner(healthy(stat=NO_FILE, setstripe=answer(stderr=said, exit_code=exit_code)))
     with pytest.raises(SkipTarget, match=hint):
         target().place(run, SIZE)
 
@@ -406,8 +386,10 @@ def test_a_file_that_changed_its_size_or_is_gone_voids_the_run() -> None:
     path = ost.place(FakeRunner(healthy()), SIZE)
     with pytest.raises(SkipTarget, match="bytes instead of"):
         ost.verify(FakeRunner(healthy(stat=stat(size=5))), path)
+    with pytest.raises(SkipTarget, match="is another file than the one that was placed"):
+        ost.verify(FakeRunner(healthy(stat=stat(inode=8))), path)
     with pytest.raises(SkipTarget, match="is gone"):
-        ost.verify(FakeRunner(healthy(stat=answer(OWN, MISSING, 1))), path)
+        ost.verify(FakeRunner(healthy(stat=NO_FILE)), path)
     with pytest.raises(SkipTarget, match="no answer"):
         ost.verify(FakeRunner(healthy(stat=HANGING)), path)
 

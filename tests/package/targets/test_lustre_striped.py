@@ -11,14 +11,13 @@ from plumbline.model.command import Completed
 from plumbline.ranks.tests import TESTS
 from plumbline.run.crew import Member, Share
 from plumbline.targets import target_for
-from tests.package.fakes import Answer, FakeRunner, answer
+from tests.package.fakes import NO_FILE, Answer, FakeRunner, answer, file_status
 from tests.package.run.bench import expectation
 from tests.package.targets.test_lustre import CLIENT, data, healthy, imports, tunables
 
 NAMES = [f"lustre-OST000{index}" for index in range(4)]
 FILE = "/mnt/lustre/.plumbline/lustre-OST0000.fs-0/probe.dat"
 SIZE = 1 << 30
-GONE = answer("41c0 4096 8 512 3 59 /mnt/lustre/.plumbline\n")
 
 
 def described(names: list[str]) -> dict[str, Any]:
@@ -35,11 +34,7 @@ def target(names: Optional[list[str]] = None, limit: float = 0.9) -> Any:
 
 
 def stat() -> Completed:
-    own, folder = "/mnt/lustre/.plumbline", FILE.rpartition("/")[0]
-    return answer(
-        f"41c0 4096 8 512 3 59 {own}\n41c0 4096 8 512 2 59 {folder}\n"
-        f"81a4 {SIZE} {SIZE // 512} 512 1 59 {FILE}\n"
-    )
+    return answer(file_status(SIZE, SIZE // 512))
 
 
 def all_healthy(**changes: Answer) -> dict[str, Answer]:
@@ -65,7 +60,7 @@ def all_healthy(**changes: Answer) -> dict[str, Answer]:
         answers.update(own)
         answers[f"lfs df --ost={index}"] = data("lfs_df.txt").splitlines()[2 + index]
     answers["truncate"] = truncate
-    answers["stat --format="] = lambda argv: stat() if made else GONE
+    answers["stat --format="] = lambda argv: stat() if made else NO_FILE
     return {**answers, **changes}
 
 
@@ -73,7 +68,7 @@ def test_the_file_has_one_stripe_on_each_ost() -> None:
     run = FakeRunner(all_healthy())
     assert target().place(run, SIZE) == FILE
     (made,) = run.called("lfs setstripe")
-    assert made == f"lfs setstripe -c 4 -S 1048576 -L raid0 -o 0,1,2,3 {FILE}"
+    assert made == "lfs setstripe -c 4 -S 1048576 -L raid0 -o 0,1,2,3 probe.dat"
 
 
 def test_the_state_is_that_of_the_fullest_and_of_all_settings() -> None:

@@ -66,12 +66,10 @@ def test_a_file_with_another_device_number_is_refused_where_it_lies_in_another_m
     mounts: str,
 ) -> None:
     file = ProbeFile("/m", "c")
-    folders = "".join(f"41c0 4096 8 512 3 61 {path}\n" for path in (file.own, file.folder))
-    run = FakeRunner(
-        {"stat": f"{folders}81a4 4096 8 512 1 2049 {file.path}\n", "cat /proc/self": mounts}
-    )
+    status = "4096 8 512 61 1 ..\n4096 8 512 2049 9 probe.dat\n"
+    run = FakeRunner({"stat": status, "cat /proc/self": mounts})
     if OVER_IT in mounts:
         with pytest.raises(SkipTarget, match="lies on another file system than"):
             file.look(run)
     else:
-        assert file.look(run) == (4096, 4096, "2049")
+        assert file.look(run) == (4096, 4096, 9)
