@@ -11,11 +11,13 @@ import gzip
 import zlib
 from contextlib import contextmanager
 from datetime import date, datetime, timezone
-from math import isfinite, log2
+from math import log2
 from pathlib import Path
 from typing import Callable, Iterator, Mapping, NamedTuple, Optional, Sequence, TextIO
 
 from plumbline.errors import DocumentError
+from plumbline.model.kinds import LEAST_RATE
+from plumbline.model.printed import real
 from plumbline.model.sampled import Sampled
 
 _COMPONENT = ("component", "disk")
@@ -24,6 +26,15 @@ _US_PER_S = 1e6
 _RATE = ("rate", "rate_Bps")
 _GIB = 2.0**30
 _MIB = 2.0**20
+
+_TOKIO = (
+    "_datetime_start",
+    "_file_system",
+    "darshan_agg_perf_by_slowest_posix",
+    "darshan_app",
+    "darshan_nprocs",
+)
+"""The columns without which a summary of NERSC's says nothing."""
 
 Row = Mapping[str, str]
 
@@ -48,7 +59,7 @@ def read_samples(path: Path) -> Read:
     """
     samples, without = [], 0
     with _opened(path) as file:
-        rows = csv.DictReader(file)
+        rows = csv.DictReader(file, restval="")
         columns = rows.fieldnames or ()
         convert = _form(path, columns)
         for row in rows:
@@ -76,6 +87,9 @@ def _opened(path: Path) -> Iterator[TextIO]:
 
 def _form(path: Path, columns: Sequence[str]) -> Callable[[Row], Optional[Sampled]]:
     if "_datetime_start" in columns:
+        for column in _TOKIO:
+            if column not in columns:
+                raise DocumentError(f"{path} has no column {column}; it needs {', '.join(_TOKIO)}")
         return _tokio
     component, latency = _first(columns, _COMPONENT), _first(columns, _LATENCY)
     figure = latency or _first(columns, _RATE)
@@ -87,7 +101,7 @@ def _form(path: Path, columns: Sequence[str]) -> Callable[[Row], Optional[Sample
 
     def convert(row: Row) -> Optional[Sampled]:
         value = _figure(row, figure)
-        if value is None:
+        if value is None or not row[component]:
             return None
         at = _number(row, "ts")
         return Sampled(
@@ -143,7 +157,7 @@ def _first(columns: Sequence[str], names: Sequence[str]) -> Optional[str]:
 def _figure(row: Row, column: str) -> Optional[float]:
     """Return a figure above zero, None where there is none: an idle disk has no latency."""
     value = _optional(row, column)
-    return value if value is not None and value > 0 else None
+    return value if value is not None and value >= LEAST_RATE else None
 
 
 def _baseline(row: Row, inverse: bool) -> Optional[float]:
@@ -158,12 +172,9 @@ def _optional(row: Row, column: str) -> Optional[float]:
 def _number(row: Row, column: str) -> float:
     text = row.get(column) or ""
     try:
-        value = float(text)
-    except ValueError:
-        raise ValueError(f"{column} {text!r} is no number") from None
-    if not isfinite(value):
-        raise ValueError(f"{column} {text!r} is no finite number")
-    return value
+        return real(text, column, DocumentError)
+    except DocumentError as error:
+        raise ValueError(str(error)) from error
 
 
 def _day(given: Optional[str], at: float) -> str:

@@ -5,11 +5,11 @@ The journal is open to the groups systemd-journal and adm; the buffer may need C
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
 from typing import Iterator, NamedTuple, Sequence
 
 from plumbline.errors import ToolError
+from plumbline.model.json_text import read_json
 from plumbline.model.kinds import times
 from plumbline.model.printed import whole
 from plumbline.symptoms.messages import Told, understand
@@ -71,11 +71,11 @@ def _journal(node: Node) -> Iterator[_Said]:
 
 def _entry(line: str) -> _Said:
     try:
-        entry = json.loads(line)
+        entry = read_json(line)
         at = whole(str(entry["__REALTIME_TIMESTAMP"]), "the time of a message") / 1e6
         times(at=at)
         return _Said(at, _text(entry["MESSAGE"]))
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise ToolError(f"journalctl printed what is not understood: {line[:60]!r}") from error
 
 

@@ -7,11 +7,11 @@ node's own.
 
 from __future__ import annotations
 
-import json
 from typing import Any, Iterator, Mapping, Optional, Sequence
 
 from plumbline.errors import ToolError
 from plumbline.model.expectation import Expectations
+from plumbline.model.json_text import read_json
 from plumbline.symptoms.system import System
 
 _BLOCK = "/sys/class/block"
@@ -31,6 +31,7 @@ class Parts:
             for entry in expectations.entries
             if entry["layer"] == "raw"
         }
+        self._found: dict[str, str] = {}
         self._owners: dict[str, set[str]] = {}
         for component, block in self.disks.items():
             for below in self.below(block):
@@ -58,6 +59,11 @@ class Parts:
 
     def of_block(self, name: str) -> str:
         """Return the component that a block device is or lies under, else the node."""
+        if name not in self._found:
+            self._found[name] = self._owner(name)
+        return self._found[name]
+
+    def _owner(self, name: str) -> str:
         for one in (name, *self._whole(name)):
             owners = self._owners.get(one, set())
             if len(owners) == 1:
@@ -95,8 +101,8 @@ class Parts:
         """Return what ``ip`` says; a node without it does not know, and that is no error."""
         try:
             completed = self._system.run(["ip", "-json", "address", "show"], 10.0)
-            links = json.loads(completed.stdout) if completed.ok else []
-        except (ToolError, ValueError, RecursionError):
+            links = read_json(completed.stdout) if completed.ok else []
+        except (ToolError, ValueError):
             return []
         found = links if isinstance(links, list) else []
         return [link for link in found if isinstance(link, dict)]

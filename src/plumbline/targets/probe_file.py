@@ -91,6 +91,8 @@ class ProbeFile(NamedTuple):
                 raise SkipTarget(f"{folder} is not a folder; plumbline follows no links: remove it")
         if self.path not in found:
             return None
+        if self.own not in found:
+            raise SkipTarget(f"stat shows {self.path} without {self.own}; look at its folder")
         mode, size, blocks, block_bytes, links, device = found[self.path]
         if not S_ISREG(_mode(mode)) or links != "1":
             raise SkipTarget(
