@@ -50,6 +50,7 @@ from plumbline.ranks.job import Job
 from plumbline.ranks.job import encoded as encoded_job
 from plumbline.run.holder import read_holder
 from plumbline.run.launch import parse_clients
+from plumbline.run.system import LocalSystem
 from plumbline.run.tally import read_results
 from plumbline.simulate.faults import parse_fault, parse_losses
 from plumbline.store.paths import document as paths_document
@@ -63,11 +64,13 @@ from plumbline.store.symptoms import load_symptoms
 from plumbline.sweep.grid import Point
 from plumbline.sweep.ledger import Ledger
 from plumbline.symptoms.counters import Past, Seen
+from plumbline.symptoms.parts import Parts
 from plumbline.symptoms.said import said
 from plumbline.symptoms.symptom import Direction, Look, Report, Symptom
 from plumbline.topology.ranges import HEXADECIMAL, expand
 from plumbline.units import parse_bytes, parse_duration, parse_line_rate, parse_rate
 from tests.mutations.reader import Feed, Reader, encoded, put, text
+from tests.package.fakes import FakeRunner
 from tests.package.judgements import BASELINE, NOW, expectation, host_expectation, sent, series
 from tests.package.judgements import snapshot as snapshot_of
 from tests.package.parallel_runs import expected, ran
@@ -253,7 +256,7 @@ def _entries() -> tuple[bytes, bytes]:
         expectation(references=references),
         # one that nothing but its peers, its own runs and its profile can accuse
         expectation(component="scratch-OST0004", references={"read/single": Reference(None, held)}),
-        host_expectation("oss1", "oss2"),
+        host_expectation("oss1", "oss2", target={"kind": "pair", "address": "10.0.0.3"}),
         *expected(even_Bps=90e6),
     ]
     found = Expectations("client1", "lab", tuple(each.to_json() for each in entries))
@@ -309,7 +312,15 @@ def _whole(expectations: str, taken: str) -> Verdict:
 
 
 def _expectations(data: bytes, folder: Path) -> None:
-    _judged(put(folder, "e.json", data), put(folder, "s.json", _entries()[1]))
+    path = put(folder, "e.json", data)
+    _judged(path, put(folder, "s.json", _entries()[1]))
+    Parts(load_expectations(path), LocalSystem(FakeRunner({}), folder))
+
+
+@cache
+def _of_server() -> bytes:
+    """Return what the console tells a server of the lab: devices to read, partners to meet."""
+    return _dumped(plan_of(read_inventory(str(LAB))).node("oss1").to_json())
 
 
 def _snapshot(data: bytes, folder: Path) -> None:
@@ -331,7 +342,7 @@ def _lab_plan() -> bytes:
 
 def _checks() -> Iterator[Reader]:
     expectations, taken = _entries()
-    yield Reader("expectations", (expectations,), _expectations)
+    yield Reader("expectations", (expectations, _of_server()), _expectations)
     yield Reader("snapshot", (taken,), _snapshot)
     yield Reader("sealed snapshot", (seal(taken.decode()).encode(),), _snapshot)
     yield Reader("plan", (_lab_plan(),), _plan)

@@ -262,6 +262,10 @@ class Expectations(NamedTuple):
             same_schema(raw, SCHEMA, "the document of expectations", "deploy the role agent again")
             neighbours = tuple(map(_neighbour, raw.get("neighbours", ())))
             texts("name", (raw["node"], raw["site"]))
+            for entry in raw["entries"]:
+                texts("entry", (entry["layer"], entry["component"], entry["group"]))
+                if not isinstance(entry["target"], dict):
+                    raise TypeError(f"target is {entry['target']!r:.60}, which is no mapping")
             return cls(raw["node"], raw["site"], tuple(raw["entries"]), neighbours)
         except (KeyError, TypeError, AttributeError) as error:
             raise DocumentError(

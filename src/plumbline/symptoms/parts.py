@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Iterator, Mapping, Optional, Sequence
 
-from plumbline.errors import ToolError
+from plumbline.errors import DocumentError, ToolError
 from plumbline.model.expectation import Expectations
 from plumbline.model.json_text import read_json
 from plumbline.symptoms.system import System
@@ -17,6 +17,17 @@ from plumbline.symptoms.system import System
 _BLOCK = "/sys/class/block"
 _DEPTH = 8
 """Stacked devices are rarely more than four deep: LUKS on LVM on md on multipath."""
+
+
+def _said(entry: Mapping[str, Any], key: str) -> str:
+    """Return a text of an entry's target; raise DocumentError where it has none."""
+    said = entry["target"].get(key)
+    if not isinstance(said, str):
+        raise DocumentError(
+            f"expectations: {entry['layer']} {entry['component']} has no {key}; deploy the role "
+            "agent again"
+        )
+    return said
 
 
 class Parts:
@@ -27,7 +38,7 @@ class Parts:
         self._system = system
         self._neighbours = expectations.neighbours
         self.disks = {
-            entry["component"]: self.block_name(entry["target"]["device"])
+            entry["component"]: self.block_name(_said(entry, "device"))
             for entry in expectations.entries
             if entry["layer"] == "raw"
         }
@@ -37,7 +48,7 @@ class Parts:
             for below in self.below(block):
                 self._owners.setdefault(below, set()).add(component)
         self._address = next(
-            (one["target"]["address"] for one in expectations.entries if one["layer"] == "net"), ""
+            (_said(one, "address") for one in expectations.entries if one["layer"] == "net"), ""
         )
 
     def block_name(self, device: str) -> str:
