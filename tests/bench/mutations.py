@@ -31,7 +31,7 @@ LIMIT_S = 2.0
 ENDLESS_S = 30.0
 SHOWN = 10
 _PART = 500
-_TOLD_EVERY = 50_000
+_TOLD_EVERY = 10_000
 
 
 class Found(NamedTuple):
