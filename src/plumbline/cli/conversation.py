@@ -16,9 +16,9 @@ from typing import IO, Any, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError, PlumblineError, ToolError
 from plumbline.model.exchange import MOST_RECORDS, Cursor, Head, Request
+from plumbline.model.json_text import read_json
 from plumbline.model.kinds import whole
 from plumbline.model.record import SCHEMA, Record
-from plumbline.store.excerpt import refuse_constant
 from plumbline.units import LARGEST
 
 _LONGEST_LINE = 16 << 20
@@ -149,8 +149,8 @@ class Conversation:
                 raise DocumentError(f"it sent a line of more than {_LONGEST_LINE} bytes")
             raise self._silence()
         try:
-            return json.loads(text, parse_constant=refuse_constant)
-        except (ValueError, RecursionError):
+            return read_json(text)
+        except ValueError:
             return _unreadable(text)
 
     def _silence(self) -> PlumblineError:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Optional
 from plumbline import __version__
 from plumbline.cli.history import DATABASE, STATE
 from plumbline.errors import DocumentError, PlumblineError
+from plumbline.model.json_text import read_json
 from plumbline.units import format_duration, parse_duration
 
 if TYPE_CHECKING:
@@ -89,8 +90,8 @@ def _next_line(wait_s: float) -> str:
 
 def _parsed(line: str) -> Any:
     try:
-        return json.loads(line)
-    except (ValueError, RecursionError) as error:
+        return read_json(line)
+    except ValueError as error:
         raise DocumentError(f"the request is no JSON ({error}); {_FOR_COLLECT}") from error
 
 
@@ -119,10 +120,10 @@ def symptoms_of(path: Path) -> Optional[dict[str, Any]]:
     try:
         if path.stat().st_size > _MOST_SYMPTOMS:
             return {TROUBLE: f"{path} has more than {_MOST_SYMPTOMS} bytes and was left out"}
-        said = json.loads(path.read_text(encoding="utf-8"))
+        said = read_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         return {TROUBLE: f"{path} cannot be read: {error}"}
     if not isinstance(said, dict):
         return {TROUBLE: f"{path} is no document of symptoms"}

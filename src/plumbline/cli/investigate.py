@@ -180,11 +180,12 @@ def _said(plan: SitePlan, request: Request) -> Said:
 
 def _document(raw: Any) -> Any:
     """Return a document that may still be text, as a file of a node holds it."""
+    from plumbline.model.json_text import read_json
     from plumbline.symptoms.said import TROUBLE
 
     try:
-        return json.loads(raw) if isinstance(raw, str) else raw
-    except (ValueError, RecursionError) as error:
+        return read_json(raw) if isinstance(raw, str) else raw
+    except ValueError as error:
         return {TROUBLE: f"its symptoms are damaged ({error})"}
 
 

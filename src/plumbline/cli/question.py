@@ -68,7 +68,7 @@ def read_request(name: str) -> Request:
             dict(raw.get("symptoms", {})),
             max(1, int(raw.get("forks", ALL_AT_ONCE))),
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise DocumentError(f"request {name} is damaged ({error!r}); {_REMEDY}") from error
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Iterable, Iterator, Sequence
 
 from plumbline.errors import DocumentError
+from plumbline.model.json_text import read_json
 from plumbline.model.record import Record
 
 STANDARD_INPUT = "-"
@@ -47,7 +47,7 @@ def _parse_lines(name: str, lines: Iterable[str]) -> Iterator[Record]:
         if not line.strip():
             continue
         try:
-            yield Record.from_json(json.loads(line))
+            yield Record.from_json(read_json(line))
         except (ValueError, DocumentError) as error:
             raise DocumentError(
                 f"{name} line {number} is no record: {error}; "

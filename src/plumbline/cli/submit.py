@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Iterator, NamedTuple
 from plumbline.cli.command_pipe import PIPE, hand_over
 from plumbline.cli.locate import add_runs
 from plumbline.errors import DocumentError, StoreError, UsageError
-from plumbline.store.excerpt import refuse_constant
+from plumbline.model.json_text import refuse_constant
 
 if TYPE_CHECKING:
     from plumbline.output.batch import Batch, Judged

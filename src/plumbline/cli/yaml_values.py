@@ -13,7 +13,7 @@ from typing import Any, Callable
 import yaml
 
 MOST_BYTES = 64 << 20
-"""Of one document; a site of 10,000 targets has baselines of 12 MB."""
+"""Of one document; a site of 10,000 targets has baselines of some 10 MB."""
 
 _MOST_VALUES = 5_000_000
 """Of one document."""

@@ -283,6 +283,10 @@ class Expectations(NamedTuple):
             texts("name", (raw["node"], raw["site"]))
             if others is not None:
                 texts("elsewhere", (part for pair in others.items() for part in pair))
+            for entry in raw["entries"]:
+                texts("entry", (entry["layer"], entry["component"], entry["group"]))
+                if not isinstance(entry["target"], dict):
+                    raise TypeError(f"target is {entry['target']!r:.60}, which is no mapping")
             entries = tuple(raw["entries"])
             return cls(raw["node"], raw["site"], entries, neighbours, served, others)
         except (KeyError, TypeError, AttributeError) as error:

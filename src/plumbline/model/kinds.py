@@ -36,9 +36,9 @@ def numbers_or_none(**values: Any) -> None:
 
 def within(least: float, most: float, **values: Any) -> None:
     """Refuse what is no number from ``least`` to ``most``."""
-    numbers(**values)
     for name, value in values.items():
-        if not least <= value <= most:
+        if type(value) not in (int, float) or not least <= value <= most:
+            numbers(**{name: value})
             raise TypeError(f"{name} is {value!r:.60}, which is not from {least:g} to {most:g}")
 
 
@@ -52,9 +52,9 @@ def counts(**values: Any) -> None:
 
 def rates(**values: Any) -> None:
     """Refuse what is no positive number."""
-    numbers(**values)
     for name, value in values.items():
-        if value < LEAST_RATE:
+        if type(value) not in (int, float) or not LEAST_RATE <= value <= LARGEST:
+            numbers(**{name: value})
             raise TypeError(f"{name} is {value!r}, which is no rate")
 
 

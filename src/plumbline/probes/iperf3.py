@@ -5,11 +5,11 @@ Before 3.16 it is single-threaded: several streams then share one core.
 
 from __future__ import annotations
 
-import json
 from typing import Any, Mapping, Optional
 
 from plumbline.errors import ToolError
 from plumbline.model.command import Completed
+from plumbline.model.json_text import read_json
 from plumbline.model.measurement import Measurement
 from plumbline.model.record import Operation
 from plumbline.probes import answer
@@ -75,8 +75,8 @@ def parse_version(completed: Completed) -> str:
 def _document(completed: Completed) -> Mapping[str, Any]:
     text = completed.stdout
     try:
-        document: Optional[object] = json.loads(text[max(0, text.find("{")) :])
-    except (ValueError, RecursionError) as error:
+        document: Optional[object] = read_json(text[max(0, text.find("{")) :])
+    except ValueError as error:
         if not completed.ok:
             raise answer.failure(completed, "iperf3") from error
         raise answer.not_understood("iperf3", "report", text) from error

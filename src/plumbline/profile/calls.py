@@ -12,6 +12,8 @@ from array import array
 from typing import Any, Iterable, Mapping, NamedTuple
 
 from plumbline.errors import DocumentError
+from plumbline.model.json_text import read_json
+from plumbline.model.kinds import counts, texts
 
 MAGIC = b"plumbline profile 1\n"
 CALL_BYTES = 16
@@ -90,11 +92,14 @@ def unpack(data: bytes) -> Profile:
         raise DocumentError("this is no call profile of plumbline; name a file of --profile")
     end = start + int.from_bytes(data[len(MAGIC) : start], "little")
     try:
-        header = json.loads(data[start:end])
+        header = read_json(data[start:end])
         ranks = [tuple(rank[field] for field in _FIELDS) for rank in header["ranks"]]
         about = dict(header["about"])
+        for rank in ranks:
+            counts(rank=rank[0], calls=rank[4])
+            texts("rank", rank[1:4])
         needed = CALL_BYTES * sum(rank[4] for rank in ranks)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DocumentError(f"the header of the call profile is damaged: {error!r}") from error
     if len(data) - end != needed:
         raise DocumentError(

@@ -5,7 +5,6 @@ Whatever happens, every rank that can leaves a file for each operation; see :mod
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -16,6 +15,7 @@ from types import FrameType, TracebackType
 from typing import Callable, NoReturn, Optional
 
 from plumbline.errors import PlumblineError, ToolError
+from plumbline.model.json_text import read_json
 from plumbline.ranks.job import Job
 from plumbline.ranks.operation import Ended
 
@@ -42,7 +42,7 @@ def main(argv: list[str]) -> int:
 
     world = World()
     text = Path(argv[1]).read_text(encoding="utf-8") if world.rank == 0 else ""
-    job = Job.from_json(json.loads(world.from_first(text)))
+    job = Job.from_json(read_json(world.from_first(text)))
     if world.size != len(job.places):
         raise ToolError(
             f"{world.size} ranks have found one another instead of {len(job.places)}; "

@@ -14,13 +14,16 @@ from threading import get_ident
 from typing import Any, Mapping, NamedTuple, Optional
 
 from plumbline.errors import DocumentError
-from plumbline.model.kinds import same_schema
+from plumbline.model.kinds import counts, same_schema, texts, within
 from plumbline.model.record import Operation
 from plumbline.profile.latencies import Durations
 from plumbline.ranks.layout import Place
 from plumbline.ranks.tests import Aggregation, Method
+from plumbline.units import LARGEST
 
 SCHEMA = 1
+_MOST_CLASSES = 10_000
+"""Of a histogram of durations, both ways from a second (plumbline.profile.latencies)."""
 JOB = "job.json"
 
 _SAME = "install the same plumbline on all clients"
@@ -75,8 +78,14 @@ class Job(NamedTuple):
             values["operations"] = tuple(Operation(name) for name in raw["operations"])
             values["places"] = tuple(Place(*place) for place in raw["places"])
             values["fixed"] = Fixed(raw["fixed"])
-            return cls(**values)
-        except (KeyError, TypeError, ValueError) as error:
+            job = cls(**values)
+            texts("job", (job.folder, *(text for place in job.places for text in place[:3])))
+            counts(bytes=job.bytes, transfer=job.test.transfer)
+            within(0, LARGEST, seconds=job.seconds)
+            for place in job.places:
+                counts(offset=place.offset)
+            return job
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DocumentError(f"the job is damaged ({error!r}); {_SAME}") from error
 
 
@@ -131,11 +140,26 @@ class Result(NamedTuple):
             if raw["durations"] is not None:
                 classes, total, longest = raw["durations"]
                 values["durations"] = Durations(dict(map(tuple, classes)), total, longest)
-            return cls(**values)
-        except (KeyError, TypeError, ValueError) as error:
+            return _of_right_kind(cls(**values))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DocumentError(
                 f"a rank's result is damaged ({error!r}); run the probe again"
             ) from error
+
+
+def _of_right_kind(result: Result) -> Result:
+    """Return the result; raise TypeError when a file gave one of its values another kind."""
+    texts("result", (result.client, result.target, result.reason))
+    counts(rank=result.rank, bytes=result.bytes)
+    within(0, LARGEST, began_at=result.began_at, begin_s=result.begin_s, end_s=result.end_s)
+    for value in result.curve:
+        within(0, LARGEST, curve=value)
+    if result.durations:
+        for number, count in result.durations.classes.items():
+            within(-_MOST_CLASSES, _MOST_CLASSES, number=number)
+            counts(number=abs(number), count=count)
+        within(0, LARGEST, total=result.durations.total_s, longest=result.durations.longest_s)
+    return result
 
 
 def result_name(operation: Operation, rank: int) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 from contextlib import suppress
 from pathlib import Path
 from typing import Iterator, NamedTuple, Optional
 
+from plumbline.model.json_text import read_json
 from plumbline.model.kinds import numbers
 
 _PIDS = range(1, 1 << 22)
@@ -33,7 +33,7 @@ class Left(NamedTuple):
 def read_holder(path: Path) -> Optional[Holder]:
     """Return who signed a lock file; None when it is gone, or not signed in full."""
     try:
-        holder = Holder(**json.loads(path.read_text()))
+        holder = Holder(**read_json(path.read_text()))
         numbers(since=holder.since)
     except (FileNotFoundError, ValueError, TypeError):
         return None

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
 from plumbline.errors import DocumentError
+from plumbline.model.printed import whole
 from plumbline.ranks.layout import spread
 
 _HOST = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9_.-]*)(?:(?::|\s+slots=)(?P<slots>[1-9]\d*))?")
@@ -73,11 +75,11 @@ def parse_clients(text: str, separator: str = ",") -> tuple[Client, ...]:
     for line in filter(None, lines):
         match = _HOST.fullmatch(line)
         if not match:
-            raise DocumentError(f"{line!r} is no client; write host, or host:4 for four ranks")
-        found.append(Client(match["name"], int(match["slots"] or 0)))
-    names = [client.name for client in found]
-    for name in names:
-        if names.count(name) > 1:
+            raise DocumentError(f"{line!r:.80} is no client; write host, or host:4 for four ranks")
+        slots = whole(match["slots"] or "0", f"the ranks of {line!r:.80}", DocumentError)
+        found.append(Client(match["name"], slots))
+    for name, count in Counter(client.name for client in found).items():
+        if count > 1:
             raise DocumentError(f"the client {name} is named twice; name it once, with its slots")
     without = [client.name for client in found if not client.slots]
     if without and len(without) < len(found):

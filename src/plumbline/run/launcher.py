@@ -123,7 +123,7 @@ def find_launcher(launch: Launch, run: CommandRunner) -> Launcher:
     said = completed.stdout + completed.stderr
     if not completed.ok:
         raise ToolError(f"{complaint(completed)}; install an MPI, or name another --launcher")
-    version = re.search(r"\d+(\.\d+)+", said)
+    version = re.search(r"(?<!\d)\d+(\.\d+)+", said)
     for mark, kind in _MARKS:
         if mark in said.lower() and version:
             python, modules = _python(launch, kind, run)

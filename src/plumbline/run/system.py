@@ -31,19 +31,23 @@ class LocalSystem:
         try:
             with self._below(path).open("rb") as file:
                 return file.read(_MOST_BYTES).decode("utf-8", "replace").strip()
-        except OSError:
+        # a name with a zero byte is refused as a wrong value
+        except (OSError, ValueError):
             return ""
 
     def names(self, folder: str) -> tuple[str, ...]:
         """Return what lies in a folder, in order; nothing where there is none."""
         try:
             return tuple(sorted(os.listdir(self._below(folder))))
-        except OSError:
+        except (OSError, ValueError):
             return ()
 
     def real(self, path: str) -> str:
         """Return a path with all of its links followed, as seen from the root."""
         root = os.path.realpath(self._root)
+        if "\0" in path:
+            # no file has such a name
+            return path
         found = os.path.realpath(self._below(path))
         inside = os.path.commonpath([root, found]) == root
         return f"/{os.path.relpath(found, root)}" if inside else found

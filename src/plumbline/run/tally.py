@@ -6,12 +6,12 @@ all of them are safe.  A rank without a result is said, and the others' figures 
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence, Union
 
 from plumbline.errors import DocumentError
 from plumbline.model.command import Completed, lines
+from plumbline.model.json_text import read_json
 from plumbline.model.measurement import Measurement
 from plumbline.model.record import Flag, Operation, Outcome
 from plumbline.profile.bins import added, whole_seconds
@@ -191,7 +191,7 @@ def read_results(folder: Path) -> Iterator[Result]:
 
 def _read(path: Path) -> Result:
     try:
-        raw: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        raw: Mapping[str, Any] = read_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise DocumentError(f"{path}: {error}; run the probe again") from error
     return Result.from_json(raw)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
 from typing import Iterable, NamedTuple, Sequence
 
@@ -34,7 +35,7 @@ def parse_fault(text: str) -> Fault:
     """Return the fault of ``oss03-hba=40%`` or ``oss03-hba=40%@12``; raise UsageError else."""
     component, equals, rest = text.partition("=")
     loss, at, day = rest.partition("@")
-    if not (component and equals) or (at and not (day.isdecimal() and int(day) > 0)):
+    if not (component and equals) or (at and not re.fullmatch(r"0*[1-9][0-9]{0,8}", day)):
         raise UsageError(
             f"fault {text!r} is not understood; write COMPONENT=LOSS or COMPONENT=LOSS@DAY, for "
             "example oss03-hba=40%@12, where day 1 is the first"

@@ -5,7 +5,6 @@ One query each: the courses come out of the index alone, so a year of a large si
 
 from __future__ import annotations
 
-import json
 from array import array
 from math import nan
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, Iterator, Optional, Sequence
 
 from plumbline.errors import DocumentError
 from plumbline.model.course import SERVER, Course, PairTest, Run, VersionChange
+from plumbline.model.json_text import read_json
 from plumbline.model.record import Record
 from plumbline.store.clocks import read_clocks
 from plumbline.store.database import Database
@@ -115,7 +115,7 @@ class Pictures:
 
     def _record(self, body: str) -> Record:
         try:
-            return Record.from_json(json.loads(body))
+            return Record.from_json(read_json(body))
         except (ValueError, DocumentError) as error:
             raise DocumentError(
                 f"history {self._path} holds a damaged record: {error}; measure again to have a "

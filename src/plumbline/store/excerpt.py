@@ -10,15 +10,11 @@ from __future__ import annotations
 
 import json
 
+from plumbline.model.json_text import refuse_constant
 from plumbline.model.named_tuple import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from typing import Any, NoReturn, Optional
-
-
-def refuse_constant(name: str) -> NoReturn:
-    """Raise ValueError: JSON knows neither NaN nor Infinity, and no rate is either."""
-    raise ValueError(f"{name} is no number")
+    from typing import Any, Optional
 
 
 _DECODER = json.JSONDecoder(parse_constant=refuse_constant)

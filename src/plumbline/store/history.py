@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Iterator, NamedTuple, Optional
 
 from plumbline.errors import DocumentError, StoreError
+from plumbline.model.json_text import read_json
 from plumbline.model.record import Operation, Record, Scenario
 from plumbline.model.series import Running
 from plumbline.model.verdict import Verdict
@@ -137,7 +138,7 @@ class History:
             "SELECT body FROM verdicts WHERE layer = ? AND component = ? ORDER BY seq",
             (layer, component),
         )
-        return tuple(json.loads(str(body)) for (body,) in rows)
+        return tuple(read_json(str(body)) for (body,) in rows)
 
     def series(self, layer: str, component: str) -> tuple[SeriesKey, ...]:
         """Return the keys of all series of a component."""
@@ -191,7 +192,7 @@ class History:
 
     def _record(self, body: object) -> Record:
         try:
-            return Record.from_json(json.loads(str(body)))
+            return Record.from_json(read_json(str(body)))
         except (ValueError, DocumentError) as error:
             raise DocumentError(
                 f"history {self.path} holds a damaged record: {error}; measure again to have a "

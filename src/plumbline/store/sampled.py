@@ -11,11 +11,13 @@ import gzip
 import zlib
 from contextlib import contextmanager
 from datetime import date, datetime, timezone
-from math import isfinite, log2
+from math import log2
 from pathlib import Path
 from typing import Callable, Iterator, Mapping, NamedTuple, Optional, Sequence, TextIO
 
 from plumbline.errors import DocumentError
+from plumbline.model.kinds import LEAST_RATE
+from plumbline.model.printed import real
 from plumbline.model.sampled import Sampled
 from plumbline.store.rows import Rows
 
@@ -27,6 +29,7 @@ _GIB = 2.0**30
 _MIB = 2.0**20
 
 _PER_S = {"nanoseconds": 1e9, "microseconds": 1e6, "milliseconds": 1e3}
+_LONGEST_STAMP = 20
 _EARLIEST_S = 1e8
 """A time stamp beyond this many seconds, in 1973, times a thousand is not one of seconds (5138)."""
 
@@ -164,7 +167,7 @@ def _first(columns: Sequence[str], names: Sequence[str]) -> Optional[str]:
 def _figure(row: Row, column: str) -> Optional[float]:
     """Return a figure above zero, None where there is none: an idle disk has no latency."""
     value = _optional(row, column)
-    return value if value is not None and value > 0 else None
+    return value if value is not None and value >= LEAST_RATE else None
 
 
 def _baseline(row: Row, inverse: bool) -> Optional[float]:
@@ -178,25 +181,24 @@ def _optional(row: Row, column: str) -> Optional[float]:
 
 def _moment(row: Row, column: str) -> float:
     """Return seconds since the epoch; raise ValueError for a time stamp in a finer unit."""
-    at = _number(row, column)
+    digits = (row.get(column) or "").strip().lstrip("-").partition(".")[0]
+    # no plausible number of anything else has as many digits as nanoseconds
+    magnitude = float(digits) if len(digits) <= _LONGEST_STAMP and digits.isdecimal() else 0.0
     for unit, per_s in _PER_S.items():
-        if abs(at) >= _EARLIEST_S * per_s:
+        if magnitude >= _EARLIEST_S * per_s:
             raise ValueError(
                 f"{column} {row[column]} is in {unit} by its magnitude; divide the column by "
                 f"{per_s:.0f}, seconds since the epoch are expected"
             )
-    return at
+    return _number(row, column)
 
 
 def _number(row: Row, column: str) -> float:
     text = row.get(column) or ""
     try:
-        value = float(text)
-    except ValueError:
-        raise ValueError(f"{column} {text!r} is no number") from None
-    if not isfinite(value):
-        raise ValueError(f"{column} {text!r} is no finite number")
-    return value
+        return real(text, column, DocumentError)
+    except DocumentError as error:
+        raise ValueError(str(error)) from error
 
 
 def _day(given: Optional[str], at: float) -> str:

@@ -7,15 +7,15 @@ or one that was cut short is refused with the remedy.
 from __future__ import annotations
 
 import errno
-import json
 import os
 import stat
 
 from plumbline.errors import DocumentError
 from plumbline.model.expectation import Expectations
+from plumbline.model.json_text import read_json
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.series import Snapshot
-from plumbline.store.excerpt import entry_alone, refuse_constant, series_alone
+from plumbline.store.excerpt import entry_alone, series_alone
 from plumbline.store.sealed import refuse_changed
 from plumbline.units import format_bytes, format_size
 
@@ -128,6 +128,6 @@ def _trust(file: os.stat_result, folder: os.stat_result, path: str, what: str) -
 def parse(text: str, path: str, remedy: str) -> Any:
     """Return what a JSON document says; raise DocumentError when it is damaged."""
     try:
-        return json.loads(text, parse_constant=refuse_constant)
-    except (ValueError, RecursionError) as error:
+        return read_json(text)
+    except ValueError as error:
         raise DocumentError(f"{path} is damaged ({error}); {remedy}") from error

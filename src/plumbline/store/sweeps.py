@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from plumbline.errors import DocumentError, StoreError
+from plumbline.model.json_text import read_json
 from plumbline.store.replacing import replace
 from plumbline.sweep.ledger import Ledger
 
@@ -32,8 +33,10 @@ class SweepFile:
             raise StoreError(
                 f"{self.path} cannot be read: {error.strerror}; name another folder with --state"
             ) from error
+        except UnicodeDecodeError as error:
+            raise DocumentError(f"{self.path} is no text; begin the sweep with --anew") from error
         try:
-            return Ledger.from_json(json.loads(text))
+            return Ledger.from_json(read_json(text))
         except ValueError as error:
             raise DocumentError(f"{self.path}: {error}; begin the sweep with --anew") from error
         except DocumentError as error:

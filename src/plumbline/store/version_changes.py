@@ -7,13 +7,13 @@ in one order, and a quote inside a text is escaped, so that nothing else reads l
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from functools import lru_cache
 from typing import Any, Iterator, Mapping, NamedTuple
 
 from plumbline.errors import DocumentError
 from plumbline.model.course import SERVER, VersionChange
+from plumbline.model.json_text import read_json
 from plumbline.model.kinds import texts
 from plumbline.store.database import Database
 
@@ -108,7 +108,7 @@ def _cut(body: str, begin: str, end: str) -> str:
 def _parsed(text: str) -> Mapping[str, str]:
     """Return versions from e.g. ``"versions":{"client":"2.15.5"}``."""
     try:
-        found = json.loads(f"{{{text}}}")["versions"] or {}
+        found = read_json(f"{{{text}}}")["versions"] or {}
         texts("versions", (part for pair in found.items() for part in pair))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DocumentError(

@@ -6,7 +6,7 @@ sg_ses opens the enclosure's generic device and so needs the group that owns it.
 from __future__ import annotations
 
 import re
-from typing import Iterator
+from typing import Iterator, NamedTuple, Optional
 
 from plumbline.errors import ToolError
 from plumbline.model.state import State
@@ -18,11 +18,10 @@ NAME = "enclosure"
 
 _ROOT = "/sys/class/enclosure"
 _TIMEOUT_S = 30.0
-_ELEMENT = re.compile(
-    r"^ *(?P<name>\S.*?|) \[\d+,(?P<index>-?\d+)\] +Element type: (?P<type>[^,\n]+).*\n"
-    r"(?: (?!.*Element type:).*\n)*? .*\bstatus: (?P<status>[A-Za-z ]+)$",
-    re.MULTILINE,
-)
+_LONGEST = 500
+"""Characters of a line; those of sg_ses have a hundred."""
+_HEAD = re.compile(r" *(\S.*?|) \[\d+,(-?\d+)\] +Element type: ([^,\n]+)")
+_STATUS = re.compile(r" .*\bstatus: ([A-Za-z ]+)$")
 _SEVERITY = {
     "Critical": State.CRITICAL,
     "Unrecoverable": State.CRITICAL,
@@ -70,21 +69,42 @@ def _elements(node: Node, enclosure: str) -> Iterator[Symptom]:
     if not devices:
         raise ToolError("it has no generic SCSI device; load the module sg")
     text = ask(node.system, ["sg_ses", "--join", f"/dev/{devices[0]}"], _TIMEOUT_S)
-    elements = list(_ELEMENT.finditer(text))
+    elements = list(_parsed(text))
     if not elements:
         raise ToolError(f"sg_ses printed what is not understood: {text[:60]!r}")
     for element in elements:
-        kind = element["type"].strip().lower()
-        severity = _SEVERITY.get(element["status"].strip())
+        kind = element.kind.lower()
+        severity = _SEVERITY.get(element.status)
         # element -1 sums up all others of its type
-        if severity is None or element["index"] == "-1" or kind in _SLOTS:
+        if severity is None or element.number == "-1" or kind in _SLOTS:
             continue
-        name = element["name"].strip() or f"number {element['index']}"
-        status = element["status"].strip().lower()
-        sentence = f"{kind} {name} of enclosure {enclosure} is {status}"
+        name = element.name or f"number {element.number}"
+        sentence = f"{kind} {name} of enclosure {enclosure} is {element.status.lower()}"
         yield Symptom(
             NAME, _enclosure(node), kind.replace(" ", "_"), severity, Direction.RAISES, sentence
         )
+
+
+class _Element(NamedTuple):
+    name: str
+    number: str
+    kind: str
+    status: str
+
+
+def _parsed(text: str) -> Iterator[_Element]:
+    """Yield the elements that have a status: it stands in a line below the element's first."""
+    head: Optional[re.Match[str]] = None
+    for line in text.splitlines():
+        status = _STATUS.match(line[:_LONGEST]) if head else None
+        if "Element type:" in line:
+            head = _HEAD.match(line[:_LONGEST])
+        elif head and status:
+            name, index, kind = (word.strip() for word in head.groups())
+            yield _Element(name, index, kind, status[1].strip())
+            head = None
+        elif not line.startswith(" "):
+            head = None
 
 
 def _enclosure(node: Node) -> str:

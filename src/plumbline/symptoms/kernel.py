@@ -5,11 +5,11 @@ The journal is open to the groups systemd-journal and adm; the buffer may need C
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
 from typing import Collection, Iterator, Sequence
 
 from plumbline.errors import ToolError
+from plumbline.model.json_text import read_json
 from plumbline.model.kinds import times
 from plumbline.model.printed import whole
 from plumbline.symptoms import lustre
@@ -74,11 +74,11 @@ def _journal(node: Node) -> Iterator[Said]:
 
 def _entry(line: str) -> Said:
     try:
-        entry = json.loads(line)
+        entry = read_json(line)
         at = whole(str(entry["__REALTIME_TIMESTAMP"]), "the time of a message") / 1e6
         times(at=at)
         return Said(at, _text(entry["MESSAGE"]))
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise ToolError(f"journalctl printed what is not understood: {line[:60]!r}") from error
 
 

@@ -7,16 +7,27 @@ node's own.
 
 from __future__ import annotations
 
-import json
 from typing import Any, Iterator, Mapping, Optional, Sequence
 
-from plumbline.errors import ToolError
+from plumbline.errors import DocumentError, ToolError
 from plumbline.model.expectation import Expectations
+from plumbline.model.json_text import read_json
 from plumbline.symptoms.system import System
 
 _BLOCK = "/sys/class/block"
 _DEPTH = 8
 """Stacked devices are rarely more than four deep: LUKS on LVM on md on multipath."""
+
+
+def _said(entry: Mapping[str, Any], key: str) -> str:
+    """Return a text of an entry's target; raise DocumentError where it has none."""
+    said = entry["target"].get(key)
+    if not isinstance(said, str):
+        raise DocumentError(
+            f"expectations: {entry['layer']} {entry['component']} has no {key}; deploy the role "
+            "agent again"
+        )
+    return said
 
 
 class Parts:
@@ -27,16 +38,17 @@ class Parts:
         self._system = system
         self._neighbours = expectations.neighbours
         self.disks = {
-            entry["component"]: self.block_name(entry["target"]["device"])
+            entry["component"]: self.block_name(_said(entry, "device"))
             for entry in expectations.entries
             if entry["layer"] == "raw"
         }
+        self._found: dict[str, str] = {}
         self._owners: dict[str, set[str]] = {}
         for component, block in self.disks.items():
             for below in self.below(block):
                 self._owners.setdefault(below, set()).add(component)
         self._address = next(
-            (one["target"]["address"] for one in expectations.entries if one["layer"] == "net"), ""
+            (_said(one, "address") for one in expectations.entries if one["layer"] == "net"), ""
         )
 
     def block_name(self, device: str) -> str:
@@ -58,6 +70,11 @@ class Parts:
 
     def of_block(self, name: str) -> str:
         """Return the component that a block device is or lies under, else the node."""
+        if name not in self._found:
+            self._found[name] = self._owner(name)
+        return self._found[name]
+
+    def _owner(self, name: str) -> str:
         for one in (name, *self._whole(name)):
             owners = self._owners.get(one, set())
             if len(owners) == 1:
@@ -95,8 +112,8 @@ class Parts:
         """Return what ``ip`` says; a node without it does not know, and that is no error."""
         try:
             completed = self._system.run(["ip", "-json", "address", "show"], 10.0)
-            links = json.loads(completed.stdout) if completed.ok else []
-        except (ToolError, ValueError, RecursionError):
+            links = read_json(completed.stdout) if completed.ok else []
+        except (ToolError, ValueError):
             return []
         found = links if isinstance(links, list) else []
         return [link for link in found if isinstance(link, dict)]

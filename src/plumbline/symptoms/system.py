@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Protocol, Sequence
 
 from plumbline.errors import ToolError
 from plumbline.model.command import Completed
+from plumbline.model.json_text import read_json
 from plumbline.targets.ask import complaint
 
 QUICK_S = 10.0
@@ -49,6 +49,6 @@ def ask_json(system: System, argv: Sequence[str]) -> Any:
 def parse_json(program: str, text: str) -> Any:
     """Return what JSON says; raise ToolError when it is none."""
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return read_json(text)
+    except ValueError as error:
         raise ToolError(f"{program} printed no JSON ({error}): {text[:60]!r}") from error

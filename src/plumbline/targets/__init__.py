@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Mapping
 
 from plumbline.errors import DocumentError
+from plumbline.model.printed import whole
 from plumbline.targets.device import DeviceTarget
 from plumbline.targets.directory import DirectoryTarget
 from plumbline.targets.glusterfs import GlusterfsTarget
@@ -33,7 +34,7 @@ _MAKERS: dict[str, _Maker] = {
         keys["mount"], keys.get("ost", name), name, limit
     ),
     STRIPED: lambda keys, name, limit: StripedLustreTarget(
-        (keys["mount"], int(keys["stripe_bytes"])), osts_of(keys), name, limit
+        (keys["mount"], _stripe_bytes(keys, name)), osts_of(keys), name, limit
     ),
     "glusterfs": lambda keys, name, limit: GlusterfsTarget(
         keys["mount"], (keys["subvolume"], keys.get("brick", "")), name, limit
@@ -48,6 +49,10 @@ _MAKERS: dict[str, _Maker] = {
 def osts_of(description: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the OSTs that one file is striped over; none of a target that stands for itself."""
     return tuple(description["osts"].split(",")) if description.get("kind") == STRIPED else ()
+
+
+def _stripe_bytes(keys: Mapping[str, Any], name: str) -> int:
+    return whole(str(keys["stripe_bytes"]), f"stripe_bytes of target {name}", DocumentError)
 
 
 def target_for(description: Mapping[str, Any], component: str, fill_limit: float = 0.9) -> Target:

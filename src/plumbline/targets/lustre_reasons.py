@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from math import floor
 
+from plumbline.errors import ToolError
+from plumbline.model.printed import whole
 from plumbline.targets.probe_file import quota
 
-_ENTRY = re.compile(r"\[\s*(\d+),\s*EVICTED\s*\]")
+_ENTRY = re.compile(r"\[\s*(\d{1,15}),\s*EVICTED\s*\]")
 _CLIENT_DEVICE = re.compile(r"^osc\.\S+-osc-(?!MDT)\w+\.state=$")
 
 RETIRED = "name it in retired of the topology"
@@ -56,7 +59,7 @@ def eviction(states: str, ost: str, since: float) -> str:
         if line.startswith("osc."):
             ours = _CLIENT_DEVICE.match(line) is not None
         entry = _ENTRY.search(line)
-        if ours and entry and int(entry[1]) >= int(since):
+        if ours and entry and whole(entry[1], "the time of a state", ToolError) >= floor(since):
             return (
                 f"the server of {ost} evicted this client during the run; look at the kernel logs "
                 "of both and at the network between them, then measure again"

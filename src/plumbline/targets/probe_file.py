@@ -106,6 +106,8 @@ class ProbeFile(NamedTuple):
         found = self._stat(run, self.within(), ("..", NAME))
         if NAME not in found:
             return None
+        if ".." not in found:
+            raise SkipTarget(f"stat shows {self.path} without {self.own}; look at its folder")
         size, blocks, block_bytes, device, inode = found[NAME]
         if device != found[".."][3] and self._mounted_over(run):
             raise SkipTarget(f"{self.path} lies on another file system than {self.own}: unmount it")

@@ -147,8 +147,8 @@ def test_rows_that_do_not_fit_their_header_are_named(tmp_path: Path, text: str, 
     [
         ("", "needs the columns ts, component, and latency or rate; it has none"),
         ("ts,component\n1,a\n", "it has ts, component"),
-        (HEAD + "h,2023-11-15,soon,d,1,,\n", "line 2: ts 'soon' is no number"),
-        (HEAD + "h,2023-11-15,1,d,inf,,\n", "line 2: latency 'inf' is no finite number"),
+        (HEAD + "h,2023-11-15,soon,d,1,,\n", "line 2: ts is 'soon', which is no plausible number"),
+        (HEAD + "h,2023-11-15,1,d,inf,,\n", "line 2: latency is 'inf', which is no"),
         (HEAD + "h,15.11.2023,1,d,1,,\n", "line 2: Invalid isoformat"),
     ],
 )

@@ -142,3 +142,66 @@ def test_a_ring_is_named_in_the_order_of_feeding() -> None:
         [("b", "c"), ("c", "a"), ("a", "b")],
         [("c", "a"), ("a", "b"), ("b", "c")],
     )
+
+
+HOSTILE = ["a\nb", "a;b", "a|b", "a'b", "a`b", "../a", "-a", "a\x1b[0m", '"']
+
+
+def _hostile(place: str, text: str) -> dict[str, Any]:
+    """Return the site with a text, made as plain as may be, at one of its places."""
+    document = site()
+    system = document["file_systems"][0]
+    target = system["targets"][0]
+    rooted = f"/mnt/{text}"
+    if place == "site":
+        document["site"] = text
+    elif place == "host":
+        part(document, "client1")["name"] = text
+    elif place == "file system":
+        system["name"] = text
+    elif place == "mount":
+        system["mount"] = rooted
+    elif place == "device":
+        part(document, "oss[1-2]-disk[1-2]")["device"] = f"/dev/{text}-{{name}}"
+    elif place == "address":
+        part(document, "oss[1-2]")["address"] = f"{text}[1-2]"
+    elif place == "subvolume":
+        target["subvolume"] = f"{text}-client-[0-3]"
+    elif place == "brick":
+        target["brick"] = f"oss[1-2]:{rooted}/[1-2]"
+    else:
+        keys = {"directory": "/mnt/[0-3]", "source": "nas:/[0-3]"}
+        keys[place] = f"{rooted}[0-3]" if place == "directory" else f"{text}[0-3]"
+        shared = {"name": target["name"], "part": target["part"], **keys}
+        document["file_systems"] = [
+            {"name": "nfs", "kind": "directory", "client": "client1", "targets": [shared]}
+        ]
+    return document
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        *("site", "host", "file system", "mount", "device", "address"),
+        *("subvolume", "brick", "directory", "source"),
+    ],
+)
+@pytest.mark.parametrize("text", HOSTILE, ids=ascii)
+def test_a_name_that_somebody_would_obey_is_refused_wherever_it_stands(
+    place: str, text: str
+) -> None:
+    inner = place in ("mount", "device", "brick", "directory") and text == "-a"
+    if inner:
+        # behind a slash it is no option
+        text = "a-;"
+    with pytest.raises(DocumentError, match=r"^plumbline_topology") as caught:
+        build(_hostile(place, text))
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("place", ["site", "host", "mount", "address", "directory", "source"])
+def test_a_plain_name_is_taken_at_the_same_places(place: str) -> None:
+    document = _hostile(place, "plain")
+    for system in document["file_systems"]:
+        system["client"] = "plain" if place == "host" else "client1"
+    assert build(document).targets

@@ -1,0 +1,519 @@
+"""The readers of documents: what people write, what nodes and the console tell each other."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, Callable, Iterator
+
+import yaml
+
+from plumbline.baseline.document import (
+    CANDIDATES,
+    Candidate,
+    Key,
+    read_baselines,
+    read_candidates,
+    write_baselines,
+    write_candidates,
+)
+from plumbline.cli.conversation import _place, _record, _unreadable
+from plumbline.cli.export import _parsed, symptoms_of
+from plumbline.cli.inventory import deployed_hosts, plan_of, read_document, read_inventory
+from plumbline.cli.investigate import _document
+from plumbline.cli.plain_yaml import write_lines
+from plumbline.cli.question import read_request
+from plumbline.cli.records import read_records
+from plumbline.cli.submit import _read
+from plumbline.errors import DocumentError
+from plumbline.expect.plan import Plan
+from plumbline.judge.component import judge
+from plumbline.judge.fs import judge_whole
+from plumbline.judge.group import judge_group
+from plumbline.judge.pair import judge_pair_host
+from plumbline.model.conditions import of_record
+from plumbline.model.exchange import Cursor, Head, Request
+from plumbline.model.expectation import Expectations
+from plumbline.model.reason import Reason
+from plumbline.model.record import Flag, Latency, Operation, Record
+from plumbline.model.reference import Reference
+from plumbline.model.series import Day, Running, Sample
+from plumbline.model.state import State
+from plumbline.model.threshold import Range
+from plumbline.model.verdict import Figure, Verdict
+from plumbline.output.call import parse as parse_call
+from plumbline.output.plugin import plugin_output
+from plumbline.profile.calls import pack, unpack
+from plumbline.ranks.job import Job
+from plumbline.ranks.job import encoded as encoded_job
+from plumbline.run.holder import read_holder
+from plumbline.run.launch import parse_clients
+from plumbline.run.system import LocalSystem
+from plumbline.run.tally import read_results
+from plumbline.simulate.faults import parse_fault, parse_losses
+from plumbline.store.paths import document as paths_document
+from plumbline.store.paths import load_path
+from plumbline.store.plan import load_plan
+from plumbline.store.sampled import read_samples
+from plumbline.store.sealed import seal
+from plumbline.store.snapshot import load_expectations, load_snapshot
+from plumbline.store.sweeps import SweepFile
+from plumbline.store.symptoms import load_symptoms
+from plumbline.sweep.grid import Point
+from plumbline.sweep.ledger import Ledger
+from plumbline.symptoms.counters import Past, Seen
+from plumbline.symptoms.parts import Parts
+from plumbline.symptoms.said import said
+from plumbline.symptoms.symptom import Direction, Look, Report, Symptom
+from plumbline.topology.ranges import HEXADECIMAL, expand
+from plumbline.units import parse_bytes, parse_duration, parse_line_rate, parse_rate
+from tests.mutations.reader import Feed, Reader, encoded, put, text
+from tests.package.fakes import FakeRunner
+from tests.package.judgements import BASELINE, NOW, expectation, host_expectation, sent, series
+from tests.package.judgements import snapshot as snapshot_of
+from tests.package.parallel_runs import expected, ran
+from tests.package.profile.test_calls import blocks
+from tests.package.ranks.test_job import JOB, RESULT
+from tests.package.records import record
+from tests.package.sites import INVENTORIES
+from tests.package.sweep.points import done
+
+LAB = INVENTORIES / "lab"
+DOCUMENTS = ("topology", "policy", "baselines")
+KEY = Key("ost", "scratch-OST0003", "write", "single")
+KNOWN = BASELINE._replace(
+    profile=(1.2, 0.9, 0.9), fill=0.4, terms="fio, 1 GiB", host="client1", versions={"a": "1"}
+)
+DAYS = tuple(Day(19_999 - day, 0.2, 0.01, 0.02, 3, 5) for day in range(14))
+EARLIER = tuple(
+    Sample(NOW - 3610 - day * 43200.0, 150e6 + 1e6 * day, 0.95, 200e6, 5, None)
+    for day in range(1, 30)
+)
+RICH: dict[str, Any] = {
+    "coverage": 0.95,
+    "fill": 0.4,
+    "retransmits": 3,
+    "versions": {"client": "2.17.57"},
+    "flags": (Flag.SHORT,),
+    "latency": Latency(0.1, 0.1, 0.2, 0.3),
+    "details": {"form": [120, 90, 90, 100, 100]},
+}
+
+
+def _dumped(document: Any) -> bytes:
+    return json.dumps(document).encode()
+
+
+# --- what people write
+
+
+def _inventory_with(name: str) -> Feed:
+    """Return a feed that puts a document in the place of the lab's own."""
+
+    def feed(data: bytes, folder: Path) -> Plan:
+        for other in DOCUMENTS:
+            own = LAB / "group_vars" / "all" / f"{other}.yml"
+            if other != name and own.exists():
+                put(folder, f"group_vars/all/{other}.yml", own.read_bytes())
+        put(folder, f"group_vars/all/{name}.yml", data)
+        plan = plan_of(read_inventory(str(folder)))
+        json.dumps(plan.to_json(), allow_nan=False)
+        return plan
+
+    return feed
+
+
+def _own(name: str) -> bytes:
+    return (LAB / "group_vars" / "all" / f"{name}.yml").read_bytes()
+
+
+def _plain(document: dict[str, Any]) -> bytes:
+    return "\n".join(["---", *write_lines(document), ""]).encode()
+
+
+TOPOLOGY_OF_LUSTRE = _dumped(
+    {
+        "plumbline_topology": {
+            "schema": 1,
+            "site": "hpc",
+            "parts": [
+                {"name": "net", "kind": "switch"},
+                {
+                    "name": "oss[1-2]",
+                    "kind": "server",
+                    "feeds": "net",
+                    "link": "10 Gbit/s",
+                    "encoding": "64b/66b",
+                    "mtu": 1500,
+                    "address": "10.0.0.[1-2]",
+                },
+                {
+                    "name": "d[1-2]",
+                    "kind": "disk",
+                    "count": 8,
+                    "rate": "78 MB/s",
+                    "average": "66 MB/s",
+                    "slowest": "43 MB/s",
+                    "device": "/dev/mapper/{name}",
+                    "feeds": "oss[1-2]",
+                },
+                {
+                    "name": "client1",
+                    "kind": "client",
+                    "feeds": "net",
+                    "read": "1 GB/s",
+                    "write": "1 GB/s",
+                },
+            ],
+            "file_systems": [
+                {
+                    "name": "work",
+                    "kind": "lustre",
+                    "mount": "/work",
+                    "client": "client1",
+                    "retired": "work-OST0001",
+                    "targets": [{"name": "work-OST[0000-0001]", "part": "d[1-2]"}],
+                },
+                {
+                    "name": "nfs",
+                    "kind": "directory",
+                    "client": "client1",
+                    "targets": [
+                        {
+                            "name": "n[1-2]",
+                            "part": "d[1-2]",
+                            "directory": "/nfs/{name}",
+                            "source": "nas:/{name}",
+                        }
+                    ],
+                },
+            ],
+        }
+    }
+)
+POLICY = _dumped(
+    {
+        "plumbline_policy": {
+            "schema": 1,
+            "limits": {"warning": "80:", "peer_loss": "10 %", "certainty": 2.5, "confirm_days": 3},
+            "layers": {
+                "ost": {
+                    "probe": {"bytes": "1 GiB", "block": "1 MiB", "repeats": 3, "queue_depth": 8},
+                    "schedule": {"calendar": "*-*-* 01:06", "every": "1 d", "limit": "30 min"},
+                    "groups": {"scratch": {"limits": {"critical": "50:", "max_age": "90 d"}}},
+                    "components": {"scratch-OST0003": {"probe": {"rate_cap": "50 MB/s"}}},
+                },
+                "net": {"schedule": {"slot": "1 h", "window": "5 min"}, "port": 12865},
+                "fs": {"clients": ["client1"], "memory": "8 GiB", "budget": "64 GiB"},
+            },
+        }
+    }
+)
+
+
+def _candidates(data: bytes, folder: Path) -> object:
+    return read_candidates(read_document(Path(put(folder, "c.yml", data)), CANDIDATES))
+
+
+def _accepted(data: bytes, folder: Path) -> object:
+    path = Path(put(folder, "b.yml", data))
+    return read_baselines(read_document(path, "plumbline_baselines"))
+
+
+def _hosts(data: bytes, folder: Path) -> object:
+    for name in DOCUMENTS:
+        own = LAB / "group_vars" / "all" / f"{name}.yml"
+        if own.exists():
+            put(folder, f"group_vars/all/{name}.yml", own.read_bytes())
+    put(folder, "hosts.yml", data)
+    return deployed_hosts(read_inventory(str(folder)))
+
+
+def _people() -> Iterator[Reader]:
+    baselines = write_baselines({KEY: KNOWN})
+    candidates = write_candidates({KEY: Candidate(KNOWN, "far below", "3 runs")})
+    topologies = (_own("topology"), TOPOLOGY_OF_LUSTRE)
+    yield Reader("topology", topologies, _inventory_with("topology"))
+    yield Reader("policy", (_own("policy"), POLICY), _inventory_with("policy"))
+    both = (_plain(baselines), _dumped(baselines))
+    yield Reader("baselines of a plan", both, _inventory_with("baselines"))
+    yield Reader("baselines", (*both, yaml.safe_dump(baselines).encode()), _accepted)
+    yield Reader("candidates", (_plain(candidates), _dumped(candidates)), _candidates)
+    yield Reader("hosts", ((LAB / "hosts.yml").read_bytes(),), _hosts)
+
+
+# --- what a check reads
+
+
+@cache
+def _entries() -> tuple[bytes, bytes]:
+    """Return the expectations and the snapshot of a node that measures in all layers."""
+    held = BASELINE._replace(profile=KNOWN.profile, fill=0.4, versions=RICH["versions"])
+    references = {key: one._replace(baseline=held) for key, one in expectation().references.items()}
+    entries = [
+        expectation(references=references),
+        # one that nothing but its peers, its own runs and its profile can accuse
+        expectation(component="scratch-OST0004", references={"read/single": Reference(None, held)}),
+        host_expectation("oss1", "oss2", target={"kind": "pair", "address": "10.0.0.3"}),
+        *expected(even_Bps=90e6),
+    ]
+    found = Expectations("client1", "lab", tuple(each.to_json() for each in entries))
+    low = series(80e6, 201e6, EARLIER, operation=Operation.WRITE, **RICH)._replace(days=DAYS)
+    taken = snapshot_of(
+        low,
+        series(150e6, 201e6, EARLIER, **RICH)._replace(days=DAYS),
+        series(175e6, 201e6, EARLIER, component="scratch-OST0004", **RICH)._replace(days=DAYS),
+        sent("oss1", 24e6, **RICH),
+        sent("oss2", None),
+        *ran([200e6, 200e6, 80e6, 200e6]),
+        running=[Running("ost", "scratch-OST0003", NOW - 10)],
+    )
+    return _dumped(found.to_json()), json.dumps(taken.to_json(), separators=(",", ":")).encode()
+
+
+def _judged(expectations: str, taken: str) -> None:
+    """Judge all that checks of this node can be asked, in all words."""
+    for ask in (_low, _watched, _host, _group, _whole):
+        # what is damaged for one check is not for another
+        with suppress(DocumentError):
+            plugin_output("OST", ask(expectations, taken), 3)
+
+
+def _low(expectations: str, taken: str) -> Verdict:
+    return _component(expectations, taken, ("ost", "scratch-OST0003"))
+
+
+def _watched(expectations: str, taken: str) -> Verdict:
+    return _component(expectations, taken, ("ost", "scratch-OST0004"))
+
+
+def _component(expectations: str, taken: str, only: tuple[str, str]) -> Verdict:
+    read = load_snapshot(taken, only)
+    (found,) = load_expectations(expectations, only).find(*only)[:1]
+    return judge(found, read.of(*only), read.running, NOW)
+
+
+def _host(expectations: str, taken: str) -> Verdict:
+    read = load_snapshot(taken)
+    (found,) = load_expectations(expectations).find("net", "oss3")[:1]
+    return judge_pair_host(found, read.of("net", "oss3"), read.running, NOW)
+
+
+def _group(expectations: str, taken: str) -> Verdict:
+    members = load_expectations(expectations).members("ost", "scratch")
+    return judge_group(members, load_snapshot(taken), NOW)
+
+
+def _whole(expectations: str, taken: str) -> Verdict:
+    entries = load_expectations(expectations).find("fs")
+    return judge_whole(entries, "scratch", load_snapshot(taken), NOW)
+
+
+def _expectations(data: bytes, folder: Path) -> None:
+    path = put(folder, "e.json", data)
+    _judged(path, put(folder, "s.json", _entries()[1]))
+    Parts(load_expectations(path), LocalSystem(FakeRunner({}), folder))
+
+
+@cache
+def _of_server() -> bytes:
+    """Return what the console tells a server of the lab: devices to read, partners to meet."""
+    return _dumped(plan_of(read_inventory(str(LAB))).node("oss1").to_json())
+
+
+def _snapshot(data: bytes, folder: Path) -> None:
+    _judged(put(folder, "e.json", _entries()[0]), put(folder, "s.json", data))
+
+
+def _plan(data: bytes, folder: Path) -> None:
+    plan = load_plan(put(folder, "plan.json", data))
+    for node in plan.nodes.values():
+        for layer in dict.fromkeys(entry["layer"] for entry in node.entries):
+            for entry in node.find(layer):
+                entry.to_json()
+
+
+@cache
+def _lab_plan() -> bytes:
+    return _dumped(plan_of(read_inventory(str(LAB))).to_json())
+
+
+def _checks() -> Iterator[Reader]:
+    expectations, taken = _entries()
+    yield Reader("expectations", (expectations, _of_server()), _expectations)
+    yield Reader("snapshot", (taken,), _snapshot)
+    yield Reader("sealed snapshot", (seal(taken.decode()).encode(),), _snapshot)
+    yield Reader("plan", (_lab_plan(),), _plan)
+    verdict = Verdict(
+        "path", "server oss1", State.OK, Reason.FINE, "no suspect", figures=(Figure("s", 0),)
+    )
+    paths = paths_document({"server oss1": verdict}, NOW, 3600.0)
+    yield Reader("paths", (_dumped(paths),), _path)
+
+
+def _path(data: bytes, folder: Path) -> str:
+    return plugin_output("PATH", load_path(put(folder, "p.json", data), "server oss1", NOW + 9), 3)
+
+
+# --- what nodes, ranks and programs tell each other
+
+
+RECORD = record(
+    **{**RICH, "spec": {"tool": "fio", "bytes": 1 << 30, "block_bytes": 1 << 20, "direct": True}}
+)
+SYMPTOM = Symptom("md", "oss1", "check", State.OK, Direction.LOWERS, "check runs", NOW - 60)
+REPORT = Report(
+    "oss1", NOW - 9, (Look("md", 2, (SYMPTOM,), ("a note",)), Look("zfs", 0, (), (), "no"))
+)
+PAST = Past(Seen(NOW - 86400, {"a": 1.0}), Seen(NOW - 43200, {"a": 2.0}), {"speed": 16.0})
+STEP = {
+    "layer": "ost",
+    "component": "scratch-OST0003",
+    "node": "client1",
+    "words": "read it",
+    "seconds": 60.0,
+    "bytes": 1 << 30,
+    "slots": [1, 2],
+    "partner": "",
+}
+REQUEST = {
+    "targets": ["scratch-OST0003"],
+    "known": ["oss1"],
+    "budget": "5m",
+    "budget_bytes": "50 GB",
+    "elapsed_s": 12.5,
+    "done": [STEP],
+    "begun": {"client1": NOW},
+    "silent": ["oss3"],
+    "symptoms": {"oss1": REPORT.to_json()},
+    "forks": 5,
+}
+
+
+def _records(data: bytes, folder: Path) -> None:
+    for one in read_records([put(folder, "r.jsonl", data)]):
+        of_record(one)
+        json.dumps(one.to_json(), allow_nan=False)
+
+
+def _answer(data: bytes, _: Path) -> object:
+    """Read an answer of a node line by line, as a conversation does."""
+    head, *lines = data.split(b"\n")
+    found: list[object] = [Head.from_json(_parsed(text(head)))]
+    before = Cursor()
+    for line in lines:
+        try:
+            said_ = json.loads(line)
+        except (ValueError, RecursionError):
+            said_ = _unreadable(line)
+        if isinstance(said_, list):
+            before = Cursor(_place(said_, before))
+            found.append(_record(said_[1]))
+    return found
+
+
+def _symptoms(data: bytes, folder: Path) -> object:
+    path = put(folder, "symptoms.json", data)
+    symptoms_of(Path(path))
+    said({"oss1": _document(text(data))}, {"oss1": NOW})
+    return load_symptoms(path)
+
+
+def _request(data: bytes, folder: Path) -> object:
+    return read_request(put(folder, "q.json", data))
+
+
+def _ranks(data: bytes, folder: Path) -> object:
+    put(folder, "write-000001.json", data)
+    return [(one.rank, sum(one.curve), one.end_s + one.begin_s) for one in read_results(folder)]
+
+
+def _holder(data: bytes, folder: Path) -> object:
+    return read_holder(Path(put(folder, "lock", data)))
+
+
+def _csv(data: bytes, folder: Path) -> object:
+    return read_samples(Path(put(folder, "s.csv.gz" if data[:2] == b"\x1f\x8b" else "s.csv", data)))
+
+
+def _programs() -> Iterator[Reader]:
+    lines = b"\n".join(_dumped(one.to_json()) for one in (RECORD, record()))
+    yield Reader("records", (lines,), _records)
+    head = Head("0.1.0", NOW, False, (Running("ost", "a", 1.0),), {"schema": 1})
+    rows = [[7, RECORD.to_json()], {"end": 1, "more": False}]
+    answer = b"\n".join(map(_dumped, (head.to_json(), *rows)))
+    yield Reader("answer of a node", (answer,), _answer)
+    asked = _dumped(Request(Cursor(7, "abc"), 20).to_json())
+    yield Reader(
+        "request of a console", (asked,), lambda data, _: Request.from_json(_parsed(text(data)))
+    )
+    yield Reader(
+        "record",
+        (_dumped(RECORD.to_json()),),
+        lambda data, _: Record.from_json(_parsed(text(data))),
+    )
+    symptoms = _dumped({**REPORT.to_json(), "past": PAST.to_json()})
+    yield Reader("symptoms", (symptoms,), _symptoms)
+    yield Reader("request", (_dumped(REQUEST),), _request)
+    verdict = Verdict(
+        "ost", "OST0", State.OK, Reason.FINE, "fine", evidence=("a",), figures=(Figure("r", 1),)
+    )
+    judged = {"schema": 2, "node": "c1", "judged_at": NOW, "verdicts": [verdict.to_json()]}
+    yield Reader("verdicts", (_dumped(judged) * 2,), _verdicts)
+    ledger = Ledger({"test": "ost"}, 9).ended(done(Point(1, 1 << 20), 100, 200))
+    yield Reader("sweep", (_dumped(ledger.to_json()),), _sweep)
+    yield Reader(
+        "job", (encoded_job(JOB.to_json()),), lambda data, _: Job.from_json(_parsed(text(data)))
+    )
+    yield Reader("results of ranks", (encoded_job(RESULT.to_json()),), _ranks)
+    yield Reader("call profile", (pack({"test": "ost"}, blocks()),), lambda data, _: unpack(data))
+    yield Reader("lock", (_dumped({"pid": 1, "host": "a", "since": 1.5}),), _holder)
+    rows_ = (
+        b"host,day,ts,component,latency,coverage,baseline\na,2026-11-20,1700006400,d1,50,0.9,40\n"
+    )
+    tokio = (
+        b"_datetime_start,_file_system,darshan_agg_perf_by_slowest_posix,darshan_app,"
+        b"darshan_nprocs,darshan_tot_bytes_read_posix,darshan_tot_bytes_written_posix,"
+        b"fs_tot_gibs_read,fs_tot_gibs_written\n1700006400,s,5.5,a/ior,96,1e9,1e6,4,2\n"
+    )
+    yield Reader("samples", (rows_, tokio, gzip.compress(rows_, mtime=0)), _csv)
+
+
+def _verdicts(data: bytes, folder: Path) -> object:
+    return list(_read(put(folder, "v.json", data)))
+
+
+def _sweep(data: bytes, folder: Path) -> object:
+    return SweepFile(Path(put(folder, "sweep.json", data))).load()
+
+
+# --- what is typed
+
+
+def _typed() -> Iterator[Reader]:
+    typed: list[tuple[str, str, Callable[[str], object]]] = [
+        ("rate", "200 MB/s", parse_rate),
+        ("line rate", "10 Gbit/s", parse_line_rate),
+        ("size", "512 MiB", parse_bytes),
+        ("duration", "10 min", parse_duration),
+        ("range", "@10:20.5", lambda said_: str(Range.parse(said_))),
+        ("names", "oss[01-24]-disk[1,3-5]", expand),
+        ("names of Lustre", "scratch-OST[0000-00af]", lambda said_: expand(said_, HEXADECIMAL)),
+        ("clients", "oss1:4,oss2:4", parse_clients),
+        ("hostfile", "oss1:4\noss2:4\n", lambda said_: parse_clients(said_, "\n")),
+        ("fault", "oss03-hba=40%@12", parse_fault),
+        ("losses", "15,20,30%", parse_losses),
+        (
+            "call of a check",
+            "--component a -w 80: -c @5:10 -t 10 -vv --snapshot /x",
+            lambda said_: parse_call("check_ost", said_.split(" ")),
+        ),
+    ]
+    for name, sample, read in typed:
+        yield Reader(name, encoded(sample), lambda data, _, read=read: read(text(data)))  # type: ignore[misc]
+
+
+DOCUMENTED = tuple(reader for found in (_people, _checks, _programs, _typed) for reader in found())

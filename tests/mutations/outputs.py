@@ -1,0 +1,341 @@
+"""The readers of what tools and kernels print, each with output of the real tool."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any, Callable, Iterator, Mapping, Optional
+
+from plumbline.model.command import Completed
+from plumbline.probes import probe_for
+from plumbline.run.counters import diskstats, lustre_stats
+from plumbline.run.launch import Launch
+from plumbline.run.launcher import find_launcher
+from plumbline.run.system import LocalSystem
+from plumbline.symptoms.counters import Counters, Past, Seen
+from plumbline.symptoms.evidence import quote
+from plumbline.symptoms.gather import COLLECTORS
+from plumbline.symptoms.node import Node
+from plumbline.symptoms.parts import Parts
+from plumbline.targets import target_for
+from plumbline.targets.lustre_output import (
+    parse_import,
+    parse_layout,
+    parse_objects,
+    parse_osts,
+    parse_parameter,
+    parse_transfers,
+    parse_tunables,
+    parse_usage,
+)
+from plumbline.targets.whereabouts import whereabouts
+from tests.mutations.reader import Reader, encoded, put, text
+from tests.package.fakes import Answer, FakeRunner, answer, file_status
+from tests.package.probes.jobs import completed, data, job
+from tests.package.probes.test_outputs import GOOD
+from tests.package.symptoms import nodes
+from tests.package.symptoms.test_collectors import (
+    BOTH_WELL,
+    GET,
+    JOURNAL,
+    PORTS,
+    SMARTCTL,
+    enclosure_files,
+    entry,
+    imports,
+    link,
+)
+from tests.package.targets import test_glusterfs, test_lustre, test_whereabouts
+
+NOW = nodes.NOW
+SIZE = test_lustre.SIZE
+UNFORESEEN = answer(stderr="no such thing", exit_code=1)
+"""Of a command to which only a changed answer has led."""
+
+
+# --- probes
+
+
+def _probes() -> Iterator[Reader]:
+    for good in GOOD:
+        asked = job(good.tool, good.spec, **good.changes)
+
+        def parse(given: bytes, _: Path, good: Any = good, asked: Any = asked) -> object:
+            ended = completed(text(given), exit_code=good.exit_code)
+            return probe_for(good.tool).parse(asked, ended)
+
+        yield Reader(f"{good.tool}, {Path(good.file).stem}", encoded(data(good.file)), parse)
+    for tool, said in (
+        ("fio", "fio-3.39\n"),
+        ("sgp_dd", "sgp_dd: 5.93 20230717\n"),
+        ("netperf", "Netperf version 2.7.1\n"),
+        ("iperf3", "iperf 3.18 (cJSON 1.7.15)\n"),
+    ):
+        probe = probe_for(tool)
+        yield Reader(
+            f"version of {tool}",
+            encoded(said),
+            lambda given, _, probe=probe: probe.parse_version(completed(text(given))),  # type: ignore[misc]
+        )
+
+
+# --- targets
+
+
+def _by_answer(
+    name: str, answers: Mapping[str, Answer], use: Callable[[FakeRunner], object]
+) -> Iterator[Reader]:
+    """Yield a reader for each answer of a system that says something."""
+    for start, value in answers.items():
+        said = value if isinstance(value, str) else getattr(value, "stdout", "")
+        if said:
+
+            def feed(given: bytes, _: Path, start: str = start) -> object:
+                return use(FakeRunner({"": UNFORESEEN, **answers, start: text(given)}))
+
+            yield Reader(f"{name}: {start}", encoded(said), feed)
+
+
+def _measured(target: Any, size: int) -> Callable[[FakeRunner], object]:
+    def use(run: FakeRunner) -> object:
+        one = target()
+        state = one.state(run)
+        one.traffic(run)
+        one.leftovers(run)
+        path = one.place(run, size)
+        one.verify(run, path)
+        return state
+
+    return use
+
+
+MOUNTED = (
+    "24 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n"
+    "90 24 8:17 / /mnt/a rw shared:1 master:2 - xfs /dev/sdb1 rw\n"
+    "91 24 0:61 / /mnt/b\\040c rw - nfs4 nfs1:/b rw\n"
+)
+DIRECTORY: dict[str, Answer] = {
+    "cat /proc/self/mountinfo": MOUNTED,
+    "realpath": "/mnt/a\n",
+    "stat --file-system": "4096 2621440 1310720 1300000\n",
+    "stat --format=": file_status(SIZE, SIZE // 512),
+    "cat /sys/dev/block/8:17/stat": "1 0 100 5 2 0 200 7 0 0 0\n",
+    "mkdir": "",
+    "touch": "",
+    "truncate": "",
+}
+DEVICE: dict[str, Answer] = {
+    "stat --dereference": "block special file/fd/a\n",
+    "test -r": "",
+    "cat /sys/dev/block/253:10/stat": "1 0 100 5 2 0 200 7 0 0 0\n",
+}
+
+
+def _lustre_answers() -> dict[str, Answer]:
+    stats = data("lustre/lctl_obdfilter_n_stats.txt")
+    return {
+        **test_lustre.healthy(),
+        "lctl get_param -n obdfilter": stats,
+    }
+
+
+def _targets() -> Iterator[Reader]:
+    lustre = {"kind": "lustre", "mount": "/mnt/lustre"}
+    yield from _by_answer(
+        "lustre", _lustre_answers(), _measured(lambda: target_for(lustre, "lustre-OST0003"), SIZE)
+    )
+    yield from _by_answer(
+        "glusterfs", test_glusterfs.healthy(), _measured(test_glusterfs.target, test_glusterfs.SIZE)
+    )
+    directory = {"kind": "directory", "directory": "/mnt/a", "source": "/dev/sdb1"}
+    yield from _by_answer(
+        "directory", DIRECTORY, _measured(lambda: target_for(directory, "a1"), SIZE)
+    )
+    device = {"kind": "device", "device": "/dev/x"}
+    yield from _by_answer("device", DEVICE, _measured(lambda: target_for(device, "d1"), SIZE))
+
+
+def _lustre_output() -> Iterator[Reader]:
+    connection = parse_import(
+        f"lustre-OST0003-osc-{test_lustre.CLIENT}", data("lustre/st3_mds_inactive_osc_import.txt")
+    )
+    parsers: list[tuple[str, str, Callable[[str], object]]] = [
+        ("lfs osts", "lfs_osts.txt", parse_osts),
+        (
+            "get_param",
+            "lctl_osc_active.txt",
+            lambda said: parse_parameter(said, "lustre-OST0003", "active"),
+        ),
+        ("tunables", "lctl_osc_tunables.txt", lambda said: parse_tunables(said, connection)),
+        ("import", "st3_mds_inactive_osc_import.txt", lambda said: parse_import("d", said)),
+        ("lfs df", "lfs_df.txt", lambda said: parse_usage(said, "lustre-OST0003")),
+        ("getstripe", "lfs_getstripe.txt", parse_layout),
+        ("getstripe of PFL", "lfs_getstripe_pfl.txt", parse_layout),
+        ("getstripe -y", "lfs_getstripe_y.txt", parse_objects),
+        ("getstripe -y of PFL", "lfs_getstripe_y_pfl.txt", parse_objects),
+        ("obdfilter stats", "lctl_obdfilter_n_stats.txt", parse_transfers),
+        ("obdfilter stats as counters", "lctl_obdfilter_n_stats.txt", _counted),
+    ]
+    for name, file, parse in parsers:
+        yield Reader(
+            f"lustre output: {name}",
+            encoded(data(f"lustre/{file}")),
+            lambda given, _, parse=parse: parse(text(given)),  # type: ignore[misc]
+        )
+    yield Reader("diskstats", encoded(data("diskstats/kernel.txt")), _diskstats)
+
+
+def _counted(said: str) -> object:
+    return lustre_stats(said, "stats")
+
+
+def _diskstats(given: bytes, _: Path) -> object:
+    return diskstats(text(given))
+
+
+def _where() -> Iterator[Reader]:
+    pairs: list[tuple[str, Any]] = [
+        ("lfs_getstripe_y_pfl.txt", test_whereabouts.LUSTRE),
+        ("lfs_getstripe_y_wide.txt", test_whereabouts.LUSTRE),
+    ]
+    for file, known in pairs:
+
+        def use(run: FakeRunner, known: Any = known) -> object:
+            return whereabouts(run, "/mnt/lustre/u/f", known)
+
+        answers: dict[str, Answer] = {
+            "realpath": "/mnt/lustre/u/f\0",
+            "cat /proc/self/mountinfo": test_whereabouts.MOUNTS,
+            "lfs getstripe -d -y": data(f"lustre/{file}"),
+        }
+        yield from _by_answer(f"where, {file}", answers, use)
+
+
+def _launchers() -> Iterator[Reader]:
+    answers: dict[str, Answer] = {
+        "mpirun --version": "mpirun (Open MPI) 4.1.4\n\nReport bugs to http://www.open-mpi.org/\n",
+        "": "/usr/lib/python3/dist-packages\n",
+    }
+    yield from _by_answer(
+        "launcher", answers, lambda run: find_launcher(Launch("mpirun", (), "python3", (), 1), run)
+    )
+
+
+# --- collectors
+
+
+def _refill(folder: Path, files: Mapping[str, str], answers: Mapping[str, Answer]) -> Node:
+    """Return a node without a past; its fixed files are made once in a folder."""
+    if not (folder / "dev").exists():
+        return nodes.make_node(folder, files, answers)
+    for path, said in files.items():
+        put(folder, path.lstrip("/"), said.encode("utf-8", "surrogateescape"))
+    known: dict[str, Answer] = {"": nodes.missing, "ip -json": nodes.ADDRESSES, **answers}
+    system = LocalSystem(FakeRunner(known), folder)
+    return Node(system, Parts(_expectations(), system), Counters(Past()), NOW)
+
+
+@cache
+def _expectations() -> Any:
+    return nodes.expectations("oss1")
+
+
+def _look(
+    name: str, folder: Path, files: Mapping[str, str], answers: Mapping[str, Answer]
+) -> object:
+    """Look twice, the second time with counters that have grown and links that were faster."""
+    node = _refill(folder, files, answers)
+    COLLECTORS[name](node)
+    past = node.counters.after(NOW - 50_000)
+    seen = past.newer.values if past.newer else {}
+    grown = Past(
+        None,
+        Seen(NOW - 50_000, dict.fromkeys(seen, 0.0)),
+        {k: 2 * v for k, v in past.highest.items()},
+    )
+    look = COLLECTORS[name](node._replace(counters=Counters(grown)))
+    for one in look.symptoms:
+        quote(one)
+    return look.to_json()
+
+
+def _of_collector(
+    name: str, files: Mapping[str, str], answers: Mapping[str, Answer]
+) -> Iterator[Reader]:
+    """Yield a reader for each file and each answer of a node."""
+    for path, said in files.items():
+
+        def feed_file(given: bytes, folder: Path, path: str = path) -> object:
+            return _look(
+                name, folder, {**files, path: given.decode("utf-8", "surrogateescape")}, answers
+            )
+
+        yield Reader(f"{name}: {path}", encoded(said), feed_file)
+    for start, value in answers.items():
+        said = value if isinstance(value, str) else getattr(value, "stdout", "")
+
+        def feed(given: bytes, folder: Path, start: str = start) -> object:
+            return _look(name, folder, files, {**answers, start: text(given)})
+
+        if said:
+            yield Reader(f"{name}: {start}", encoded(said), feed)
+
+
+def _collectors() -> Iterator[Reader]:
+    yield from _of_collector("md", {"/proc/mdstat": data("md/mdstat-rebuild.txt")}, {})
+    yield from _of_collector("zfs", {}, {"zpool status -pP": data("zfs/status-degraded.txt")})
+    for disk in ("ata-failing", "nvme-warning", "scsi-defects"):
+        answers = {**BOTH_WELL, f"{SMARTCTL}sdb": data(f"smartctl/{disk}.json")}
+        first = next(_of_collector("smart", {}, {f"{SMARTCTL}sdb": data(f"smartctl/{disk}.json")}))
+
+        def smart(given: bytes, folder: Path, answers: Any = answers) -> object:
+            return _look("smart", folder, {}, {**answers, f"{SMARTCTL}sdb": text(given)})
+
+        yield first._replace(name=f"smart: {disk}", feed=smart)
+    refused: Completed = answer(data("smartctl/not-opened.json"), "", 1)
+
+    def unopened(given: bytes, folder: Path) -> object:
+        again = refused._replace(stdout=text(given))
+        return _look("smart", folder, {}, {**BOTH_WELL, f"{SMARTCTL}sdc": again})
+
+    yield Reader("smart: not-opened", encoded(refused.stdout), unopened)
+    join: dict[str, Answer] = {"sg_ses --join /dev/sg9": data("sg_ses/join.txt")}
+    yield from _of_collector("enclosure", enclosure_files("critical", "1"), join)
+    yield from _of_collector("ethernet", link(), {"ip -json": nodes.ADDRESSES})
+    for kind, files, _, _ in PORTS:
+        yield from _of_collector(kind.name, files, {})
+    yield from _of_collector("lustre", {}, {GET: imports("st3_mds_inactive")})
+    messages = "\n".join(
+        entry(NOW - 60, line)
+        for line in (
+            "I/O error, dev sdb, sector 8 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2",
+            "ixgbe 0000:3b:00.0 ens1f0: NIC Link is Down",
+            "Lustre: 1:0:(client.c:1:f()) @@@ Request sent has timed out for slow reply: [sent 1] "
+            "req@0 x1/t0(0) o8->lustre-OST0003-osc-ffff@10.0.0.1@tcp:28/4 lens 520/544",
+            "INFO: task fio:77 blocked for more than 120 seconds.",
+        )
+    )
+    yield from _of_collector("kernel", {}, {JOURNAL: messages})
+    buffer = "2026-11-21T06:00:00,000001+00:00 I/O error, dev sdc, sector 8 op 0x0:(READ)\n" * 3
+
+    def dmesg(given: bytes, folder: Path) -> object:
+        return _look("kernel", folder, {}, {JOURNAL: "", "dmesg": text(given)})
+
+    yield Reader("kernel: dmesg", encoded(buffer), dmesg)
+
+
+def _unique() -> tuple[Reader, ...]:
+    found: dict[str, Reader] = {}
+    makers = (_probes, _targets, _lustre_output, _where, _launchers, _collectors)
+    for maker in makers:
+        for one in maker():
+            number: Optional[int] = None
+            name = one.name
+            while name in found:
+                number = (number or 1) + 1
+                name = f"{one.name} ({number})"
+            found[name] = one._replace(name=name)
+    return tuple(found.values())
+
+
+PRINTED = _unique()
