@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Iterator
 
 from tests.project.repository import ROOT, document, tracked
@@ -39,3 +40,14 @@ def test_a_connection_to_a_dead_host_is_given_up_in_time() -> None:
     said = (ROOT / "ansible.cfg").read_text(encoding="utf-8")
     assert "ServerAliveInterval=10" in said
     assert "ServerAliveCountMax=3" in said
+
+
+def test_a_block_does_not_change_what_its_own_condition_asks() -> None:
+    """Each task of a block asks again, and a task that was skipped registers that."""
+    for path in [*tracked("playbooks/*.yml"), *tracked("roles/*/tasks/*.yml")]:
+        for one in tasks(document(path)):
+            asked = str(one.get("when", "")) if "block" in one else ""
+            registered = {
+                task["register"] for task in tasks(one.get("block", ())) if "register" in task
+            }
+            assert [name for name in registered if re.search(rf"\b{name}\b", asked)] == [], path
