@@ -45,5 +45,25 @@ class BusyError(PlumblineError):
     exit_code = 75
 
 
+class StorageError(ToolError):
+    """A tool was given an I/O error by the storage that it reads or writes."""
+
+
+class NoSpaceError(ToolError):
+    """A tool was told that no space is left; where there is some, the storage is at fault."""
+
+
 class SkipTarget(PlumblineError):
     """A target must not or cannot be measured now; the message is the reason in the record."""
+
+
+class BrokenTarget(SkipTarget):
+    """A target answers with an I/O error, or is gone."""
+
+
+class LostTarget(SkipTarget):
+    """A client has no connection to a target: the target, its server or the network is down."""
+
+
+class NoMount(SkipTarget):
+    """What a client reaches its targets through is dead or not mounted: no fault of a target."""

@@ -1,4 +1,4 @@
-"""Rule 1: nothing recorded, too old, hung, failed, skipped; no rate, no judgement of speed."""
+"""Rule 1: nothing recorded, too old, hung, broken, failed, skipped: no rate to judge."""
 
 from __future__ import annotations
 
@@ -17,6 +17,17 @@ if TYPE_CHECKING:
     from plumbline.model.series import Running
 
 RULE = 1
+
+_ALARMS = (Outcome.HUNG, Outcome.BROKEN)
+_WORDS = {
+    Outcome.HUNG: "hung",
+    Outcome.BROKEN: "failed, it is broken",
+    Outcome.FAILED: "failed",
+    Outcome.SKIPPED: "was skipped",
+    Outcome.UNREACHABLE: "was not measured",
+    Outcome.NO_MOUNT: "was not measured",
+    Outcome.UNANSWERED: "was not measured",
+}
 
 CLOCK_STEP_S = 60.0
 """A record may be this far ahead of the clock: steps of a time service are smaller."""
@@ -54,7 +65,7 @@ def hung_run(expectation: Expectation, running: Iterable[Running], now: float) -
     limit = expectation.limits.hung_after_s
     for run in running:
         here = (run.layer, run.component) == (expectation.layer, expectation.component)
-        if here and now - run.since > limit:
+        if here and not run.interrupted and now - run.since > limit:
             return Finding(
                 State.CRITICAL,
                 RULE,
@@ -63,6 +74,21 @@ def hung_run(expectation: Expectation, running: Iterable[Running], now: float) -
                 f"see systemctl status plumbline-{run.layer}.service and the kernel log",
             )
     return None
+
+
+def interruption(expectation: Expectation, running: Iterable[Running]) -> str:
+    """Return the remark that the last run of a component was interrupted, empty when it was not.
+
+    What it should have measured was not measured: what was known before stands until it is stale.
+    """
+    for run in running:
+        here = (run.layer, run.component) == (expectation.layer, expectation.component)
+        if here and run.interrupted:
+            return (
+                f"; the run that began {moment(run.since)} was interrupted before it ended, see "
+                f"journalctl -u plumbline-{run.layer}.service"
+            )
+    return ""
 
 
 def ahead(last: Last) -> Optional[Finding]:
@@ -93,26 +119,20 @@ def stale(last: Last) -> Optional[Finding]:
     )
 
 
-def hung(last: Last) -> Optional[Finding]:
-    """Rule 1: the tool was stuck in the kernel."""
-    if last.record.outcome is not Outcome.HUNG:
+def ended(last: Last) -> Optional[Finding]:
+    """Rule 1: it ended without a rate.
+
+    Hung is a tool that did not come back from the component's own file or device; broken a
+    component that gives I/O errors or is gone, in the words of the kernel or a tool.  Of the rest
+    nobody knows, or something before the component is at fault: UNKNOWN.
+    """
+    outcome, reason = last.record.outcome, last.record.reason
+    if outcome is Outcome.OK:
         return None
-    text = f"{last.what} hung on {moment(last.record.started_at)}: {last.record.reason}"
-    return Finding(State.CRITICAL, RULE, text)
+    state, when = State.UNKNOWN, ""
+    if outcome in _ALARMS:
+        state, when = State.CRITICAL, f" on {moment(last.record.started_at)}"
+    return Finding(state, RULE, f"{last.what} {_WORDS[outcome]}{when}: {reason}", outcome=outcome)
 
 
-def failed(last: Last) -> Optional[Finding]:
-    """Rule 1: the tool failed, which says nothing about speed."""
-    if last.record.outcome is not Outcome.FAILED:
-        return None
-    return Finding(State.UNKNOWN, RULE, f"{last.what} failed: {last.record.reason}")
-
-
-def skipped(last: Last) -> Optional[Finding]:
-    """Rule 1: the component must not or could not be measured."""
-    if last.record.outcome is not Outcome.SKIPPED:
-        return None
-    return Finding(State.UNKNOWN, RULE, f"{last.what} was skipped: {last.record.reason}")
-
-
-RULES = (ahead, stale, hung, failed, skipped)
+RULES = (ahead, stale, ended)

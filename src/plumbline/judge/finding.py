@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from typing import Optional, Sequence
 
     from plumbline.judge.measured import Measured
-    from plumbline.model.record import Operation, Record, Scenario
+    from plumbline.model.record import Operation, Outcome, Record, Scenario
 
 RULE_FINE = 7
 
@@ -18,13 +18,14 @@ class Finding(NamedTuple):
     """The outcome of the first rule that applied: its number, state and words.
 
     ``text`` starts with the operation; ``counts`` is False where the sample must not count against
-    the component.
+    the component; ``outcome`` is how the measurement ended, where that is what decided.
     """
 
     state: State
     rule: int
     text: str
     counts: bool = True
+    outcome: Optional[Outcome] = None
 
 
 class Ruling(NamedTuple):

@@ -22,6 +22,7 @@ from plumbline.locate.measurables import of_pair
 from plumbline.locate.observation import SEGMENTS, Observation, Vote
 from plumbline.locate.window import CERTAIN, look, windows
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.record import Outcome
 from plumbline.model.state import State
 from plumbline.plan.rounds import cycle, span
 
@@ -158,7 +159,8 @@ def _with_pair(placed: Placed, runs: int) -> Expectation:
 def _observation(placed: Placed, series: Optional[Series], ruling: Ruling) -> Observation:
     finding, of = ruling.finding, ruling.measured
     at = series.latest.started_at if series else 0.0
-    if finding.rule == 1 and finding.state is State.CRITICAL and placed.of.expected_Bps:
+    hung = ruling.record is not None and ruling.record.outcome is Outcome.HUNG
+    if finding.rule == 1 and hung and finding.state is State.CRITICAL and placed.of.expected_Bps:
         return Observation(placed.of, Vote.BAD, 0.0, LEAST_ERROR, at, 0.0, finding.text)
     expected = _expected(of)
     vote = _vote(ruling)

@@ -73,7 +73,8 @@ class Head(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form, schema number first."""
-        return {"schema": SCHEMA, **self._asdict()}
+        running = [one[:3] for one in self.running]
+        return {"schema": SCHEMA, **self._asdict(), "running": running}
 
     @classmethod
     def from_json(cls, raw: Any) -> Head:

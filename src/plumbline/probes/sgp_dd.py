@@ -74,10 +74,12 @@ def parse(job: Job, completed: Completed) -> Measurement:
         said = "\n".join(match[0] for match in _TROUBLE.finditer(text)) or text
         ends = f"does the device hold {_count(job) * job.block_size} bytes?"
         more = f"\n{ends}" if "remaining block" in said else ""
-        raise answer.failure(completed, f"sgp_dd on {job.subject}", said + more)
+        failure = answer.failure(completed, f"sgp_dd on {job.subject}", said + more)
+        raise answer.storage_failure(text, str(failure))
     trouble = _TROUBLE.search(text)
     if trouble and not interrupted:
-        raise ToolError(f"sgp_dd on {job.subject} says: {trouble[0].strip()}")
+        message = f"sgp_dd on {job.subject} says: {trouble[0].strip()}"
+        raise answer.storage_failure(text, message)
     time = _TIME.search(text)
     if not time:
         raise answer.not_understood("sgp_dd", "time", text)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from plumbline.errors import SkipTarget
+from plumbline.errors import BrokenTarget, SkipTarget
+from plumbline.model.breakage import breaks
 from plumbline.model.command import CommandRunner, Completed, lines
 
 QUICK_S = 10.0
@@ -13,6 +14,12 @@ QUICK_S = 10.0
 SLOW_S = 60.0
 """For what creates or removes: it may wait for other servers."""
 
+QUESTIONS = frozenset(
+    ("cat", "find", "getent", "getfattr", "lctl", "lfs", "mkdir", "realpath", "rm", "rmdir")
+    + ("stat", "touch", "truncate")
+)
+"""The programs by which targets are asked and files made; all others move a target's bytes."""
+
 
 def ask(run: CommandRunner, argv: Sequence[str], timeout_s: float = QUICK_S) -> str:
     """Return what a command prints; raise SkipTarget in its own words unless it succeeds."""
@@ -20,6 +27,21 @@ def ask(run: CommandRunner, argv: Sequence[str], timeout_s: float = QUICK_S) -> 
     if not completed.ok:
         raise SkipTarget(complaint(completed))
     return completed.stdout
+
+
+def ask_own(run: CommandRunner, argv: Sequence[str], timeout_s: float = QUICK_S) -> str:
+    """Do the same with what lies on one target alone; raise BrokenTarget for an I/O error there."""
+    completed = run(argv, timeout_s)
+    if not completed.ok:
+        raise refusal(completed)
+    return completed.stdout
+
+
+def refusal(completed: Completed) -> SkipTarget:
+    """Return the error of a command on one target's own file, folder or device."""
+    answered = not completed.timed_out and not completed.hung
+    broken = answered and breaks(completed.stderr)
+    return (BrokenTarget if broken else SkipTarget)(complaint(completed))
 
 
 def complaint(completed: Completed) -> str:

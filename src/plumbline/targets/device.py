@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Optional
 
-from plumbline.errors import DocumentError, SkipTarget
+from plumbline.errors import BrokenTarget, DocumentError, SkipTarget
 from plumbline.model.command import CommandRunner
-from plumbline.targets.ask import ask
+from plumbline.targets.ask import QUICK_S, complaint, refusal
 from plumbline.targets.interface import TargetState
 from plumbline.targets.mounts import bytes_moved
 from plumbline.targets.probe_file import absolute
@@ -44,6 +44,13 @@ class DeviceTarget:
         """Return the bytes that the kernel counts for the device."""
         return bytes_moved(run, self._look(run))
 
+    def refuse_without_room(self, run: CommandRunner, size_bytes: int) -> None:
+        """Do nothing: a device is only read."""
+
+    def server_answers(self, run: CommandRunner) -> Optional[bool]:  # noqa: ARG002
+        """Return None: a device is one of this node."""
+        return None
+
     def leftovers(self, run: CommandRunner) -> tuple[str, ...]:  # noqa: ARG002
         """Return nothing."""
         return ()
@@ -53,7 +60,15 @@ class DeviceTarget:
 
     def _look(self, run: CommandRunner) -> str:
         """Return the ``major:minor`` of the block device that the name leads to."""
-        text = ask(run, ["stat", "--dereference", "--format=%F/%t/%T", "--", self._path])
+        asked = ["stat", "--dereference", "--format=%F/%t/%T", "--", self._path]
+        completed = run(asked, QUICK_S)
+        if completed.exit_code == 1 and "No such file or directory" in completed.stderr:
+            raise BrokenTarget(
+                f"{complaint(completed)}; the device is gone, or the topology names it wrongly"
+            )
+        if not completed.ok:
+            raise refusal(completed)
+        text = completed.stdout
         kind, _, numbers = text.strip().partition("/")
         if kind != "block special file":
             raise SkipTarget(f"{self._path} is a {kind}, not a block device; correct the topology")

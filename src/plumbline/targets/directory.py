@@ -10,7 +10,7 @@ from typing import Optional
 
 from plumbline.errors import SkipTarget
 from plumbline.model.command import CommandRunner
-from plumbline.targets.ask import QUICK_S, ask
+from plumbline.targets.ask import QUICK_S, ask_own
 from plumbline.targets.file_target import FileTarget
 from plumbline.targets.interface import TargetState
 from plumbline.targets.mounts import Mount, bytes_moved, mount_holding
@@ -19,6 +19,8 @@ from plumbline.targets.probe_file import Space, absolute
 
 class DirectoryTarget(FileTarget):
     """One directory; ``source`` is the device or export that must be mounted there, if given."""
+
+    _ALONE = True
 
     def __init__(self, directory: str, source: str, component: str, fill_limit: float) -> None:
         """Take the directory; raise DocumentError when its path is not absolute."""
@@ -31,7 +33,7 @@ class DirectoryTarget(FileTarget):
         """Return the state of a directory that is there, writable and not too full."""
         mount = self._mount(run)
         mount.refuse_read_only()
-        real = ask(run, ["realpath", "--canonicalize-existing", "--", self._directory])
+        real = ask_own(run, ["realpath", "--canonicalize-existing", "--", self._directory])
         if real.rstrip("\n") != self._directory:
             raise SkipTarget(
                 f"{self._directory} leads to {real.strip()} over a symbolic link; "
@@ -55,7 +57,9 @@ class DirectoryTarget(FileTarget):
         return mount
 
     def _space(self, run: CommandRunner) -> Space:
-        text = ask(run, ["stat", "--file-system", "--format=%S %b %f %a", "--", self._directory])
+        text = ask_own(
+            run, ["stat", "--file-system", "--format=%S %b %f %a", "--", self._directory]
+        )
         try:
             unit, blocks, free, available = map(int, text.split())
         except ValueError:
@@ -64,7 +68,7 @@ class DirectoryTarget(FileTarget):
 
     def _create(self, run: CommandRunner) -> None:
         self._file.make_folder(run)
-        ask(run, ["touch", "--", self._file.path], QUICK_S)
+        ask_own(run, ["touch", "--", self._file.path], QUICK_S)
 
     def _misplaced(self, run: CommandRunner) -> str:
         device = self._mount(run).device

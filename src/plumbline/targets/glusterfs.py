@@ -8,11 +8,12 @@ file lies; both are readable without root and answered without asking a brick.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
-from plumbline.errors import DocumentError, SkipTarget
+from plumbline.errors import DocumentError, LostTarget, NoMount, SkipTarget
+from plumbline.model.breakage import is_dead
 from plumbline.model.command import CommandRunner
-from plumbline.targets.ask import QUICK_S, SLOW_S, ask
+from plumbline.targets.ask import QUICK_S, SLOW_S, ask, ask_own, complaint
 from plumbline.targets.file_target import FileTarget
 from plumbline.targets.interface import TargetState
 from plumbline.targets.mounts import mount_at
@@ -22,6 +23,7 @@ _SUBVOLUME = re.compile(r"(?P<volume>[A-Za-z0-9_-]+)-client-(?P<index>\d+)")
 _PATHINFO = re.compile(r"<POSIX\((?P<brick>[^()]*)\):(?P<host>[^:<>]*):(?P<file>[^<>]*)>")
 _ADDRESS = re.compile(r"[0-9.]+|.*:.*")
 
+_CLIENT = re.compile(r"^subvolumes\[\d+\] = protocol/client\.(\S+)$", re.MULTILINE)
 _FOLDER = re.compile(r"-layout \(")
 
 
@@ -87,25 +89,48 @@ class GlusterfsTarget(FileTarget):
         return TargetState(space.fill, (), {"client": version})
 
     def _version(self, run: CommandRunner) -> str:
-        text = ask(run, ["cat", f"{self._meta}/version"])
+        completed = run(["cat", f"{self._meta}/version"], QUICK_S)
+        if is_dead(completed.stderr):
+            raise NoMount(
+                f"{complaint(completed)}: the GlusterFS client of {self._mount} has died; unmount "
+                "and mount it again"
+            )
+        if not completed.ok:
+            raise SkipTarget(complaint(completed))
+        text = completed.stdout
         version = re.search(r'"Package Version": "(\d[^"]*)"', text)
         if not version:
             raise SkipTarget(f"{self._meta}/version says {text!r}, which is not understood")
         return version[1]
 
     def _connected(self, run: CommandRunner) -> None:
-        text = ask(run, ["cat", f"{self._graph}/{self._subvolume}/private"])
-        if not re.search(r"^connected = 1$", text, re.MULTILINE):
-            raise SkipTarget(
-                f"this client has no connection to {self._subvolume}: "
-                "the brick, its server or the network to it is down"
-            )
+        if not self._is_connected(run, self._subvolume):
+            raise LostTarget(f"this client has no connection to {self._subvolume}")
+
+    def _is_connected(self, run: CommandRunner, subvolume: str) -> bool:
+        text = ask(run, ["cat", f"{self._graph}/{subvolume}/private"])
+        return re.search(r"^connected = 1$", text, re.MULTILINE) is not None
+
+    def server_answers(self, run: CommandRunner) -> Optional[bool]:
+        """Return whether another brick of the same server is connected, None where it has none.
+
+        All bricks are asked something before: the client misses one only when it wants an answer.
+        """
+        run(["stat", "--file-system", "--", self._mount], SLOW_S)
+        bricks = _CLIENT.findall(ask(run, ["cat", f"{self._graph}/{self._volume}-dht/private"]))
+        host = self._host(run, self._subvolume)
+        others = [
+            name for name in bricks if name != self._subvolume and self._host(run, name) == host
+        ]
+        return any(self._is_connected(run, name) for name in others) if others else None
 
     def _brick(self, run: CommandRunner) -> tuple[str, str]:
         """Return host and path of the brick, as the volume names them."""
-        options = f"{self._graph}/{self._subvolume}/options"
-        host = ask(run, ["cat", f"{options}/remote-host"]).strip()
-        return host, ask(run, ["cat", f"{options}/remote-subvolume"]).strip()
+        brick = f"{self._graph}/{self._subvolume}/options/remote-subvolume"
+        return self._host(run, self._subvolume), ask(run, ["cat", brick]).strip()
+
+    def _host(self, run: CommandRunner, subvolume: str) -> str:
+        return ask(run, ["cat", f"{self._graph}/{subvolume}/options/remote-host"]).strip()
 
     @property
     def _graph(self) -> str:
@@ -119,8 +144,8 @@ class GlusterfsTarget(FileTarget):
 
         The client learns how full its bricks are only when it creates something.
         """
-        ask(run, ["touch", "--", self._pinned(self._file.trial)], SLOW_S)
-        ask(run, ["rm", "-f", "--", self._file.trial], SLOW_S)
+        ask_own(run, ["touch", "--", self._pinned(self._file.trial)], SLOW_S)
+        ask_own(run, ["rm", "-f", "--", self._file.trial], SLOW_S)
 
     def _space(self, run: CommandRunner) -> Space:
         text = ask(run, ["cat", f"{self._graph}/{self._volume}-dht/private"])
@@ -145,7 +170,7 @@ class GlusterfsTarget(FileTarget):
         # an existing file of that name on another brick would stay there beside the new one; place
         # has made sure that there is none
         self._file.make_folder(run)
-        ask(run, ["touch", "--", self._pinned(self._file.path)], SLOW_S)
+        ask_own(run, ["touch", "--", self._pinned(self._file.path)], SLOW_S)
 
     def is_brick(self, run: CommandRunner, brick: str, host: str) -> bool:
         """Return whether the brick at a path of a server, as the server calls itself, is this."""

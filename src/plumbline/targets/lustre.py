@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Optional, Sequence
 
-from plumbline.errors import DocumentError, SkipTarget
+from plumbline.errors import BrokenTarget, DocumentError, LostTarget, SkipTarget
 from plumbline.model.command import CommandRunner
 from plumbline.model.record import Flag
 from plumbline.targets.ask import QUICK_S, SLOW_S, ask, complaint
@@ -101,6 +101,28 @@ class LustreTarget(FileTarget):
         completed = run(["lctl", "get_param", "-n", f"obdfilter.{self._ost}.stats"], QUICK_S)
         return parse_transfers(completed.stdout) if completed.ok else None
 
+    def server_answers(self, run: CommandRunner) -> Optional[bool]:
+        """Return whether the client is connected to another OST of the same servers.
+
+        An idle connection says nothing: its OST is asked how full it is.  None where there is no
+        other, or none that tells.
+        """
+        every = ask(run, ["lctl", "get_param", f"osc.{self._file_system}-OST*-osc-*.import"])
+        osts = parse_osts(ask(run, ["lfs", "osts", self._mount]))
+        found = {
+            ost: parse_import(device, text)
+            for ost in osts
+            for device, text in parse_parameter(every, ost, "import").items()
+        }
+        own = found.pop(self._ost, None)
+        beside = {ost: one for ost, one in found.items() if own and set(one.nids) == set(own.nids)}
+        if any(one.state == "FULL" for one in beside.values()):
+            return True
+        for ost in (ost for ost, one in beside.items() if one.state == "IDLE"):
+            asked = run(["lfs", "df", f"--ost={osts[ost][0]}", self._mount], _DF_S)
+            return True if parse_usage(asked.stdout, ost) else None
+        return False if beside else None
+
     def _mounted(self, run: CommandRunner) -> Mount:
         mount = mount_at(run, self._mount)
         name = mount.source.partition(":/")[2].partition("/")[0]
@@ -134,10 +156,7 @@ class LustreTarget(FileTarget):
         imports = [parse_import(device, text) for device, text in shown.items()]
         for one in imports:
             if one.state not in ("FULL", "IDLE"):
-                raise SkipTarget(
-                    f"the import of {self._ost} is {one.state}: the OST, its server or the network "
-                    "to it is down"
-                )
+                raise LostTarget(f"the import of {self._ost} is {one.state}")
             if {"IMPF_DEACTIVE", "IMPF_INVALID"} & one.flags:
                 raise SkipTarget(f"the import of {self._ost} is deactivated on this client")
         return imports
@@ -178,7 +197,9 @@ class LustreTarget(FileTarget):
     def _flags(self, usage: Usage, connection: Import) -> tuple[Flag, ...]:
         for letter in usage.flags:
             if letter in _REFUSING:
-                raise SkipTarget(f"{self._ost} {_REFUSING[letter]}, says lfs df")
+                # the OST's own file system has given up writing
+                error = BrokenTarget if letter == "R" else SkipTarget
+                raise error(f"{self._ost} {_REFUSING[letter]}, says lfs df")
             if letter not in "Daf":
                 raise SkipTarget(f"lfs df shows {self._ost} in an unknown state {usage.flags!r}")
         degraded = (Flag.DEGRADED,) if "D" in usage.flags else ()

@@ -10,9 +10,10 @@ import re
 from stat import S_ISDIR, S_ISREG
 from typing import NamedTuple, Optional
 
-from plumbline.errors import DocumentError, SkipTarget
-from plumbline.model.command import CommandRunner
-from plumbline.targets.ask import QUICK_S, SLOW_S, ask, complaint
+from plumbline.errors import BrokenTarget, DocumentError, SkipTarget
+from plumbline.model.breakage import breaks
+from plumbline.model.command import CommandRunner, Completed
+from plumbline.targets.ask import QUICK_S, SLOW_S, ask, ask_own, complaint
 from plumbline.targets.mounts import mount_holding
 from plumbline.units import format_bytes
 
@@ -57,6 +58,8 @@ class ProbeFile(NamedTuple):
 
     base: str
     component: str
+    own_folders: bool = False
+    """Whether the folders lie on the target too, not on whatever keeps those of all targets."""
 
     @property
     def own(self) -> str:
@@ -111,17 +114,16 @@ class ProbeFile(NamedTuple):
         """Make the folder of this target where it is missing."""
         completed = run(["mkdir", "-p", "--", self.folder], SLOW_S)
         if not completed.ok:
-            raise SkipTarget(
-                f"{complaint(completed)}; the role ost_probe makes {self.own} for its user"
-            )
+            remedy = f"; the role ost_probe makes {self.own} for its user"
+            raise self._refusal(completed, "" if breaks(completed.stderr) else remedy)
 
     def resize(self, run: CommandRunner, size_bytes: int) -> None:
         """Give the file its full size, so that nothing needs to create it anew."""
-        ask(run, ["truncate", f"--size={size_bytes}", "--", self.path], SLOW_S)
+        ask_own(run, ["truncate", f"--size={size_bytes}", "--", self.path], SLOW_S)
 
     def unlink(self, run: CommandRunner) -> None:
         """Remove the file and whatever a killed run left beside it."""
-        ask(run, ["rm", "-f", "--", self.path, self.trial], SLOW_S)
+        ask_own(run, ["rm", "-f", "--", self.path, self.trial], SLOW_S)
 
     def leftovers(self, run: CommandRunner) -> tuple[str, ...]:
         """Return what is there of file and folders, deepest first."""
@@ -150,13 +152,28 @@ class ProbeFile(NamedTuple):
         # exit code 1 with nothing but missing files is an answer
         missing = all(line.endswith("No such file or directory") for line in lines)
         if not completed.ok and (completed.exit_code != 1 or not missing or not lines):
-            raise SkipTarget(complaint(completed))
+            raise self._refusal(completed)
         rows = [line.split(" ", 6) for line in completed.stdout.splitlines()]
         if any(len(row) != 7 for row in rows):
             raise SkipTarget(
                 f"stat of {self.path} printed what is not understood: {completed.stdout!r}"
             )
         return {row[6]: row[:6] for row in rows}
+
+    def _refusal(self, completed: Completed, remedy: str = "") -> SkipTarget:
+        """Return the error of a command on file and folders: the target's own fault, or not.
+
+        Folders that all targets share may give an I/O error for another one's sake.
+        """
+        text = f"{complaint(completed)}{remedy}"
+        own = [
+            line
+            for line in completed.stderr.splitlines()
+            if self.own_folders or f"{self.path}'" in line
+        ]
+        late = completed.timed_out or completed.hung
+        broken = not late and any(breaks(line) for line in own)
+        return BrokenTarget(text) if broken else SkipTarget(text)
 
 
 def absolute(path: object, what: str) -> str:

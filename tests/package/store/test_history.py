@@ -112,10 +112,14 @@ def test_a_history_of_the_first_schema_goes_on(tmp_path: Path) -> None:
         database.execute("DROP INDEX records_series")
         database.execute("ALTER TABLE records DROP COLUMN flags")
         database.execute("CREATE INDEX records_series ON records (layer, component, seq)")
+        for column in ("process", "interrupted"):
+            database.execute(f"ALTER TABLE running DROP COLUMN {column}")
+        database.execute("INSERT INTO running VALUES ('ost', 'a', 5.0, 'run-0')")
         database.execute("PRAGMA user_version = 1")
     database.close()
     for number in (1, 2):
         with History(path) as history:
+            assert history.running() == (Running("ost", "a", 5.0),)
             history.save(record(id=f"new{number}", flags=(Flag.SHORT,)))
             assert [point.flags for point in history.points(KEY, 9)] == ["short"] * number + [""]
 
@@ -126,7 +130,7 @@ def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
     database.execute("PRAGMA user_version = 7")
     database.close()
     with pytest.raises(
-        StoreError, match="has schema 7, this version of plumbline writes 2; update"
+        StoreError, match="has schema 7, this version of plumbline writes 3; update"
     ):
         History(path)
 

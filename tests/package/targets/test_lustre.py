@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from plumbline.errors import DocumentError, SkipTarget
+from plumbline.errors import BrokenTarget, DocumentError, SkipTarget
 from plumbline.model.command import Completed
 from plumbline.model.record import Flag
 from plumbline.targets import target_for
@@ -165,7 +165,7 @@ def test_an_ost_that_is_failed_over_is_still_at_home() -> None:
                 "imports": "osc.lustre-OST0003-osc-ffff8.import=\n"
                 + data("st4_ost_down_osc_import.txt")
             },
-            "is DISCONN: the OST, its server or the network",
+            "is DISCONN",
         ),
         (
             {
@@ -388,3 +388,38 @@ def test_traffic_is_known_on_the_server_alone() -> None:
 def test_a_name_that_is_no_ost_is_refused(name: str) -> None:
     with pytest.raises(DocumentError):
         target_for({"kind": "lustre", "mount": "/mnt/lustre", "ost": name}, "c", 0.9)
+
+
+EVERY = "lctl get_param osc.lustre-OST*-osc-*.import"
+
+
+def lost(**states: str) -> dict[str, Answer]:
+    """What the client knows of all OSTs while it has lost OST0003, of one server unless said."""
+    text = imports("all")
+    for ost, state in states.items():
+        head, name, tail = text.partition(f"osc.lustre-{ost}-osc-{CLIENT}.import=")
+        text = head + name + tail.replace("state: FULL", f"state: {state}", 1)
+    return {**healthy(), EVERY: text, "lfs df --ost=1": HANGING, "lfs df --ost=0": HANGING}
+
+
+def test_a_server_answers_while_it_is_connected_for_another_ost() -> None:
+    assert target().server_answers(FakeRunner(lost(OST0003="DISCONN"))) is True
+
+
+def test_a_server_that_is_connected_for_none_of_its_osts_does_not_answer() -> None:
+    states = {f"OST000{index}": "DISCONN" for index in range(4)}
+    assert target().server_answers(FakeRunner(lost(**states))) is False
+
+
+def test_an_idle_connection_says_nothing_until_its_ost_has_answered() -> None:
+    states = {"OST0003": "DISCONN", "OST0001": "DISCONN", "OST0002": "DISCONN", "OST0000": "IDLE"}
+    answers = lost(**states)
+    assert target().server_answers(FakeRunner(answers)) is None
+    answers["lfs df --ost=0"] = data("lfs_df.txt").splitlines()[2]
+    assert target().server_answers(FakeRunner(answers)) is True
+
+
+def test_an_ost_that_gave_up_writing_is_broken() -> None:
+    df = data("lfs_df.txt").replace("[OST:3] ", "[OST:3] R")
+    with pytest.raises(BrokenTarget, match="is read-only, says lfs df"):
+        target().state(FakeRunner(healthy(df=df)))
