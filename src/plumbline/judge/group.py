@@ -7,6 +7,7 @@ from plumbline.judge.finding import RULE_FINE
 from plumbline.judge.measured import label
 from plumbline.judge.phrases import several
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.record import Outcome
 from plumbline.model.state import State, worst
 from plumbline.model.verdict import Figure, Verdict
 
@@ -90,21 +91,72 @@ def decide_group(ruled: Sequence[tuple[Expectation, Sequence[Ruling]]]) -> Verdi
     rulings = [(member.component, ruling) for member, rulings in ruled for ruling in rulings]
     places = dict.fromkeys((ruling.operation, ruling.scenario) for _, ruling in rulings)
     medians = [_median(label(*place), _of(rulings, place), limits) for place in places]
-    state = worst(median.state for median in medians)
+    notes = tuple(_notes(ruled))
+    state = worst((*(median.state for median in medians), *(note.state for note in notes)))
     deciding = [median for median in medians if median.state is state]
-    texts = "; ".join(median.text for median in deciding) or "has never been measured"
+    told = [note.text for note in notes] + [median.text for median in deciding]
+    texts = "; ".join(told) or "has never been measured"
     percents = [median.percent for median in deciding if median.percent is not None]
     return Verdict(
         layer=layer,
         component=first.group,
         state=state,
-        rule={State.OK: RULE_FINE, State.UNKNOWN: 1}.get(state, _RULE_LEVEL),
+        rule=_rule(state, notes),
         sentence=f"group {first.group} {texts}",
         ratio_baseline=min(percents) / 100 if percents else None,
-        evidence=tuple(line for median in medians for line in _evidence(median)),
+        evidence=(
+            *(f"{note.text} [{note.state.name}]" for note in notes),
+            *(line for median in medians for line in _evidence(median)),
+        ),
         figures=tuple(_figure(median) for median in medians),
         group=True,
     )
+
+
+def _rule(state: State, notes: Sequence[_Note]) -> int:
+    """Return the rule that decides: that of the levels, unless something was not measured."""
+    if state is State.OK:
+        return RULE_FINE
+    absent = state is State.UNKNOWN or any(note.state is state for note in notes)
+    return 1 if absent else _RULE_LEVEL
+
+
+class _Note(NamedTuple):
+    """What the median does not show: a member that is broken, or what keeps several from theirs."""
+
+    state: State
+    text: str
+
+
+def _notes(ruled: Sequence[tuple[Expectation, Sequence[Ruling]]]) -> Iterator[_Note]:
+    """Yield what is wrong beside speed, once each.
+
+    A server or mount has no service of its own on the node that misses it: this is its alarm.  A
+    member that is broken has one, so here it is shown and no more.
+    """
+    behind: dict[str, dict[str, None]] = {}
+    broken: dict[str, None] = {}
+    for member, rulings in ruled:
+        for ruling in rulings:
+            cause = _cause(member, ruling)
+            if cause:
+                behind.setdefault(cause, {})[member.component] = None
+            elif ruling.finding.outcome in (Outcome.BROKEN, Outcome.HUNG):
+                broken[member.component] = None
+    for cause, names in behind.items():
+        text = f"{cause}: no figure of {several(tuple(names))}"
+        yield _Note(State.CRITICAL, text)
+    if broken:
+        yield _Note(State.WARNING, f"broken or hung: {several(tuple(broken))}")
+
+
+def _cause(member: Expectation, ruling: Ruling) -> str:
+    """Return what keeps a member from being measured, empty where nothing before it does."""
+    if ruling.finding.outcome is Outcome.UNREACHABLE:
+        return f"server {member.host} does not answer"
+    if ruling.finding.outcome is Outcome.NO_MOUNT and ruling.record is not None:
+        return ruling.record.reason
+    return ""
 
 
 def _of(
