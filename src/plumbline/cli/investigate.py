@@ -146,7 +146,7 @@ def _standing(plan: SitePlan, request: Request, files: Sequence[str]) -> _Standi
         with History(path) as history:
             for one in records:
                 history.save(one)
-        slow, probes, _ = locate_site(plan, path, time.time(), 1)
+        slow, probes, *_ = locate_site(plan, path, time.time(), 1)
     nodes = _nodes(plan)
     failed = locate_failures(Site(nodes).measurables(), records)
     said = _said(plan, request)

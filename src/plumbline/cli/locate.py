@@ -6,7 +6,7 @@ import argparse
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError, StoreError, UsageError
 from plumbline.locate import RUNS
@@ -69,6 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
         from plumbline.locate.document import document
 
         made = document(found.located, plan.parts, found.probes)
+        made["remarks"] += [f"Not measured: {text}." for text in found.cut_off.values()]
         made["remarks"] += left_out(found.said)
         print(json.dumps(made, indent=1, allow_nan=False))
     else:
@@ -82,6 +83,8 @@ class SiteLocated(NamedTuple):
     located: Located
     probes: Sequence[Optional[NextProbe]]
     said: Said
+    cut_off: Mapping[str, str]
+    """Sentences on the servers and nodes that keep targets from being measured."""
 
 
 def locate_site(plan: SitePlan, history: Path, now: float, runs: int) -> SiteLocated:
@@ -105,10 +108,11 @@ def locate_site(plan: SitePlan, history: Path, now: float, runs: int) -> SiteLoc
         )
     nodes = {name: _measured_by(plan, name) for name in plan.nodes}
     with without_collector():
-        located = locate(_observations(_Site(nodes, history, runs), now))
+        observations, missed = _observations(_Site(nodes, history, runs), now)
+        located = locate(observations)
         said = collected_symptoms(history, plan.nodes, now)
         located = ordered(located, said.symptoms)
-        return SiteLocated(located, _probes(located, nodes), said)
+        return SiteLocated(located, _probes(located, nodes), said, missed)
 
 
 def left_out(said: Said) -> list[str]:
@@ -146,8 +150,10 @@ class _Site(NamedTuple):
     runs: int
 
 
-def _observations(of: _Site, now: float) -> list[Observation]:
+def _observations(of: _Site, now: float) -> tuple[list[Observation], dict[str, str]]:
+    """Return what the nodes observe, and which hosts keep targets from being measured."""
     from plumbline.locate.company import Company
+    from plumbline.locate.cut_off import cut_off
     from plumbline.locate.measurables import Site
     from plumbline.locate.observe import observe, together
     from plumbline.store.days import Member
@@ -174,7 +180,8 @@ def _observations(of: _Site, now: float) -> list[Observation]:
                 company.add(together(site.of(node), memories[node]))
         for node, memory in memories.items():
             found += observe(site.of(node), memory, now, of.runs, company)
-    return found
+        every = [(node, of.nodes[node], memory) for node, memory in memories.items()]
+        return found, {one.host: one.text for one in cut_off(every, now)}
 
 
 def _probes(
@@ -205,7 +212,8 @@ def _print(found: SiteLocated, plan: SitePlan, said: Sequence[str], verbose: boo
         print(text)
         if verbose:
             print(f"\n{render(HEADERS, list(rows(located, one)))}\n")
-    for remark in [*remarks(located, plan.parts), *left_out(found.said)]:
+    missed = [f"Not measured: {text}." for text in found.cut_off.values()]
+    for remark in [*missed, *remarks(located, plan.parts), *left_out(found.said)]:
         print(remark)
     print(summary(located))
 

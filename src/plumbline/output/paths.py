@@ -44,8 +44,14 @@ class _Alarm(NamedTuple):
     bearers: tuple[str, ...]
 
 
-def path_verdicts(site: Site, located: Located, said: Sequence[str]) -> dict[str, Verdict]:
-    """Return the verdict of each path service by its name; ``said`` are sentences on the sets."""
+def path_verdicts(
+    site: Site, located: Located, said: Sequence[str], cut_off: Mapping[str, str]
+) -> dict[str, Verdict]:
+    """Return the verdict of each path service by its name.
+
+    ``said`` are sentences on the sets, ``cut_off`` sentences on hosts that keep targets from being
+    measured, by their names.
+    """
     shared = {path.component: path.name for path in site.paths if path.component}
     alarms = [
         _Alarm(one, text, _bearers(one, shared, site.parts))
@@ -56,7 +62,9 @@ def path_verdicts(site: Site, located: Located, said: Sequence[str]) -> dict[str
     found = {}
     for path in site.paths:
         if path.component:
-            found[path.name] = _of_component(path, located, alarms, crossing, shared)
+            verdict = _of_component(path, located, alarms, crossing, shared)
+            missed = cut_off.get(path.component)
+            found[path.name] = _missing(verdict, missed) if missed else verdict
         else:
             found[path.name] = _of_file_system(path, site, located, alarms, silenced)
     return found
@@ -125,6 +133,13 @@ def _of_component(
         state, text = State.OK, f"{path.name} is no suspect: {good} good measurements cross it"
         text += f", {slow} slow ones have another cause" if slow else ""
     return Verdict(LAYER, path.name, state, 0, text, evidence=evidence, figures=figures)
+
+
+def _missing(verdict: Verdict, text: str) -> Verdict:
+    """Return the verdict on a host that keeps targets from being measured: it bears the alarm."""
+    slow = verdict.state in (State.WARNING, State.CRITICAL)
+    sentence = f"{text}; {verdict.sentence}" if slow else text
+    return verdict._replace(state=State.CRITICAL, sentence=sentence)
 
 
 def _of_file_system(
