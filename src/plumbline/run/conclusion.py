@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Optional
 
-from plumbline.errors import SkipTarget, ToolError
+from plumbline.errors import LostTarget, NoMount, SkipTarget, ToolError
 from plumbline.model.command import CommandRunner
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Outcome
@@ -37,13 +37,11 @@ class Suspicion(NamedTuple):
         """Return a failure with the outcome that it has for good."""
         closer = failure
         if failure.outcome in (Outcome.BROKEN, Outcome.HUNG):
-            closer = self._state() or failure
-            if closer.outcome not in (Outcome.UNREACHABLE, Outcome.NO_MOUNT):
-                return failure
+            closer = self._elsewhere() or failure
+        elif failure.outcome is Outcome.UNANSWERED:
+            closer = Failure(failure.outcome, f"{failure.reason}, twice in this run")
         if closer.outcome is Outcome.UNREACHABLE:
             return self._lost(failure, closer.reason)
-        if closer.outcome is Outcome.UNANSWERED:
-            return Failure(closer.outcome, f"{closer.reason}, twice in this run")
         return closer
 
     def _lost(self, failure: Failure, reason: str) -> Failure:
@@ -58,13 +56,18 @@ class Suspicion(NamedTuple):
         unknown = "the target, its server or the network to it is down"
         return Failure(Outcome.BROKEN, f"{reason}; {known if answers else unknown}")
 
-    def _state(self) -> Optional[Failure]:
-        """Return why the target cannot be measured now, None when it says that it can."""
+    def _elsewhere(self) -> Optional[Failure]:
+        """Return what keeps the target from being measured that may not be its own fault.
+
+        That is its connection, or this node's mount, also one that does not answer.
+        """
         watch = Watch(self.runner)
         try:
             self.target.state(watch)
-        except (SkipTarget, ToolError) as error:
+        except (LostTarget, NoMount) as error:
             return watch.failure(error)
+        except (SkipTarget, ToolError):
+            return None
         return None
 
     def _answers(self) -> Optional[bool]:

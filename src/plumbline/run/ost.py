@@ -45,6 +45,7 @@ class TargetUnit:
         runner = bench.runners[self._entry.component]
         reached = reach(self._target, runner, self._entry.spec.bytes)
         suspicion = Suspicion(self._entry, self._target, runner, last=self._last)
+        rest: Optional[_Rest] = None
         try:
             if not isinstance(reached, Failure):
                 operations = _Operations(bench, reached, suspicion, self._written)
@@ -52,13 +53,13 @@ class TargetUnit:
             elif suspicion.waits(reached):
                 rest = _Rest(self.tasks, self._written)
             else:
-                rest = None
                 reached = suspicion.concluded(reached)
                 yield from (bench.recorder.without(task, reached) for task in self.tasks)
             if rest is not None:
                 yield Later(TargetUnit(self._entry, rest))
         finally:
-            if not bench.keep_files and not _is_stuck(reached):
+            # a second try reads what this one has written
+            if rest is None and not bench.keep_files and not _is_stuck(reached):
                 # what resists is found again by the next run here
                 with suppress(SkipTarget, ToolError):
                     self._target.remove(runner)

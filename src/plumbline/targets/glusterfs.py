@@ -95,6 +95,8 @@ class GlusterfsTarget(FileTarget):
                 f"{complaint(completed)}: the GlusterFS client of {self._mount} has died; unmount "
                 "and mount it again"
             )
+        if completed.timed_out or completed.hung:
+            raise NoMount(f"{complaint(completed)}: the GlusterFS client does not answer")
         if not completed.ok:
             raise SkipTarget(complaint(completed))
         text = completed.stdout

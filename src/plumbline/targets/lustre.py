@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Optional, Sequence
 
-from plumbline.errors import BrokenTarget, DocumentError, LostTarget, SkipTarget
+from plumbline.errors import BrokenTarget, DocumentError, LostTarget, NoMount, SkipTarget
 from plumbline.model.command import CommandRunner
 from plumbline.model.record import Flag
 from plumbline.targets.ask import QUICK_S, SLOW_S, ask, complaint
@@ -134,7 +134,12 @@ class LustreTarget(FileTarget):
         return mount
 
     def _listed(self, run: CommandRunner) -> None:
-        osts = parse_osts(ask(run, ["lfs", "osts", self._mount]))
+        completed = run(["lfs", "osts", self._mount], QUICK_S)
+        if not completed.ok:
+            # of the mount itself, before any OST is asked
+            late = completed.timed_out or completed.hung
+            raise (NoMount if late else SkipTarget)(complaint(completed))
+        osts = parse_osts(completed.stdout)
         if self._ost not in osts:
             raise SkipTarget(f"{self._mount} has no OST {self._ost}; look at: lfs osts")
         index, state = osts[self._ost]

@@ -13,11 +13,15 @@ from plumbline.run.conclusion import Suspicion
 from plumbline.run.trial import Failure
 from plumbline.targets.directory import DirectoryTarget
 from plumbline.targets.interface import TargetState
-from tests.package.fakes import FakeRunner
+from tests.package.fakes import HANGING, FakeRunner
 from tests.package.run.bench import expectation
 
 LOST = LostTarget("this client has no connection to scratch-client-3")
 FINE = None
+
+
+class Silent(NoMount):
+    """The mount does not answer."""
 
 
 class Known(DirectoryTarget):
@@ -29,6 +33,8 @@ class Known(DirectoryTarget):
         self._answers = answers
 
     def state(self, run: CommandRunner) -> TargetState:
+        if isinstance(self._error, Silent):
+            run(["cat", "/mnt/a/.meta/version"], 1.0)
         if self._error:
             raise self._error
         return TargetState(None, (), {})
@@ -55,6 +61,9 @@ CASES = [
     (Outcome.BROKEN, NoMount("nothing is mounted"), None, Outcome.NO_MOUNT),
     (Outcome.NO_MOUNT, NoMount("nothing is mounted"), None, Outcome.NO_MOUNT),
     (Outcome.UNANSWERED, FINE, None, Outcome.UNANSWERED),
+    # the daemon of the mount is stopped in the midst of a write
+    (Outcome.HUNG, Silent("cat gave no answer"), None, Outcome.UNANSWERED),
+    (Outcome.HUNG, SkipTarget("93% full"), None, Outcome.HUNG),
 ]
 
 
@@ -62,7 +71,9 @@ CASES = [
 def test_the_target_its_server_or_this_node_is_at_fault(
     came: Outcome, state: Optional[SkipTarget], answers: Optional[bool], concluded: Outcome
 ) -> None:
-    suspicion = Suspicion(expectation("a"), Known(state, answers), FakeRunner({}), last=True)
+    suspicion = Suspicion(
+        expectation("a"), Known(state, answers), FakeRunner({"cat": HANGING}), last=True
+    )
     assert suspicion.concluded(Failure(came, "fio: Input/output error")).outcome is concluded
 
 

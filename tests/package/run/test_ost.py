@@ -155,6 +155,19 @@ def test_an_operation_that_was_measured_before_is_not_measured_again() -> None:
     assert len([call for call in runner.called("fio --name") if "--rw=write" in call]) == 2
 
 
+def test_what_is_to_be_asked_again_keeps_the_file_that_was_written() -> None:
+    looks = count()
+
+    def hangs_before_the_read(argv: tuple[str, ...]) -> Completed:
+        return HANGING if next(looks) == 5 else answer(FOLDERS + FILE)
+
+    runner = target({STAT: hangs_before_the_read, **REMOVING})
+    records = measured(TargetUnit(expectation("a")), runner, FakeClock(), keep_files=False)
+    assert [record.outcome for record in records] == [Outcome.OK, Outcome.OK]
+    reads = [place for place, call in enumerate(runner.calls) if "--rw=read" in call]
+    assert runner.calls.index(f"rm -f -- {OWN}/a/probe.dat {OWN}/a/trial") > max(reads)
+
+
 IO_ERROR = answer(
     stderr="fio: io_u error on file probe.dat: Input/output error: write offset=0\n", exit_code=1
 )
