@@ -61,6 +61,10 @@ class BrokenTarget(SkipTarget):
     """A target answers with an I/O error, or is gone."""
 
 
+class DisturbedTarget(SkipTarget):
+    """What a target shares with others gave an I/O error, which may be another one's."""
+
+
 class LostTarget(SkipTarget):
     """A client has no connection to a target: the target, its server or the network is down."""
 

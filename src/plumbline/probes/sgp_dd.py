@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from plumbline.errors import DocumentError, ToolError
+from plumbline.model.breakage import breaks
 from plumbline.model.command import Completed
 from plumbline.model.measurement import Measurement
 from plumbline.model.record import Flag, Operation
@@ -71,7 +72,10 @@ def parse(job: Job, completed: Completed) -> Measurement:
     text = f"{completed.stdout}\n{completed.stderr}"
     interrupted = completed.exit_code == _EXIT_OF_TIMEOUT and _INTERRUPTED.search(text) is not None
     if not completed.ok and not interrupted:
-        said = "\n".join(match[0] for match in _TROUBLE.finditer(text)) or text
+        lines = [match[0] for match in _TROUBLE.finditer(text)]
+        # what the device said, not what follows from it
+        own = [line for line in lines if breaks(line)]
+        said = "\n".join(own or lines) or text
         ends = f"does the device hold {_count(job) * job.block_size} bytes?"
         more = f"\n{ends}" if "remaining block" in said else ""
         failure = answer.failure(completed, f"sgp_dd on {job.subject}", said + more)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import Iterator, NamedTuple, Optional, Sequence, Union
 
-from plumbline.errors import BrokenTarget, LostTarget, NoMount, SkipTarget, ToolError
+from plumbline.errors import (
+    BrokenTarget,
+    DisturbedTarget,
+    LostTarget,
+    NoMount,
+    SkipTarget,
+    ToolError,
+)
 from plumbline.model.command import CommandRunner, Completed
 from plumbline.model.record import Outcome, Record
 from plumbline.model.spec import ProbeSpec
@@ -17,6 +24,7 @@ from plumbline.targets.interface import Target, TargetState
 
 _OUTCOMES = (
     (BrokenTarget, Outcome.BROKEN),
+    (DisturbedTarget, Outcome.UNANSWERED),
     (LostTarget, Outcome.UNREACHABLE),
     (NoMount, Outcome.NO_MOUNT),
     (SkipTarget, Outcome.SKIPPED),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from plumbline.errors import BrokenTarget, SkipTarget
+from plumbline.errors import BrokenTarget, DisturbedTarget, SkipTarget
 from plumbline.model.breakage import breaks
 from plumbline.model.command import CommandRunner, Completed, lines
 
@@ -25,7 +25,7 @@ def ask(run: CommandRunner, argv: Sequence[str], timeout_s: float = QUICK_S) -> 
     """Return what a command prints; raise SkipTarget in its own words unless it succeeds."""
     completed = run(argv, timeout_s)
     if not completed.ok:
-        raise SkipTarget(complaint(completed))
+        raise refusal(completed, own=False)
     return completed.stdout
 
 
@@ -37,11 +37,13 @@ def ask_own(run: CommandRunner, argv: Sequence[str], timeout_s: float = QUICK_S)
     return completed.stdout
 
 
-def refusal(completed: Completed) -> SkipTarget:
-    """Return the error of a command on one target's own file, folder or device."""
+def refusal(completed: Completed, *, own: bool = True, remedy: str = "") -> SkipTarget:
+    """Return the error of a command on a target's file or device, its own or shared with others."""
     answered = not completed.timed_out and not completed.hung
-    broken = answered and breaks(completed.stderr)
-    return (BrokenTarget if broken else SkipTarget)(complaint(completed))
+    kind = SkipTarget
+    if answered and breaks(completed.stderr):
+        kind = BrokenTarget if own else DisturbedTarget
+    return kind(complaint(completed) + remedy)
 
 
 def complaint(completed: Completed) -> str:

@@ -10,10 +10,10 @@ import re
 from stat import S_ISDIR, S_ISREG
 from typing import NamedTuple, Optional
 
-from plumbline.errors import BrokenTarget, DocumentError, SkipTarget
+from plumbline.errors import DocumentError, SkipTarget
 from plumbline.model.breakage import breaks
 from plumbline.model.command import CommandRunner, Completed
-from plumbline.targets.ask import QUICK_S, SLOW_S, ask, ask_own, complaint
+from plumbline.targets.ask import QUICK_S, SLOW_S, ask, ask_own, complaint, refusal
 from plumbline.targets.mounts import mount_holding
 from plumbline.units import format_bytes
 
@@ -113,9 +113,13 @@ class ProbeFile(NamedTuple):
     def make_folder(self, run: CommandRunner) -> None:
         """Make the folder of this target where it is missing."""
         completed = run(["mkdir", "-p", "--", self.folder], SLOW_S)
-        if not completed.ok:
-            remedy = f"; the role ost_probe makes {self.own} for its user"
-            raise self._refusal(completed, "" if breaks(completed.stderr) else remedy)
+        if completed.ok:
+            return
+        broken = breaks(completed.stderr)
+        # GlusterFS refuses to make a folder that is there while another brick is down
+        if not broken or self.folder not in self._stat(run):
+            remedy = "" if broken else f"; the role ost_probe makes {self.own} for its user"
+            raise refusal(completed, own=self._is_own(completed), remedy=remedy)
 
     def resize(self, run: CommandRunner, size_bytes: int) -> None:
         """Give the file its full size, so that nothing needs to create it anew."""
@@ -152,7 +156,7 @@ class ProbeFile(NamedTuple):
         # exit code 1 with nothing but missing files is an answer
         missing = all(line.endswith("No such file or directory") for line in lines)
         if not completed.ok and (completed.exit_code != 1 or not missing or not lines):
-            raise self._refusal(completed)
+            raise refusal(completed, own=self._is_own(completed))
         rows = [line.split(" ", 6) for line in completed.stdout.splitlines()]
         if any(len(row) != 7 for row in rows):
             raise SkipTarget(
@@ -160,20 +164,10 @@ class ProbeFile(NamedTuple):
             )
         return {row[6]: row[:6] for row in rows}
 
-    def _refusal(self, completed: Completed, remedy: str = "") -> SkipTarget:
-        """Return the error of a command on file and folders: the target's own fault, or not.
-
-        Folders that all targets share may give an I/O error for another one's sake.
-        """
-        text = f"{complaint(completed)}{remedy}"
-        own = [
-            line
-            for line in completed.stderr.splitlines()
-            if self.own_folders or f"{self.path}'" in line
-        ]
-        late = completed.timed_out or completed.hung
-        broken = not late and any(breaks(line) for line in own)
-        return BrokenTarget(text) if broken else SkipTarget(text)
+    def _is_own(self, completed: Completed) -> bool:
+        """Return whether an I/O error is one of the target: folders may be on others as well."""
+        lines = completed.stderr.splitlines()
+        return self.own_folders or any(breaks(ln) and f"{self.path}'" in ln for ln in lines)
 
 
 def absolute(path: object, what: str) -> str:

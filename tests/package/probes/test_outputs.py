@@ -118,6 +118,11 @@ BROKEN = [
     ),
     ("sgp_dd", completed("", data("sgp_dd/pastend.txt")), "error finishing sg"),
     ("sgp_dd", completed("", data("sgp_dd/device-ends-5.93.txt"), 99), "Some error occurred"),
+    (
+        "sgp_dd",
+        completed("", data("sgp_dd/io-error-5.93.txt"), 99),
+        "failed with exit code 99: error in normal read, Input/output error$",
+    ),
     ("sgp_dd", completed("", data("sgp_dd/badbs.txt")), "residual counts=409600"),
     ("sgp_dd", completed("", data("sgp_dd/nodev.txt"), 15), "unable to access /dev/sg99"),
     ("sgp_dd", completed("", data("sgp_dd/notime.txt")), "no time"),
@@ -243,7 +248,7 @@ IO_ERRORS = [
     ("fio", completed("fio: engine libaio not loadable\n", "", 1), ToolError),
     (
         "sgp_dd",
-        completed("", "error in normal read, Input/output error\n", 99),
+        completed("", data("sgp_dd/io-error-5.93.txt"), 99),
         StorageError,
     ),
     ("sgp_dd", completed("", data("sgp_dd/device-ends-5.93.txt"), 99), ToolError),

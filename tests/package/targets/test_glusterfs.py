@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from plumbline.errors import BrokenTarget, DocumentError, LostTarget, NoMount, SkipTarget
+from plumbline.errors import (
+    BrokenTarget,
+    DisturbedTarget,
+    DocumentError,
+    LostTarget,
+    NoMount,
+    SkipTarget,
+)
 from plumbline.model.command import Completed
 from plumbline.targets import target_for
 from tests.package.fakes import HANGING, Answer, FakeRunner, answer
@@ -214,9 +221,17 @@ def test_an_io_error_of_the_brick_is_told_from_one_of_the_folder_that_all_bricks
     with pytest.raises(BrokenTarget, match="Input/output error"):
         target().state(FakeRunner(healthy(stat=own)))
     shared = answer(OWN, f"stat: cannot statx '{FOLDER}': Input/output error\n", 1)
-    with pytest.raises(SkipTarget, match="Input/output error") as caught:
+    with pytest.raises(DisturbedTarget, match="Input/output error"):
         target().state(FakeRunner(healthy(stat=shared)))
-    assert not isinstance(caught.value, BrokenTarget)
     touch = answer("", "touch: cannot touch 'trial': Read-only file system\n", 1)
     with pytest.raises(BrokenTarget, match="Read-only file system"):
         target().state(FakeRunner(healthy(touch=touch)))
+
+
+def test_a_folder_that_is_there_need_not_be_made_while_another_brick_is_down() -> None:
+    down = f"mkdir: cannot create directory '{FOLDER}': Transport endpoint is not connected\n"
+    refused = answer(stderr=down, exit_code=1)
+    assert target().state(FakeRunner(healthy(mkdir=refused))).fill is not None
+    missing = answer(OWN, MISSING.replace(FILE, FOLDER) + MISSING, 1)
+    with pytest.raises(DisturbedTarget, match="not connected"):
+        target().state(FakeRunner(healthy(mkdir=refused, stat=missing)))
