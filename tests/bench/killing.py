@@ -19,7 +19,6 @@ from pathlib import Path
 STATE = Path("/var/lib/plumbline-kills")
 LOCKS = Path("/run/plumbline")
 TOOLS = ("fio", "sgp_dd", "netperf", "mpirun", "prterun", "orterun", "prted")
-LONGEST_S = {"ost": 12.0, "raw": 12.0, "net": 4.0, "fs": 12.0}
 
 
 def main() -> None:
@@ -28,11 +27,13 @@ def main() -> None:
     prepare()
     found = dict.fromkeys(("caught", "lost", "changed", "orphans", "locks", "hangs", "damaged"), 0)
     random.seed(os.urandom(8))
+    began = time.monotonic()
     run(layer).wait()
+    longest = time.monotonic() - began
     for number in range(kills):
         before = records()
         process = run(layer)
-        time.sleep(random.uniform(0.1, LONGEST_S[layer]))
+        time.sleep(random.uniform(0.05, longest))
         found["caught"] += process.poll() is None
         whole = number % 2 == 0
         kill(process.pid, whole)
@@ -57,7 +58,7 @@ def prepare() -> None:
     subprocess.run(["install", "-d", "-o", "plumbline", "-g", "plumbline", STATE], check=True)
     document = json.loads(Path("/etc/plumbline/expectations.json").read_text(encoding="utf-8"))
     for entry in document["entries"]:
-        entry["spec"].update(bytes=16 << 20, repeats=1)
+        entry["spec"].update(bytes=64 << 20, repeats=1)
     write("expectations.json", document)
     for entry in document["entries"]:
         entry["limits"]["hung_after_s"] = 0.0
