@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 RULE = 1
 
-_ALARMS = (Outcome.HUNG, Outcome.BROKEN)
 _WORDS = {
-    Outcome.HUNG: "hung",
-    Outcome.BROKEN: "failed, it is broken",
+    Outcome.HUNG: "hung on {when}",
+    Outcome.BROKEN: "failed on {when}, it is broken",
     Outcome.FAILED: "failed",
     Outcome.SKIPPED: "was skipped",
     Outcome.UNREACHABLE: "was not measured",
     Outcome.NO_MOUNT: "was not measured",
     Outcome.UNANSWERED: "was not measured",
 }
+_ALARMS = (Outcome.HUNG, Outcome.BROKEN)
 
 CLOCK_STEP_S = 60.0
 """A record may be this far ahead of the clock: steps of a time service are smaller."""
@@ -129,10 +129,9 @@ def ended(last: Last) -> Optional[Finding]:
     outcome, reason = last.record.outcome, last.record.reason
     if outcome is Outcome.OK:
         return None
-    state, when = State.UNKNOWN, ""
-    if outcome in _ALARMS:
-        state, when = State.CRITICAL, f" on {moment(last.record.started_at)}"
-    return Finding(state, RULE, f"{last.what} {_WORDS[outcome]}{when}: {reason}", outcome=outcome)
+    state = State.CRITICAL if outcome in _ALARMS else State.UNKNOWN
+    words = _WORDS[outcome].format(when=moment(last.record.started_at))
+    return Finding(state, RULE, f"{last.what} {words}: {reason}", outcome=outcome)
 
 
 RULES = (ahead, stale, ended)

@@ -182,7 +182,7 @@ def test_figures_carry_the_levels_in_bytes_per_second() -> None:
 @pytest.mark.parametrize(
     ("outcome", "state", "words"),
     [
-        (Outcome.BROKEN, State.CRITICAL, "read failed, it is broken on 2024-10-03 22:59 UTC: why"),
+        (Outcome.BROKEN, State.CRITICAL, "read failed on 2024-10-03 22:59 UTC, it is broken: why"),
         (Outcome.HUNG, State.CRITICAL, "read hung on 2024-10-03 22:59 UTC: why"),
         (Outcome.UNREACHABLE, State.UNKNOWN, "read was not measured: why"),
         (Outcome.NO_MOUNT, State.UNKNOWN, "read was not measured: why"),
