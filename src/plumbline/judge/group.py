@@ -132,7 +132,7 @@ def _notes(ruled: Sequence[tuple[Expectation, Sequence[Ruling]]]) -> Iterator[_N
     """Yield what is wrong beside speed, once each.
 
     A server or mount has no service of its own on the node that misses it: this is its alarm.  A
-    member that is broken has one, so here it is shown and no more.
+    member that is broken has one, so the group only shows it.
     """
     behind: dict[str, dict[str, None]] = {}
     broken: dict[str, None] = {}
