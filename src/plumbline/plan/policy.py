@@ -12,7 +12,7 @@ from pydantic import Field, PlainValidator, field_validator, model_validator
 
 from plumbline.errors import DocumentError, UsageError
 from plumbline.model.allowed import PATH, PROGRAM
-from plumbline.model.expectation import Limits
+from plumbline.model.limits import Limits
 from plumbline.model.spec import MOST_DEPTH, MOST_REPEATS, ProbeSpec
 from plumbline.model.threshold import Range
 from plumbline.plan.schedule import LaterTimer, Slots, Timer, WeeklyTimer
