@@ -1,0 +1,40 @@
+"""What several runs say together about one component: the odds that it is slow, and the loss."""
+
+from __future__ import annotations
+
+from plumbline.model.kinds import numbers, numbers_or_none, texts
+from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Any, Optional, Sequence
+
+
+class Evidence(NamedTuple):
+    """What the last runs of a component say, all of its operations weighed together.
+
+    ``odds`` is the natural logarithm of the odds that it is slow against chance, ``needed`` what an
+    alarm takes; ``alarm`` says whether one was raised and stands.  ``since`` is the start of the
+    first slow run in epoch seconds, ``moments`` how often it was measured from then on.  ``what``
+    is the operation that has lost most, ``ratio`` its measured / reference in the middle of these
+    runs, None where there are none, and ``against`` what that reference is, in words.
+    """
+
+    odds: float
+    needed: float
+    alarm: bool
+    since: float
+    moments: int
+    what: str
+    ratio: Optional[float]
+    against: str
+
+    @classmethod
+    def from_json(cls, raw: Sequence[Any]) -> Evidence:
+        """Build from the document form, a list; raise TypeError or DocumentError if damaged."""
+        found = cls(*raw)
+        numbers(odds=found.odds, needed=found.needed, since=found.since, moments=found.moments)
+        numbers_or_none(ratio=found.ratio)
+        texts("evidence", (found.what, found.against))
+        if not isinstance(found.alarm, bool):
+            raise TypeError(f"alarm is {found.alarm!r}")
+        return found
