@@ -24,12 +24,10 @@ from plumbline.judge.chance import (
     shared_factors,
     surprise,
 )
+from plumbline.model.evidence import WORTH_A_WORD
 
 FEWEST = 2
 """Moments that an alarm rests on: a single low one is watched."""
-
-_WORTH_A_WORD = 3.0
-"""Odds of which a bound is lower, 20 to 1, are not looked for: nobody is to be told of them."""
 
 
 class Claim(Protocol):
@@ -150,7 +148,7 @@ class _Weighing:
                     alarm, since, begin = True, start, end + 1
         last = len(self._moments) - 1
         odds, start = (0.0, last)
-        if alarm or bounds[-1] > _WORTH_A_WORD:
+        if alarm or bounds[-1] >= WORTH_A_WORD:
             odds, start = self._slow(since if alarm else begin, last)
         start = since if alarm else start
         middles = tuple(self._middle(claim.runs, start) for claim in self._alone)

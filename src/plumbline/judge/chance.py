@@ -26,8 +26,9 @@ class Noise(NamedTuple):
     """How runs are disturbed: shares of all runs, and logarithms.
 
     ``lower`` is the share that loses more than runs normally differ by, ``faster`` the share that
-    is faster by as much, which hardly anything makes a run.  ``tail`` is by how much a disturbed
-    run is off in the mean.  ``again`` is the chance that a disturbance goes on into a run that
+    is faster by as much, which hardly anything makes a run.  Half of the disturbed runs are off by
+    more than ``tail``, a quarter by more than three times as much: gross losses happen to healthy
+    components, too.  ``again`` is the chance that a disturbance goes on into a run that
     follows at once; it fades with (1 + hours) ** -FADES.
     """
 
@@ -39,7 +40,7 @@ class Noise(NamedTuple):
 
 BESIDE_PEERS = Noise(0.1, 0.01, 0.25, 0.5)
 """What is left where a run is held against its peers.  2 % lose a fifth and more, and 8 % meet
-others of which a client knows nothing (simulate/noise.py); they lose a fifth and a further 21 %.
+others of which a client knows nothing (simulate/noise.py).
 Of second benchmarks of one file system within 15 minutes of a low one, 48 % were low as well in a
 year of them, and single targets have not been seen to be worse."""
 ALONE = Noise(0.15, 0.01, 0.4, 0.9)
@@ -137,6 +138,8 @@ def shared_factors(sources: Sequence[Source], starts: Sequence[float], limit: fl
     weight = log(len(sizes(limit)))
     return [
         log_of_sum([sums[number] for sums in found]) - weight - chance[number]
+        if chance[number]
+        else 0.0
         for number in range(len(starts))
     ]
 
@@ -207,7 +210,7 @@ class Chain:
             other = (1 - stays) * (usually * normal + often * lower + seldom * faster)
             apart = value - offset
             bell = exp(-((apart * narrow) ** 2) / 2) * height + _LEAST
-            tail = exp(-abs(apart) * inverse) * inverse
+            tail = inverse / (1 + abs(apart) * inverse) ** 2
             normal = (stays * normal + other) * bell
             lower = (stays * lower + other) * (tail if apart < 0 else _BESIDE * bell)
             faster = (stays * faster + other) * (tail if apart > 0 else _BESIDE * bell)
@@ -239,7 +242,7 @@ def surprise(run: Run, noise: Noise, limit: float) -> float:
 def _density(run: Run, noise: Noise, offset: float) -> float:
     apart = run.log_ratio - offset
     bell = exp(-((apart / run.spread) ** 2) / 2) / (run.spread * _ROOT) + _LEAST
-    tail = exp(-abs(apart) / noise.tail) / noise.tail
+    tail = 1 / (noise.tail * (1 + abs(apart) / noise.tail) ** 2)
     share = noise.lower if apart < 0 else noise.faster
     return (1 - noise.lower - noise.faster) * bell + share * tail
 

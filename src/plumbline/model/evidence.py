@@ -8,6 +8,9 @@ from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from typing import Any, Optional, Sequence
 
+WORTH_A_WORD = 3.0
+"""Odds of 20 to 1, a logarithm: nobody is to be told of less."""
+
 
 class Evidence(NamedTuple):
     """What the last runs of a component say, all of its operations weighed together.
@@ -27,6 +30,11 @@ class Evidence(NamedTuple):
     what: str
     ratio: Optional[float]
     against: str
+
+    @property
+    def worth_a_word(self) -> bool:
+        """Return whether the odds are high enough to tell anybody."""
+        return self.alarm or self.odds >= WORTH_A_WORD
 
     @classmethod
     def from_json(cls, raw: Sequence[Any]) -> Evidence:
