@@ -18,7 +18,7 @@ wanted, and from nothing else; what must be right is the model of the noise.
 from __future__ import annotations
 
 from bisect import bisect_left
-from math import exp, log, pi, sqrt
+from math import exp, hypot, log, pi, sqrt
 from typing import NamedTuple, Sequence
 
 
@@ -68,6 +68,8 @@ _GROSSEST = 3.2
 """The largest loss that is told apart, a logarithm: 96 %."""
 _STEP = 1.17
 """The factor between two sizes of loss that are tried."""
+_WIDTH = (_STEP - 1) / sqrt(12)
+"""A size stands for all between it and the next, a standard deviation as a fraction of it."""
 _HEALTHY_SIZES = 10
 _LEAST = 1e-12
 
@@ -193,7 +195,7 @@ class Chain:
         self._noise = of.noise
         runs = of.runs
         self._runs = [
-            (run.log_ratio, 1 / run.spread, 1 / (run.spread * _ROOT), stays)
+            (run.log_ratio, run.spread**2, stays)
             for run, stays in zip(runs, [*map(self._stays, runs, runs[1:]), 0.0])
         ]
 
@@ -202,14 +204,16 @@ class Chain:
         noise = self._noise
         seldom, often = noise.faster, noise.lower
         usually, inverse = 1 - seldom - often, 1 / noise.tail
+        wide = (_WIDTH * offset) ** 2
         found = [0.0] * len(self._runs)
         normal = lower = faster = 1.0
         scale = 0.0
         for place in range(len(found) - 1, -1, -1):
-            value, narrow, height, stays = self._runs[place]
+            value, variance, stays = self._runs[place]
+            variance += wide
             other = (1 - stays) * (usually * normal + often * lower + seldom * faster)
             apart = value - offset
-            bell = exp(-((apart * narrow) ** 2) / 2) * height + _LEAST
+            bell = exp(-apart * apart / (2 * variance)) / (sqrt(variance) * _ROOT) + _LEAST
             tail = inverse / (1 + abs(apart) * inverse) ** 2
             normal = (stays * normal + other) * bell
             lower = (stays * lower + other) * (tail if apart < 0 else _BESIDE * bell)
@@ -240,8 +244,8 @@ def surprise(run: Run, noise: Noise, limit: float) -> float:
 
 
 def _density(run: Run, noise: Noise, offset: float) -> float:
-    apart = run.log_ratio - offset
-    bell = exp(-((apart / run.spread) ** 2) / 2) / (run.spread * _ROOT) + _LEAST
+    apart, spread = run.log_ratio - offset, hypot(run.spread, _WIDTH * offset)
+    bell = exp(-((apart / spread) ** 2) / 2) / (spread * _ROOT) + _LEAST
     tail = 1 / (noise.tail * (1 + abs(apart) / noise.tail) ** 2)
     share = noise.lower if apart < 0 else noise.faster
     return (1 - noise.lower - noise.faster) * bell + share * tail

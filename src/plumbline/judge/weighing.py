@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Hashable, Iterator, Mapping, NamedTuple, Optio
 
 from plumbline.errors import DocumentError
 from plumbline.judge.alarm import Alone, Claim, Question, Shared, weigh
-from plumbline.judge.chance import Noise, Run, Source
+from plumbline.judge.chance import Noise, Source
 from plumbline.judge.measured import doubt_about, label
 from plumbline.judge.pair import of_pair
 from plumbline.judge.references import Held, Measurement, References
@@ -62,11 +62,13 @@ class Weighing:
         return self._known[place]
 
     def _weigh(self, place: Component) -> Optional[Evidence]:
-        held = [
-            (one, found)
-            for one in self._asked.get(place, ())
-            if (found := self._references.of(one.measurement))
-        ]
+        held = _numbered(
+            [
+                (one, found)
+                for one in self._asked.get(place, ())
+                if (found := self._references.of(one.measurement))
+            ]
+        )
         if not held:
             return None
         limits = self._limits[place]
@@ -154,7 +156,18 @@ def _partner(one: Expectation, name: Optional[str]) -> Optional[Partner]:
     return next((partner for partner in one.partners if partner.name == name), None)
 
 
-_Pairs = Sequence[tuple[_Asked, Held]]
+_Pairs = list[tuple[_Asked, Held]]
+
+
+def _numbered(held: _Pairs) -> _Pairs:
+    """Return the same runs, told apart by the operation that they are of."""
+    words = list(dict.fromkeys(one.what for one, _ in held))
+    found = []
+    for one, (source, against) in held:
+        number = words.index(one.what)
+        runs = tuple(run._replace(source=number) for run in source.runs)
+        found.append((one, Held(source._replace(runs=runs), against)))
+    return found
 
 
 def _claim(held: _Pairs) -> Claim:
@@ -174,10 +187,6 @@ def _together(held: _Pairs) -> Claim:
 
 def _merged(sources: Sequence[Source]) -> Source:
     """Return several measurements as one, with the noise of the worst of them."""
-    runs = sorted(
-        Run(run.at, run.log_ratio, run.spread, number)
-        for number, source in enumerate(sources)
-        for run in source.runs
-    )
+    runs = sorted(run for source in sources for run in source.runs)
     noise: Noise = max((source.noise for source in sources), key=lambda one: one.lower)
     return Source(tuple(runs), max(source.off for source in sources), noise)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
-from math import exp, log, pi, sqrt
+from math import exp, hypot, log, pi, sqrt
 from random import Random
 
 import pytest
@@ -69,7 +69,9 @@ def likelihood(source: Source, offset: float) -> float:
             weight *= stays * same + (1 - stays) * shares[states[number]]
         for run, state in zip(source.runs, states):
             apart = run.log_ratio - offset
-            bell = exp(-((apart / run.spread) ** 2) / 2) / (run.spread * sqrt(2 * pi))
+            # a size of loss stands for all up to the next, 17 % more
+            spread = hypot(run.spread, 0.17 / sqrt(12) * offset)
+            bell = exp(-((apart / spread) ** 2) / 2) / (spread * sqrt(2 * pi))
             tail = 1 / (noise.tail * (1 + abs(apart) / noise.tail) ** 2)
             below = tail if apart < 0 else 0.1 * bell
             above = tail if apart > 0 else 0.1 * bell
@@ -110,6 +112,12 @@ def test_each_night_of_a_lasting_loss_raises_the_odds(loss: float) -> None:
     values = [factors(Source(nights(*[log(1 - loss)] * n), 0.02), LIMIT)[0] for n in range(1, 9)]
     assert values[1:] == sorted(values[1:])
     assert values[-1] > log(1000)
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_no_size_of_a_loss_falls_between_those_that_are_tried(number: int) -> None:
+    values = nights(*[-0.3 * 1.05**number] * 3, spread=0.015)
+    assert factors(Source(values, 0.02), LIMIT)[0] > log(300)
 
 
 @pytest.mark.parametrize("loss", [0.2, 0.6, 0.95, 0.999])
