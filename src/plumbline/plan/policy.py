@@ -182,6 +182,8 @@ class Policy(Strict):
 
     schema_: Literal[1] = Field(default=1, alias="schema")
     limits: LimitsPolicy = LimitsPolicy()
+    alarm_budget: Annotated[float, Field(gt=0, le=1000)] = 1.0
+    """False alarms that the whole site may have in a month."""
     layers: Layers = Layers()
 
     def layer(self, name: str) -> Layer:
