@@ -15,7 +15,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Iterator, Mapping
 
-from plumbline.model.expectation import Expectation, Expectations, Limits, Partner
+from plumbline.model.expectation import Expectation, Expectations, Partner
+from plumbline.model.limits import Limits
 from plumbline.model.reason import Reason
 from plumbline.model.record import Operation, Outcome, Record, Scenario
 from plumbline.model.reference import Baseline, Ceiling, Reference

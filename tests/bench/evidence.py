@@ -17,7 +17,7 @@ from statistics import mean, median
 from typing import Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.judge.replay import Judged, replay
-from plumbline.model.expectation import Limits
+from plumbline.model.limits import Limits
 from plumbline.model.sampled import Sampled
 from plumbline.model.state import State
 from plumbline.store.sampled import read_samples

@@ -19,7 +19,8 @@ from pathlib import Path
 from random import Random
 from typing import Iterator, NamedTuple
 
-from plumbline.model.expectation import Expectation, Expectations, Limits
+from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.limits import Limits
 from plumbline.model.record import Latency, Operation, Outcome, Record, Scenario, Tool
 from plumbline.model.reference import Baseline, Ceiling, Reference
 from plumbline.model.service import Service

@@ -19,7 +19,8 @@ from random import Random
 from typing import NamedTuple
 
 from plumbline.model.course import PairTest
-from plumbline.model.expectation import Expectation, Limits, Partner
+from plumbline.model.expectation import Expectation, Partner
+from plumbline.model.limits import Limits
 from plumbline.model.reference import Ceiling
 from plumbline.model.spec import ProbeSpec
 from plumbline.report.drawing import Extras, draw

@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from plumbline.model.expectation import Limits
+from plumbline.model.limits import Limits
 from plumbline.profile.distance import distance
 from tests.lab.conftest import brought_up, with_baselines
 from tests.lab.lab import Console, Lab, Service, control, not_ok

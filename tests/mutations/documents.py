@@ -21,6 +21,7 @@ from plumbline.baseline.document import (
     write_candidates,
 )
 from plumbline.cli.conversation import _place, _record, _unreadable
+from plumbline.cli.earlier import read_earlier
 from plumbline.cli.export import _parsed, symptoms_of
 from plumbline.cli.inventory import deployed_hosts, plan_of, read_document, read_inventory
 from plumbline.cli.investigate import _document
@@ -63,6 +64,7 @@ from plumbline.store.sealed import seal
 from plumbline.store.snapshot import load_expectations, load_snapshot
 from plumbline.store.sweeps import SweepFile
 from plumbline.store.symptoms import load_symptoms
+from plumbline.store.version_changes import _parsed as parsed_versions
 from plumbline.sweep.grid import Point
 from plumbline.sweep.ledger import Ledger
 from plumbline.symptoms.counters import Past, Seen
@@ -329,6 +331,16 @@ def _of_server() -> bytes:
     return _dumped(plan_of(read_inventory(str(LAB))).node("oss1").to_json())
 
 
+def _versions(data: bytes, _: Path) -> object:
+    return parsed_versions.__wrapped__(text(data))
+
+
+def _earlier(data: bytes, folder: Path) -> object:
+    path = folder / "earlier.json"
+    path.write_bytes(data)
+    return read_earlier([str(path)])
+
+
 def _snapshot(data: bytes, folder: Path) -> None:
     _judged(put(folder, "e.json", _entries()[0]), put(folder, "s.json", data))
 
@@ -351,6 +363,9 @@ def _checks() -> Iterator[Reader]:
     yield Reader("expectations", (expectations, _of_server()), _expectations)
     yield Reader("snapshot", (taken,), _snapshot)
     yield Reader("sealed snapshot", (seal(taken.decode()).encode(),), _snapshot)
+    yield Reader("earlier snapshot", (taken,), _earlier)
+    versions = b'"versions":{"client":"2.15.5","server":"2.15.4"}'
+    yield Reader("versions of a record", (versions,), _versions)
     yield Reader("plan", (_lab_plan(),), _plan)
     verdict = Verdict(
         "path", "server oss1", State.OK, Reason.FINE, "no suspect", figures=(Figure("s", 0),)

@@ -28,6 +28,7 @@ from plumbline.targets.lustre_output import (
     parse_tunables,
     parse_usage,
 )
+from plumbline.targets.lustre_reasons import eviction
 from plumbline.targets.whereabouts import whereabouts
 from tests.mutations.reader import Reader, encoded, put, text
 from tests.package.fakes import Answer, FakeRunner, answer, file_status
@@ -182,7 +183,12 @@ def _lustre_output() -> Iterator[Reader]:
             encoded(data(f"lustre/{file}")),
             lambda given, _, parse=parse: parse(text(given)),  # type: ignore[misc]
         )
+    yield Reader("lustre output: state of a connection", encoded(test_lustre.STATES), _eviction)
     yield Reader("diskstats", encoded(data("diskstats/kernel.txt")), _diskstats)
+
+
+def _eviction(given: bytes, _: Path) -> object:
+    return eviction(text(given), "lustre-OST0003", 0.0)
 
 
 def _counted(said: str) -> object:

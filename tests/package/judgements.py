@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any, Mapping, Optional, Sequence, Union
 
-from plumbline.model.expectation import Expectation, Expectations, Limits, Partner
+from plumbline.model.expectation import Expectation, Expectations, Partner
+from plumbline.model.limits import Limits
 from plumbline.model.record import Operation, Outcome
 from plumbline.model.reference import Baseline, Ceiling, Reference
 from plumbline.model.series import Running, Sample, Series, Snapshot

@@ -45,6 +45,7 @@ NO_READERS = {
     "store/course.py": "reads a history: its rows go to Record.from_json",
     "store/history.py": "reads a history: its rows go to Record.from_json",
     "store/notes.py read_notes": "reads a history",
+    "folders.py _main": "reads what plumbline itself has written for it",
     "locate/window.py look": "looks at records",
     "run/crew.py look": "looks at targets",
     "targets/__init__.py _stripe_bytes": "a value of the program itself",

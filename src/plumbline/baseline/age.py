@@ -8,7 +8,8 @@ from typing import Any, Iterable, Mapping, NamedTuple, Optional
 from plumbline.baseline.capture import Expected, key_of, unsound
 from plumbline.baseline.document import Baselines, Key
 from plumbline.model.conditions import Conditions, differences, of_baseline, of_record
-from plumbline.model.expectation import Expectation, Limits
+from plumbline.model.expectation import Expectation
+from plumbline.model.limits import Limits
 from plumbline.model.record import Record
 from plumbline.model.reference import Baseline
 from plumbline.units import format_duration

@@ -17,7 +17,8 @@ from typing import Any, Iterable, Mapping, NamedTuple, Optional, Sequence
 from plumbline.baseline.document import Baselines, Candidate, Key, rate_text
 from plumbline.baseline.statistics import summarize
 from plumbline.model.conditions import Conditions, filled_otherwise, of_record
-from plumbline.model.expectation import Expectation, Limits
+from plumbline.model.expectation import Expectation
+from plumbline.model.limits import Limits
 from plumbline.model.record import Flag, Operation, Outcome, Record, Scenario
 from plumbline.model.reference import Baseline, Ceiling
 from plumbline.model.spec import ProbeSpec, terms

@@ -17,7 +17,8 @@ from typing import Iterator, Mapping, Sequence
 from plumbline.cli.history import DATABASE
 from plumbline.cli.measure import SNAPSHOT, Manner, Result, measure, print_commands, print_json
 from plumbline.errors import UsageError
-from plumbline.model.expectation import Expectation, Expectations, Limits
+from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.limits import Limits
 from plumbline.model.record import Operation
 from plumbline.model.reference import Reference
 from plumbline.model.spec import ProbeSpec

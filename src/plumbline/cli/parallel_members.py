@@ -11,7 +11,8 @@ from typing import Any, Mapping, NamedTuple, Sequence
 from plumbline.cli.compare import named_directories, own_locks
 from plumbline.cli.parallel_terms import TOOL, Terms
 from plumbline.errors import UsageError
-from plumbline.model.expectation import Expectation, Expectations, Limits
+from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.limits import Limits
 from plumbline.model.reference import Reference
 from plumbline.model.spec import ProbeSpec
 from plumbline.ranks.terms import SPARE_S, limit_s

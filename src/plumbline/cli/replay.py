@@ -11,7 +11,7 @@ from pathlib import Path
 from plumbline.errors import DocumentError
 from plumbline.judge.replay import Judged, replay
 from plumbline.judge.together import Apart, bring_together, never_together
-from plumbline.model.expectation import Limits
+from plumbline.model.limits import Limits
 from plumbline.model.state import State
 from plumbline.output.table import render
 from plumbline.store.sampled import read_samples

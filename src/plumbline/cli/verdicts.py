@@ -5,7 +5,7 @@ A file system whose targets are driven at once is a group that is judged as a wh
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, Iterator
+from typing import TYPE_CHECKING, Iterable, Iterator, Optional
 
 from plumbline.errors import DocumentError
 from plumbline.judge.component import decide, rulings_on
@@ -13,6 +13,8 @@ from plumbline.judge.evidence import evidence
 from plumbline.judge.fs import Ruled, decide_whole, wholes
 from plumbline.judge.group import decide_group
 from plumbline.judge.pair import judge_pair_host
+from plumbline.judge.phrases import weighed
+from plumbline.judge.weighing import Weighing
 from plumbline.model.reason import Reason
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
@@ -32,10 +34,13 @@ class Judging:
         self._now = now
         self._evidence = evidence
         self._known: dict[tuple[str, str], tuple[Ruling, ...]] = {}
+        self._chosen: tuple[Expectation, ...] = ()
+        self._weighing: Optional[Weighing] = None
 
     def components(self, chosen: Iterable[Expectation]) -> Iterator[Verdict]:
         """Return the verdicts on components; one whose document is damaged is UNKNOWN."""
-        return map(self._component, chosen)
+        self._chosen = tuple(chosen)
+        return map(self._component, self._chosen)
 
     def groups(self, chosen: Iterable[Expectation]) -> Iterator[Verdict]:
         """Yield the verdict on each group of siblings; a node has one component of layer net."""
@@ -77,8 +82,16 @@ class Judging:
         found = decide(each, rulings, self._memory.running, self._now)
         if not self._evidence:
             return found
-        lines = tuple(line for ruling in rulings for line in evidence(ruling, self._now))
-        return found._replace(evidence=lines)
+        lines = (line for ruling in rulings for line in evidence(ruling, self._now))
+        return found._replace(evidence=(*self._weighed(each), *lines))
+
+    def _weighed(self, each: Expectation) -> Iterator[str]:
+        """Yield what the last runs say together, where that is worth a word."""
+        if self._weighing is None:
+            self._weighing = Weighing({"": self._chosen}, {"": self._memory})
+        found = self._weighing.of(each.layer, each.component)
+        if found:
+            yield from weighed(found)
 
     def _rulings(self, each: Expectation) -> tuple[Ruling, ...]:
         place = each.layer, each.component

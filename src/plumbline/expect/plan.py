@@ -17,6 +17,7 @@ from plumbline.model.part import SitePart
 from plumbline.model.path_service import PathService
 from plumbline.model.service import Service
 from plumbline.plan.assignments import Assignment, assignments
+from plumbline.plan.budget import alarm_odds
 from plumbline.plan.policy import FsLayer, Policy, TimedLayer
 from plumbline.topology.graph import Component, Topology
 
@@ -70,7 +71,7 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
     Raises:
         DocumentError: the documents do not fit together; the message names part or component.
     """
-    measured = assignments(topology, policy)
+    measured = _with_odds(assignments(topology, policy), policy)
     ceilings = find_ceilings(topology, measured)
     nodes: dict[str, list[Expectation]] = {host.name: [] for host in topology.hosts()}
     for one in measured:
@@ -95,6 +96,11 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
         elsewhere(topology),
         _parallel(policy.layers.fs),
     )
+
+
+def _with_odds(measured: Sequence[Assignment], policy: Policy) -> tuple[Assignment, ...]:
+    odds = alarm_odds(policy, [one.layer for one in measured])
+    return tuple(one._replace(limits=one.limits._replace(alarm_odds=odds)) for one in measured)
 
 
 def _parallel(layer: FsLayer) -> Optional[dict[str, Any]]:

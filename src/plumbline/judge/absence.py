@@ -13,7 +13,8 @@ from plumbline.units import format_duration
 if TYPE_CHECKING:
     from typing import Iterable, Optional
 
-    from plumbline.model.expectation import Expectation, Limits
+    from plumbline.model.expectation import Expectation
+    from plumbline.model.limits import Limits
     from plumbline.model.record import Record
     from plumbline.model.series import Running
 

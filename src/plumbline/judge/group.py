@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from typing import Iterator, Optional, Sequence
 
     from plumbline.judge.finding import Ruling
-    from plumbline.model.expectation import Expectation, Limits
+    from plumbline.model.expectation import Expectation
+    from plumbline.model.limits import Limits
     from plumbline.model.record import Operation, Scenario
     from plumbline.model.series import Memory
 

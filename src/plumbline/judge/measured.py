@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from plumbline.judge.provisional import Provisional
     from plumbline.judge.step import Step
     from plumbline.model.conditions import Difference
-    from plumbline.model.expectation import Limits
+    from plumbline.model.limits import Limits
     from plumbline.model.record import Record
     from plumbline.model.reference import Baseline, Ceiling, Reference
     from plumbline.model.series import Day, Sample, Series

@@ -120,6 +120,25 @@ def with_partner(
     return expectation._replace(references={f"{operation.value}/{scenario.value}": reference})
 
 
+_MOST = 1.05
+"""No healthy rate is further above its ceiling (``invalid_above``), nor then a baseline."""
+
+
+def of_pair(one: Expectation, partner: Partner, reference: Reference) -> Reference:
+    """Return what is expected of a host with one partner: the host's baseline is of all of them.
+
+    Where their ceilings differ, the baseline is taken for that of pairs with the lowest ceiling
+    that allows it, and this pair should give the same share of its own.
+    """
+    baseline = reference.baseline
+    rates = {each.ceiling.rate_Bps for each in one.partners}
+    if baseline is None or len(rates) == 1:
+        return Reference(partner.ceiling, baseline)
+    allowing = [rate for rate in rates if rate * _MOST >= baseline.median_Bps]
+    share = partner.ceiling.rate_Bps / min(allowing, default=max(rates))
+    return Reference(partner.ceiling, baseline._replace(median_Bps=baseline.median_Bps * share))
+
+
 def _decide(expectation: Expectation, pairs: Sequence[_Pairs]) -> Verdict:
     retransmits = _retransmits(expectation, pairs)
     chosen = tuple(of.chosen[1] for of in pairs)

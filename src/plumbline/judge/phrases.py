@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from math import exp
+
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.record import Flag
 from plumbline.units import format_rate
 
 if TYPE_CHECKING:
-    from typing import Sequence
+    from typing import Iterator, Sequence
 
     from plumbline.judge.measured import Measured
+    from plumbline.model.evidence import Evidence
     from plumbline.model.reference import Ceiling
 
 _NAMES_SHOWN = 3
@@ -26,6 +29,25 @@ def moment(epoch_s: float) -> str:
     from datetime import datetime, timezone
 
     return datetime.fromtimestamp(epoch_s, timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def weighed(found: Evidence) -> Iterator[str]:
+    """Yield what the last runs of a component say together, where that is worth a word."""
+    if found.ratio is None or not found.worth_a_word:
+        return
+    yield (
+        f"{found.what} {100 * found.ratio:.0f} % of {found.against} in {found.moments} runs since "
+        f"{moment(found.since)}, odds {_odds(found.odds)} to 1 against chance, "
+        f"{_odds(found.needed)} for an alarm within the budget"
+    )
+
+
+_MOST_SAID = 13.8
+"""A million to one; nobody knows the tails of noise that well."""
+
+
+def _odds(logarithm: float) -> str:
+    return f"{exp(logarithm):,.0f}" if logarithm <= _MOST_SAID else "over 1,000,000"
 
 
 def several(names: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from typing import Optional, Sequence
 
-    from plumbline.model.expectation import Limits
+    from plumbline.model.limits import Limits
     from plumbline.model.reference import Baseline
     from plumbline.model.series import Sample, Series
 

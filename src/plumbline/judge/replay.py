@@ -13,7 +13,8 @@ from operator import attrgetter
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.component import judge
-from plumbline.model.expectation import Expectation, Limits
+from plumbline.model.expectation import Expectation
+from plumbline.model.limits import Limits
 from plumbline.model.record import Operation, Outcome, Record, Scenario
 from plumbline.model.reference import Baseline, Reference
 from plumbline.model.sampled import Sampled

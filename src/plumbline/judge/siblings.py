@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Optional, Sequence
 
     from plumbline.judge.measured import Measured
-    from plumbline.model.expectation import Limits
+    from plumbline.model.limits import Limits
     from plumbline.model.series import Day
 
 _DAY_S = 86400.0

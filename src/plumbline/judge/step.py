@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Optional, Sequence
 
     from plumbline.judge.measured import Measured
-    from plumbline.model.expectation import Limits
+    from plumbline.model.limits import Limits
     from plumbline.model.series import Sample
 
 BEFORE = 8

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from plumbline.judge.pair import of_pair
 from plumbline.locate.observation import BOTH, READ, WRITE, Measurable
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.record import Operation, Scenario
@@ -83,25 +84,6 @@ class Site:
                     node,
                 )
                 yield Placed(of, one, operation, scenario, partner)
-
-
-_ABOVE = 1.05
-"""No healthy rate is further above its ceiling (``invalid_above``), nor then a baseline."""
-
-
-def of_pair(one: Expectation, partner: Partner, reference: Reference) -> Reference:
-    """Return what is expected of a host with one partner: the host's baseline is of all of them.
-
-    Where their ceilings differ, the baseline is taken for that of pairs with the lowest ceiling
-    that allows it, and this pair should give the same share of its own.
-    """
-    baseline = reference.baseline
-    rates = {each.ceiling.rate_Bps for each in one.partners}
-    if baseline is None or len(rates) == 1:
-        return Reference(partner.ceiling, baseline)
-    allowing = [rate for rate in rates if rate * _ABOVE >= baseline.median_Bps]
-    share = partner.ceiling.rate_Bps / min(allowing, default=max(rates))
-    return Reference(partner.ceiling, baseline._replace(median_Bps=baseline.median_Bps * share))
 
 
 def _sharing(found: Sequence[Expectation]) -> Counter[tuple[str, str]]:

@@ -13,12 +13,11 @@ from statistics import median
 from plumbline.errors import DocumentError
 from plumbline.judge.component import firmly, rule
 from plumbline.judge.measured import doubt_about
-from plumbline.judge.pair import SEGMENT_BYTES
+from plumbline.judge.pair import SEGMENT_BYTES, of_pair
 from plumbline.judge.provisional import CERTAIN
 from plumbline.locate.companions import companions
 from plumbline.locate.company import ERROR_BESIDE_PEERS, NOBODY
 from plumbline.locate.held import LEAST_ERROR, SIBLINGS
-from plumbline.locate.measurables import of_pair
 from plumbline.locate.observation import SEGMENTS, Observation, Vote
 from plumbline.locate.window import look, windows
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple

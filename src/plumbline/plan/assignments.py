@@ -6,7 +6,8 @@ from itertools import groupby
 from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.errors import DocumentError
-from plumbline.model.expectation import PARALLEL, Limits
+from plumbline.model.expectation import PARALLEL
+from plumbline.model.limits import Limits
 from plumbline.model.spec import ProbeSpec
 from plumbline.plan.clients import refuse_two_clients
 from plumbline.plan.feasible import refuse_infeasible

@@ -10,7 +10,8 @@ from typing import Optional, Sequence
 
 from plumbline.errors import DocumentError
 from plumbline.model.command import Within
-from plumbline.model.expectation import PARALLEL, Limits
+from plumbline.model.expectation import PARALLEL
+from plumbline.model.limits import Limits
 from plumbline.model.spec import ProbeSpec
 from plumbline.plan.places import Place
 from plumbline.probes import probe_for

@@ -12,7 +12,7 @@ from pydantic import Field, PlainValidator, field_validator, model_validator
 
 from plumbline.errors import DocumentError, UsageError
 from plumbline.model.allowed import PATH, PROGRAM
-from plumbline.model.expectation import Limits
+from plumbline.model.limits import Limits
 from plumbline.model.spec import MOST_DEPTH, MOST_REPEATS, ProbeSpec
 from plumbline.model.threshold import Range
 from plumbline.plan.schedule import LaterTimer, Slots, Timer, WeeklyTimer
@@ -182,6 +182,8 @@ class Policy(Strict):
 
     schema_: Literal[1] = Field(default=1, alias="schema")
     limits: LimitsPolicy = LimitsPolicy()
+    alarm_budget: Annotated[float, Field(gt=0, le=1000)] = 1.0
+    """False alarms that the whole site may have in a month."""
     layers: Layers = Layers()
 
     def layer(self, name: str) -> Layer:

@@ -9,7 +9,7 @@ import pytest
 
 from plumbline.baseline.age import REMOVE, RENEW, Ages, ages, newest_conditions
 from plumbline.baseline.document import Key
-from plumbline.model.expectation import Limits
+from plumbline.model.limits import Limits
 from plumbline.model.record import Flag
 from plumbline.model.reference import Baseline
 from plumbline.model.spec import terms

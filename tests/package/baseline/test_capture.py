@@ -8,7 +8,8 @@ import pytest
 
 from plumbline.baseline.capture import Captured, capture
 from plumbline.baseline.document import Key
-from plumbline.model.expectation import Expectation, Limits
+from plumbline.model.expectation import Expectation
+from plumbline.model.limits import Limits
 from plumbline.model.record import Flag, Operation, Record
 from plumbline.model.reference import Ceiling, Reference
 from plumbline.model.spec import ProbeSpec

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.model.expectation import Expectation, Expectations, Limits
+from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.limits import Limits
 from plumbline.model.reference import Reference
 from plumbline.model.spec import ProbeSpec
 from plumbline.profile.calls import unpack

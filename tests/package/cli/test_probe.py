@@ -15,7 +15,8 @@ import pytest
 
 from plumbline.cli.compare import print_comparison
 from plumbline.cli.measure import Result
-from plumbline.model.expectation import Expectation, Expectations, Limits
+from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.limits import Limits
 from plumbline.model.reason import Reason
 from plumbline.model.reference import Reference
 from plumbline.model.spec import ProbeSpec

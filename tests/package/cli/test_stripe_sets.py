@@ -8,7 +8,7 @@ from plumbline.cli.parallel_members import Members, entries_of
 from plumbline.cli.parallel_terms import Terms
 from plumbline.cli.stripe_sets import in_stripes
 from plumbline.errors import UsageError
-from plumbline.model.expectation import Limits
+from plumbline.model.limits import Limits
 from plumbline.ranks.job import Fixed
 from plumbline.ranks.tests import TESTS
 from plumbline.run.launch import Launch

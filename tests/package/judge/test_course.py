@@ -8,7 +8,7 @@ import pytest
 
 from plumbline.errors import DocumentError
 from plumbline.judge.component import judge
-from plumbline.model.expectation import Limits
+from plumbline.model.limits import Limits
 from plumbline.model.reason import Reason
 from plumbline.model.reference import Reference
 from plumbline.model.state import State

@@ -7,7 +7,7 @@ from typing import Any, Optional
 import pytest
 
 from plumbline.judge.group import judge_group
-from plumbline.model.expectation import Limits
+from plumbline.model.limits import Limits
 from plumbline.model.reason import Reason
 from plumbline.model.record import Outcome
 from plumbline.model.reference import Reference

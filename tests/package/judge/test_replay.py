@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from plumbline.judge.replay import Judged, replay
-from plumbline.model.expectation import Limits
+from plumbline.model.limits import Limits
 from plumbline.model.reason import Reason
 from plumbline.model.sampled import Sampled
 from plumbline.model.state import State

@@ -10,7 +10,7 @@ from plumbline.errors import DocumentError
 from plumbline.judge.finding import Finding
 from plumbline.judge.measured import measured
 from plumbline.judge.rules import apply
-from plumbline.model.expectation import Limits
+from plumbline.model.limits import Limits
 from plumbline.model.reason import Reason
 from plumbline.model.record import Flag
 from plumbline.model.reference import Reference

@@ -9,7 +9,7 @@ import pytest
 
 from plumbline.judge.component import judge
 from plumbline.judge.siblings import certain_loss, chance_loss, loss_over
-from plumbline.model.expectation import Limits
+from plumbline.model.limits import Limits
 from plumbline.model.reason import Reason
 from plumbline.model.reference import Reference
 from plumbline.model.series import Day

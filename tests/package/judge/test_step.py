@@ -8,7 +8,7 @@ import pytest
 
 from plumbline.judge.component import judge
 from plumbline.judge.step import step_of
-from plumbline.model.expectation import Limits
+from plumbline.model.limits import Limits
 from plumbline.model.reason import Reason
 from plumbline.model.reference import Reference
 from plumbline.model.series import Sample

@@ -8,7 +8,7 @@ import pytest
 
 from plumbline.judge.replay import replay
 from plumbline.judge.together import bring_together, never_together
-from plumbline.model.expectation import Limits
+from plumbline.model.limits import Limits
 from plumbline.model.sampled import Sampled
 from plumbline.model.state import State
 

@@ -10,7 +10,7 @@ import pytest
 from plumbline.judge.measured import Measured
 from plumbline.locate.company import NOBODY, Beside, Day, day_of
 from plumbline.locate.held import Held, held
-from plumbline.model.expectation import Limits
+from plumbline.model.limits import Limits
 from plumbline.model.series import Sample
 from tests.package.judgements import BASELINE, CEILING, DAY_S, NOW
 from tests.package.records import record

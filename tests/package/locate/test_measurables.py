@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from plumbline.expect.plan import compile_plan
+from plumbline.judge.pair import of_pair
 from plumbline.locate.candidates import Candidates
-from plumbline.locate.measurables import Site, of_pair
+from plumbline.locate.measurables import Site
 from plumbline.locate.observation import BOTH, Measurable
 from plumbline.locate.suspects import locate
 from plumbline.model.reference import Ceiling, Reference

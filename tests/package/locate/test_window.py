@@ -10,7 +10,7 @@ from plumbline.judge.measured import Measured
 from plumbline.locate.company import Beside, Day, day_of
 from plumbline.locate.observation import Vote
 from plumbline.locate.window import Looked, look, wanted, windows
-from plumbline.model.expectation import Limits
+from plumbline.model.limits import Limits
 from plumbline.model.series import Sample
 from tests.package.judgements import BASELINE, CEILING, DAY_S, NOW
 from tests.package.records import record

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from plumbline.errors import DocumentError
-from plumbline.model.expectation import Expectation, Expectations, Limits, Partner
+from plumbline.model.expectation import Expectation, Expectations, Partner
+from plumbline.model.limits import Limits
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.reference import Baseline, Ceiling, Reference
 from plumbline.model.spec import ProbeSpec

@@ -11,7 +11,7 @@ from plumbline.baseline.capture import capture
 from plumbline.baseline.compare import biggest_first, compare
 from plumbline.baseline.document import Candidate, Key
 from plumbline.model.conditions import of_baseline
-from plumbline.model.expectation import Limits
+from plumbline.model.limits import Limits
 from plumbline.model.reference import Baseline, Reference
 from plumbline.output.baselines import ages_text, changes_text
 from tests.package.baseline.test_capture import SPEC, expected, runs

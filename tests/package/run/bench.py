@@ -8,7 +8,8 @@ from typing import Any
 from urllib.parse import quote
 
 from plumbline.model.command import CommandRunner, Completed
-from plumbline.model.expectation import Expectation, Limits
+from plumbline.model.expectation import Expectation
+from plumbline.model.limits import Limits
 from plumbline.model.record import Record
 from plumbline.model.reference import Reference
 from plumbline.model.spec import ProbeSpec

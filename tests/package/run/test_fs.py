@@ -18,7 +18,8 @@ import pytest
 
 from plumbline.errors import ToolError
 from plumbline.model.command import CommandRunner, Completed, Within
-from plumbline.model.expectation import Expectation, Limits
+from plumbline.model.expectation import Expectation
+from plumbline.model.limits import Limits
 from plumbline.model.record import Flag, Operation, Outcome, Record
 from plumbline.model.spec import ProbeSpec
 from plumbline.profile.calls import unpack

@@ -10,7 +10,7 @@ import pytest
 
 from plumbline.errors import DocumentError, ToolError
 from plumbline.model.command import Completed
-from plumbline.model.expectation import Limits
+from plumbline.model.limits import Limits
 from plumbline.model.record import Flag, Operation, Outcome
 from plumbline.run.ost import TargetUnit
 from tests.package.fakes import HANGING, NO_FILE, Answer, FakeRunner, answer, file_status

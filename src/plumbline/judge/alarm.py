@@ -1,0 +1,209 @@
+"""When the runs of a component are enough for an alarm, and when they are enough to end it.
+
+The measurements of one component (write and read of a target) are weighed together: each alone and
+all as one, by the mean of these factors, which is a Bayes factor whatever they have in common.  An
+alarm is raised when the odds reach what the budget of false alarms asks, and rests on two moments
+at least; it stands until the odds that the component is healthy again are as high.
+
+Nothing is remembered but the runs: the same runs give the same answer, whoever asks.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from math import log
+from statistics import median
+from typing import NamedTuple, Optional, Protocol, Sequence
+
+from plumbline.judge.chance import (
+    IN_ONE_GO_S,
+    Run,
+    Source,
+    factors,
+    log_of_sum,
+    shared_factors,
+    surprise,
+)
+from plumbline.model.evidence import WORTH_A_WORD
+
+FEWEST = 2
+"""Moments that an alarm rests on: a single low one is watched."""
+
+
+class Claim(Protocol):
+    """A way in which something may be slow, and the runs that speak for or against it."""
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """Return the runs in the order of time."""
+        ...
+
+    def factors(self, starts: Sequence[float], end: float, limit: float) -> list[float]:
+        """Return the log factor of slow against healthy of the runs from each start to an end."""
+        ...
+
+    def surprise(self, run: Run, limit: float) -> float:
+        """Return a bound of what one of its runs adds to the log factor."""
+        ...
+
+
+class Alone(NamedTuple):
+    """One source is slow, or several as one."""
+
+    source: Source
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """Return the runs in the order of time."""
+        return self.source.runs
+
+    def factors(self, starts: Sequence[float], end: float, limit: float) -> list[float]:
+        """Return the log factor of slow against healthy of the runs from each start to an end."""
+        chosen = _cut(self.source, starts[0], end)
+        found = [*factors(chosen, limit), 0.0]
+        return [found[bisect_left(chosen.runs, (start,))] for start in starts]
+
+    def surprise(self, run: Run, limit: float) -> float:
+        """Return a bound of what one of its runs adds to the log factor."""
+        return surprise(run, self.source.noise, limit)
+
+
+class Shared(NamedTuple):
+    """What all sources have in common is slow: a host among its partners, a part of devices."""
+
+    sources: tuple[Source, ...]
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """Return the runs in the order of time."""
+        return tuple(sorted(run for source in self.sources for run in source.runs))
+
+    def factors(self, starts: Sequence[float], end: float, limit: float) -> list[float]:
+        """Return the log factor of slow against healthy of the runs from each start to an end."""
+        chosen = [_cut(source, starts[0], end) for source in self.sources]
+        return shared_factors([one for one in chosen if one.runs], starts, limit)
+
+    def surprise(self, run: Run, limit: float) -> float:
+        """Return a bound of what one of its runs adds to the log factor."""
+        return surprise(run, self.sources[0].noise, limit)
+
+
+class Question(NamedTuple):
+    """What is asked: the smallest loss that is looked for, and the odds that an answer takes.
+
+    ``limit`` is a positive logarithm, ``needed`` the natural logarithm of odds.
+    """
+
+    limit: float
+    needed: float
+
+
+class Weight(NamedTuple):
+    """What the runs say at the last of them.
+
+    ``odds`` is the natural logarithm of the odds that the component is slow against chance, 0 where
+    nothing speaks for it; ``since`` the start from which on it most likely is, in epoch seconds;
+    ``moments`` how many moments were measured from then on.  ``middles`` are the middle of each
+    claim's runs since, logarithms of measured / reference, None where there are none.  ``alarm``
+    says whether an alarm was raised and stands.
+    """
+
+    odds: float
+    since: float
+    moments: int
+    middles: tuple[Optional[float], ...]
+    alarm: bool
+
+
+def weigh(alone: Sequence[Claim], together: Sequence[Claim], question: Question) -> Weight:
+    """Return what the runs say of claims; an alarm ends when each of ``alone`` is refuted."""
+    return _Weighing(alone, together, question).run()
+
+
+class _Weighing:
+    """Goes through the moments of some claims in the order of time."""
+
+    def __init__(
+        self, alone: Sequence[Claim], together: Sequence[Claim], question: Question
+    ) -> None:
+        self._limit, self._needed = question
+        self._alone = alone
+        self._claims = [claim for claim in (*alone, *together) if claim.runs]
+        self._runs = [claim.runs for claim in self._claims]
+        self._moments = moments_of(sorted({run for runs in self._runs for run in runs}))
+
+    def run(self) -> Weight:
+        """Return what is known at the last moment."""
+        if not self._moments:
+            return Weight(0.0, 0.0, 0, tuple(None for _ in self._alone), alarm=False)
+        begin, since, alarm = 0, 0, False
+        bounds = self._bounds()
+        for end, bound in enumerate(bounds):
+            if alarm:
+                if begin <= end and self._healthy(begin, end):
+                    alarm, begin = False, end
+            elif bound + log(end + 1) >= self._needed:
+                odds, start = self._slow(begin, end)
+                if odds >= self._needed and end - start + 1 >= FEWEST:
+                    alarm, since, begin = True, start, end + 1
+        last = len(self._moments) - 1
+        odds, start = (0.0, last)
+        if alarm or bounds[-1] >= WORTH_A_WORD:
+            odds, start = self._slow(since if alarm else begin, last)
+        start = since if alarm else start
+        middles = tuple(self._middle(claim.runs, start) for claim in self._alone)
+        return Weight(max(0.0, odds), self._moments[start], last - start + 1, middles, alarm)
+
+    def _bounds(self) -> list[float]:
+        """Return for each moment a bound of the odds from any start, but for how many there are."""
+        found = [0.0] * len(self._moments)
+        for claim, runs in zip(self._claims, self._runs):
+            total, known = 0.0, [0.0]
+            for run in runs:
+                total = max(0.0, total + claim.surprise(run, self._limit))
+                known.append(total)
+            for place in range(len(self._moments)):
+                found[place] = max(found[place], known[bisect_left(runs, (self._end(place),))])
+        return found
+
+    def _slow(self, begin: int, end: int) -> tuple[float, int]:
+        """Return the odds that it is slow at a moment, and the place of the likeliest start."""
+        starts = self._moments[begin : end + 1]
+        tables = [claim.factors(starts, self._end(end), self._limit) for claim in self._claims]
+        sums = [log_of_sum(found) - log(len(tables)) for found in zip(*tables)]
+        best = max(range(len(sums)), key=sums.__getitem__)
+        return log_of_sum(sums), begin + best
+
+    def _healthy(self, begin: int, end: int) -> bool:
+        """Return whether each claim was refuted since a moment."""
+        starts = self._moments[begin : end + 1]
+        for claim in self._alone:
+            found = claim.factors(starts, self._end(end), self._limit)
+            if log_of_sum([-one for one in found]) - log(len(found)) < self._needed:
+                return False
+        return True
+
+    def _middle(self, runs: Sequence[Run], start: int) -> Optional[float]:
+        chosen = [run.log_ratio for run in runs[bisect_left(runs, (self._moments[start],)) :]]
+        return median(chosen) if chosen else None
+
+    def _end(self, place: int) -> float:
+        """Return when the moment after one begins."""
+        return self._moments[place + 1] if place + 1 < len(self._moments) else float("inf")
+
+
+def moments_of(runs: Sequence[Run]) -> list[float]:
+    """Return when each moment began; what is measured in one go, each source once, is one."""
+    found: list[float] = []
+    seen: set[int] = set()
+    for run in runs:
+        if not found or run.source in seen or run.at - found[-1] > IN_ONE_GO_S:
+            found.append(run.at)
+            seen = set()
+        seen.add(run.source)
+    return found
+
+
+def _cut(source: Source, start: float, end: float) -> Source:
+    runs = source.runs
+    return source._replace(runs=runs[bisect_left(runs, (start,)) : bisect_left(runs, (end,))])

@@ -1,0 +1,109 @@
+"""What all of a kind gave on each day: the control for what a host, a night or a file system share.
+
+Of a kind are the measurements of one layer, operation and file system that have the same ceiling,
+whoever made them: those of one node where a node judges for itself, those of the whole site where
+all records are together.
+"""
+
+from __future__ import annotations
+
+from math import hypot
+from statistics import median
+from typing import Iterable, Mapping, NamedTuple, Sequence
+
+from plumbline.robust import deviation, error_of_median
+
+DAY_S = 86400.0
+
+LEAST = 5
+"""Members, of which four are beside each: two slow ones among fewer make all others look fast."""
+_MANY = 20
+"""Of fewer members, what they differ by for good is not known from themselves alone."""
+_DAYS = 3
+"""Of fewer days no member's level is known."""
+
+_LEAST_SPREAD = 0.015
+"""Even a steady measurement is off by this much: caches, zones of disks, timers."""
+FEW_APART = 0.05
+"""Good members differ by up to this (ORNL's acceptance limit), where nothing better is known."""
+_LEAST_APART = 0.01
+
+
+class Middle(NamedTuple):
+    """What all of a kind gave on a day: the median of their logarithms.
+
+    ``spread`` is the standard deviation of what one more value would differ from it by.
+    """
+
+    value: float
+    spread: float
+
+
+class Kind(NamedTuple):
+    """What all of a kind gave, day by day, counted from the epoch.
+
+    ``apart`` is what the members differ by for good, a standard deviation of logarithms.
+    """
+
+    days: Mapping[int, Middle]
+    apart: float
+
+
+class Kinds:
+    """Collects what was measured, by kind; the key of a kind is the caller's."""
+
+    def __init__(self) -> None:
+        """Know nothing yet."""
+        self._values: dict[object, dict[int, dict[str, list[float]]]] = {}
+        self._found: dict[object, Kind] = {}
+
+    def add(self, kind: object, member: str, values: Iterable[tuple[float, float]]) -> None:
+        """Take in what a member gave: moments in epoch seconds, and logarithms."""
+        days = self._values.setdefault(kind, {})
+        for at, value in values:
+            days.setdefault(day_of(at), {}).setdefault(member, []).append(value)
+
+    def of(self, kind: object) -> Kind:
+        """Return what all of a kind gave, the asking member included."""
+        if kind not in self._found:
+            self._found[kind] = _kind(self._values.get(kind, {}))
+        return self._found[kind]
+
+
+def _kind(days: Mapping[int, Mapping[str, Sequence[float]]]) -> Kind:
+    levels = {
+        day: {member: median(values) for member, values in members.items()}
+        for day, members in days.items()
+        if len(members) >= LEAST
+    }
+    middles = {day: _middle(tuple(of_day.values())) for day, of_day in levels.items()}
+    beside: dict[str, list[float]] = {}
+    for day, of_day in levels.items():
+        for member, level in of_day.items():
+            beside.setdefault(member, []).append(level - middles[day].value)
+    return Kind(middles, _apart(tuple(beside.values())))
+
+
+def _middle(values: Sequence[float]) -> Middle:
+    """Return the middle of a day.
+
+    A deviation of few values is too small in the mean (Croux and Rousseeuw, 1992: n / (n - 0.8)),
+    and their middle is uncertain itself.
+    """
+    middle, count = median(values), len(values)
+    spread = deviation(values, middle) * count / (count - 0.8)
+    return Middle(middle, max(_LEAST_SPREAD, hypot(spread, error_of_median(spread, count))))
+
+
+def _apart(members: Sequence[Sequence[float]]) -> float:
+    """Return what members differ by on most days; at least what good ones may where few tell."""
+    levels = [median(found) for found in members if len(found) >= _DAYS]
+    if len(levels) < LEAST:
+        return FEW_APART
+    spread = deviation(levels) * len(levels) / (len(levels) - 0.8)
+    return max(spread, _LEAST_APART if len(levels) >= _MANY else FEW_APART)
+
+
+def day_of(at: float) -> int:
+    """Return the day of a moment, in days since the epoch."""
+    return int(at // DAY_S)

@@ -1,0 +1,192 @@
+"""Weigh what all measurements of a node, or of a whole site, say over their last runs.
+
+The one judge of speed: services, locating, reports and the simulation take what it finds.
+"""
+
+from __future__ import annotations
+
+from math import exp, inf, log
+from typing import TYPE_CHECKING, Hashable, Iterator, Mapping, NamedTuple, Optional, Sequence
+
+from plumbline.errors import DocumentError
+from plumbline.judge.alarm import Alone, Claim, Question, Shared, weigh
+from plumbline.judge.chance import Noise, Source
+from plumbline.judge.measured import doubt_about, label
+from plumbline.judge.pair import of_pair
+from plumbline.judge.references import Held, Measurement, References
+from plumbline.model.evidence import Evidence
+from plumbline.model.expectation import Expectation, Partner
+from plumbline.model.record import Operation, Scenario
+from plumbline.model.reference import Reference
+
+if TYPE_CHECKING:
+    from plumbline.model.series import Memory, Series
+
+Nodes = Mapping[str, Sequence[Expectation]]
+Component = tuple[str, str]
+"""Layer and name."""
+
+
+class _Asked(NamedTuple):
+    """One measurement of a component: its operation in words, its partner's name if it has one."""
+
+    what: str
+    partner: str
+    measurement: Measurement
+
+
+class Weighing:
+    """What is known of all that some nodes measure."""
+
+    def __init__(self, nodes: Nodes, memories: Mapping[str, Memory]) -> None:
+        """Take in what the nodes remember; of what is damaged nothing is known."""
+        self._limits = {
+            (one.layer, one.component): one.limits for found in nodes.values() for one in found
+        }
+        self._systems = _systems(nodes)
+        self._asked: dict[Component, list[_Asked]] = {}
+        for node, expectations in nodes.items():
+            for one in expectations:
+                found = list(self._measurements(one, memories[node]))
+                self._asked.setdefault((one.layer, one.component), []).extend(found)
+        self._references = References(
+            [one.measurement for found in self._asked.values() for one in found]
+        )
+        self._known: dict[Component, Optional[Evidence]] = {}
+
+    def of(self, layer: str, component: str) -> Optional[Evidence]:
+        """Return what the runs of a component say, None where nothing can be compared."""
+        place = layer, component
+        if place not in self._known:
+            self._known[place] = self._weigh(place)
+        return self._known[place]
+
+    def _weigh(self, place: Component) -> Optional[Evidence]:
+        held = _numbered(
+            [
+                (one, found)
+                for one in self._asked.get(place, ())
+                if (found := self._references.of(one.measurement))
+            ]
+        )
+        if not held:
+            return None
+        limits = self._limits[place]
+        question = Question(-log(1 - limits.peer_loss), log(limits.alarm_odds))
+        words = list(dict.fromkeys(one.what for one, _ in held))
+        claims = [_claim([pair for pair in held if pair[0].what == what]) for what in words]
+        together = [_together(held)] if len(claims) > 1 else []
+        weight = weigh(claims, together, question)
+        losses = [(middle, number) for number, middle in enumerate(weight.middles) if middle]
+        lowest, number = min(losses, default=(0.0, 0))
+        against = next(other.against.value for one, other in held if one.what == words[number])
+        return Evidence(
+            weight.odds,
+            question.needed,
+            weight.alarm,
+            weight.since,
+            weight.moments,
+            words[number],
+            exp(lowest) if losses else None,
+            against,
+        )
+
+    def _measurements(self, one: Expectation, memory: Memory) -> Iterator[_Asked]:
+        try:
+            series = memory.of(one.layer, one.component)
+        except DocumentError:
+            # the verdict on the component says so
+            return
+        for found in series:
+            latest = found.latest
+            key = f"{latest.operation.value}/{latest.scenario.value}"
+            if one.references and key not in one.references:
+                continue
+            partner = _partner(one, latest.partner)
+            if latest.partner and partner is None:
+                continue
+            yield self._measurement(one, found, partner)
+
+    def _measurement(self, one: Expectation, found: Series, partner: Optional[Partner]) -> _Asked:
+        latest = found.latest
+        reference = one.reference(latest.operation, latest.scenario)
+        if partner:
+            reference = of_pair(one, partner, reference)
+        limits = one.limits._replace(min_runs=1, max_spread=inf)
+        doubt = doubt_about(reference.baseline, latest, limits)
+        name = partner.name if partner else ""
+        return _Asked(
+            label(latest.operation, latest.scenario),
+            name,
+            Measurement(
+                self._kind(one, latest.operation, latest.scenario, reference),
+                f"{one.component} {name}",
+                found.samples,
+                None if doubt else reference.baseline,
+                one.limits,
+                reference.ceiling.rate_Bps if reference.ceiling else None,
+            ),
+        )
+
+    def _kind(
+        self, one: Expectation, operation: Operation, scenario: Scenario, reference: Reference
+    ) -> Hashable:
+        """Return what those have in common that should give the same: their ceiling too."""
+        group = one.group if one.layer != "raw" else self._systems.get(one.component, "")
+        ceiling = reference.ceiling.rate_Bps if reference.ceiling else None
+        if one.layer == "net":
+            group = ""
+        if one.parallel:
+            group = f"all of {one.component}"
+        return one.layer, operation, scenario, group or one.group, ceiling
+
+
+def _systems(nodes: Nodes) -> dict[str, str]:
+    """Return the file system of each part that belongs to one alone."""
+    found: dict[str, set[str]] = {}
+    for expectations in nodes.values():
+        for one in expectations:
+            if one.layer == "ost":
+                for name in one.path:
+                    found.setdefault(name, set()).add(one.group)
+    return {name: next(iter(groups)) for name, groups in found.items() if len(groups) == 1}
+
+
+def _partner(one: Expectation, name: Optional[str]) -> Optional[Partner]:
+    return next((partner for partner in one.partners if partner.name == name), None)
+
+
+_Pairs = list[tuple[_Asked, Held]]
+
+
+def _numbered(held: _Pairs) -> _Pairs:
+    """Return the same runs, told apart by the operation that they are of."""
+    words = list(dict.fromkeys(one.what for one, _ in held))
+    found = []
+    for one, (source, against) in held:
+        number = words.index(one.what)
+        runs = tuple(run._replace(source=number) for run in source.runs)
+        found.append((one, Held(source._replace(runs=runs), against)))
+    return found
+
+
+def _claim(held: _Pairs) -> Claim:
+    """Return the claim that one operation is slow; of a host it is slow with all partners."""
+    sources = tuple(found.source for _, found in held)
+    return Alone(sources[0]) if len(sources) == 1 else Shared(sources)
+
+
+def _together(held: _Pairs) -> Claim:
+    """Return the claim that all operations are slow, of a host with all partners."""
+    merged = tuple(
+        _merged([found.source for one, found in held if one.partner == name])
+        for name in dict.fromkeys(one.partner for one, _ in held)
+    )
+    return Alone(merged[0]) if len(merged) == 1 else Shared(merged)
+
+
+def _merged(sources: Sequence[Source]) -> Source:
+    """Return several measurements as one, with the noise of the worst of them."""
+    runs = sorted(run for source in sources for run in source.runs)
+    noise: Noise = max((source.noise for source in sources), key=lambda one: one.lower)
+    return Source(tuple(runs), max(source.off for source in sources), noise)

@@ -1,0 +1,151 @@
+"""All that a node, or a site, measures is weighed by one judge, each component beside its kind."""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Sequence
+
+import pytest
+
+from plumbline.judge.phrases import weighed
+from plumbline.judge.weighing import Weighing
+from plumbline.model.evidence import Evidence
+from plumbline.model.expectation import Expectation
+from plumbline.model.limits import Limits
+from plumbline.model.record import Operation
+from plumbline.model.series import Sample, Series, Snapshot
+from tests.package.judgements import (
+    BASELINE,
+    DAY_S,
+    NOW,
+    REFERENCE,
+    expectation,
+    host_expectation,
+    series,
+    snapshot,
+)
+
+NAMES = [f"scratch-OST000{number}" for number in range(6)]
+HEALTHY = [200e6] * 10
+
+
+def nightly(rates: Sequence[float], partner: Optional[str] = None, **changes: Any) -> Series:
+    """Return a series with a run each night, the last one an hour ago."""
+    earlier = [
+        Sample(NOW - 3610 - night * DAY_S, rate, None, None, 0, partner)
+        for night, rate in enumerate(rates[:-1][::-1], start=1)
+    ]
+    return series(rates[-1], None, earlier, partner=partner, **changes)
+
+
+def fleet(odds: float = 10_000.0) -> tuple[Expectation, ...]:
+    limits = Limits(alarm_odds=odds)
+    return tuple(expectation(component=name, limits=limits) for name in NAMES)
+
+
+def taken(*slow: tuple[str, Operation, Sequence[float]]) -> Snapshot:
+    """Return what was measured of the fleet; all is healthy but what is ``slow``."""
+    given = {(name, operation): rates for name, operation, rates in slow}
+    return snapshot(
+        *(
+            nightly(
+                given.get((name, operation), HEALTHY),
+                component=name,
+                operation=operation,
+            )
+            for name in NAMES
+            for operation in (Operation.WRITE, Operation.READ)
+        )
+    )
+
+
+def evidence(memory: Snapshot, odds: float = 10_000.0) -> dict[str, Optional[Evidence]]:
+    weighing = Weighing({"client1": fleet(odds)}, {"client1": memory})
+    return {name: weighing.of("ost", name) for name in NAMES}
+
+
+def test_what_is_slow_for_nights_is_an_alarm_and_its_peers_are_not() -> None:
+    found = evidence(taken((NAMES[3], Operation.READ, [*HEALTHY[:6], *[80e6] * 4])))
+    slow = found.pop(NAMES[3])
+    assert slow
+    assert slow.alarm
+    assert slow.what == "read"
+    assert slow.ratio == pytest.approx(0.4, abs=0.01)
+    assert slow.since == NOW - 3610 - 3 * DAY_S
+    assert slow.moments == 4
+    assert not any(one and one.worth_a_word for one in found.values())
+
+
+def test_one_low_night_is_none() -> None:
+    found = evidence(taken((NAMES[3], Operation.READ, [*HEALTHY, 20e6])))[NAMES[3]]
+    assert found
+    assert not found.alarm
+
+
+def test_a_night_that_was_bad_for_all_is_nobodys_fault() -> None:
+    low = [(name, op, [*HEALTHY, *[70e6] * 4]) for name in NAMES for op in Operation]
+    assert not any(one and one.worth_a_word for one in evidence(taken(*low)).values())
+
+
+@pytest.mark.parametrize(("odds", "alarm"), [(100.0, True), (1e12, False)])
+def test_the_odds_that_an_alarm_takes_come_from_the_budget(odds: float, alarm: bool) -> None:
+    memory = taken((NAMES[3], Operation.READ, [*HEALTHY, *[120e6] * 3]))
+    found = evidence(memory, odds)[NAMES[3]]
+    assert found
+    assert found.alarm is alarm
+
+
+def test_a_baseline_of_other_conditions_is_no_reference() -> None:
+    other = REFERENCE._replace(baseline=BASELINE._replace(versions={"lustre": "2.15"}))
+    one = expectation(component=NAMES[0], references={"read/single": other})
+    memory = snapshot(nightly([80e6] * 3, component=NAMES[0], versions={"lustre": "2.16"}))
+    weighing = Weighing({"client1": [one]}, {"client1": memory})
+    assert weighing.of("ost", NAMES[0]) is None
+
+
+def test_a_host_is_slow_with_several_partners() -> None:
+    one = host_expectation("oss1", "oss2", "oss4", limits=Limits(alarm_odds=1000.0))
+    slow, fast = [*[117e6] * 5, *[40e6] * 3], [117e6] * 8
+
+    def with_partners(*rates: Sequence[float]) -> Optional[Evidence]:
+        memory = snapshot(
+            *(
+                nightly(
+                    given,
+                    layer="net",
+                    component="oss3",
+                    operation=Operation.SEND,
+                    partner=partner.name,
+                )
+                for given, partner in zip(rates, one.partners)
+            )
+        )
+        return Weighing({"oss3": [one]}, {"oss3": memory}).of("net", "oss3")
+
+    every, single = with_partners(slow, slow, slow), with_partners(slow, fast, fast)
+    assert every
+    assert every.alarm
+    assert single
+    assert not single.alarm
+
+
+def test_of_damaged_series_nothing_is_known() -> None:
+    memory = taken()
+    damaged = memory._replace(series={**memory.series, f"ost/{NAMES[0]}": [{"latest": 3}]})
+    found = evidence(damaged)
+    assert found[NAMES[0]] is None
+    assert found[NAMES[1]] is not None
+
+
+def test_of_what_nobody_expects_nothing_is_known() -> None:
+    assert Weighing({}, {}).of("ost", "nobody") is None
+
+
+def test_what_runs_say_together_is_put_into_words() -> None:
+    found = evidence(taken((NAMES[3], Operation.READ, [*HEALTHY[:6], *[80e6] * 4])))[NAMES[3]]
+    assert found
+    (line,) = weighed(found)
+    assert line == (
+        "read 40 % of its baseline in 4 runs since 2024-09-30 22:59 UTC, odds over 1,000,000 to 1 "
+        "against chance, 10,000 for an alarm within the budget"
+    )
+    assert not list(weighed(found._replace(alarm=False, odds=2.9)))
