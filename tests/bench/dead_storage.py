@@ -25,6 +25,8 @@ AS_PROBE = "runuser -u plumbline -- plumbline"
 TARGETS = tuple(f"scratch-OST000{number}" for number in range(6))
 BEHIND = ("scratch-OST0002", "scratch-OST0003")
 BROKEN = BEHIND[0]
+ACCUSED = ("hangs", "hung", "broken")
+"""Reasons for which a component is at fault itself."""
 # Small files, so that a run of all targets takes some ten seconds.
 PREPARE = f"""
 install -d -o plumbline -g plumbline {STATE}
@@ -60,7 +62,7 @@ class Round(NamedTuple):
         return [
             name
             for name, verdict in self.verdicts.items()
-            if verdict["state"] == "CRITICAL" and verdict["rule"] == 1 and name not in guilty
+            if verdict["reason"] in ACCUSED and name not in guilty
         ]
 
 
