@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from plumbline.judge.finding import Finding, Rule
+from plumbline.judge.floor import below_floor, below_goal
 from plumbline.judge.phrases import (
     against_levels,
     figures,
@@ -36,8 +37,13 @@ def invalid(of: Measured) -> Optional[Finding]:
 
 
 def incomparable(of: Measured) -> Optional[Finding]:
-    """Without any reference: measured, but nobody knows what it means."""
+    """Without any reference: measured, but nobody knows what it means.
+
+    A floor needs none: below it, that is the finding.
+    """
     if of.reference_Bps is not None or of.step is not None:
+        return None
+    if below_goal(of) or below_floor(of):
         return None
     text = (
         f"{of.what} measured {format_rate(of.rate_Bps)} but nothing to compare with: {of.doubt}, "

@@ -26,7 +26,9 @@ class Limits(NamedTuple):
     """When a verdict is bad; the policy's numbers that apply to one component.
 
     ``warning`` and ``critical`` are ranges in percent of the baseline; ``peer_loss`` and
-    ``min_coverage`` are fractions; ``invalid_above`` is a factor of the ceiling; ``confirm_days``
+    ``min_coverage`` are fractions; ``invalid_above`` is a factor of the ceiling and
+    ``min_efficiency`` the fraction of it that a healthy system demonstrates at least, 0 where
+    nothing is asked; ``confirm_days``
     is the number of different days a mild loss against peers must last, and ``certainty`` how many
     standard errors the loss must be away from none; ``change_runs`` is the number of runs that show
     a lasting step down from the runs before; ``retransmit_share`` is the fraction of segments sent
@@ -47,6 +49,7 @@ class Limits(NamedTuple):
     change_runs: int = 6
     min_coverage: float = 0.9
     invalid_above: float = 1.05
+    min_efficiency: float = 0.0
     retransmit_share: float = 0.005
     fill_limit: float = 0.90
     min_runs: int = 5

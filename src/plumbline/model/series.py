@@ -28,12 +28,16 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 
+SAMPLES = 30
+"""Samples of each series that are remembered."""
+
 
 class Sample(NamedTuple):
     """One earlier run of one operation: start, rate, coverage, and its peers in the same run.
 
     ``rate_Bps`` is None where the run gave no rate.  ``peers_Bps`` is the median rate of the
     ``peers`` other members of the group in that run; ``partner`` is the other host of a pair.
+    ``excluded`` is True where the component was degraded or failed over: the rate is not its own.
     """
 
     started_at: float
@@ -42,6 +46,7 @@ class Sample(NamedTuple):
     peers_Bps: Optional[float]
     peers: int
     partner: Optional[str]
+    excluded: bool = False
 
 
 class Day(NamedTuple):
@@ -133,6 +138,8 @@ def _sample(raw: Sequence[Any]) -> Sample:
     times(started_at=sample.started_at)
     numbers(peers=sample.peers)
     numbers_or_none(coverage=sample.coverage)
+    if not isinstance(sample.excluded, bool):
+        raise TypeError(f"excluded is {sample.excluded!r}")
     rates_or_none(rate_Bps=sample.rate_Bps, peers_Bps=sample.peers_Bps)
     return sample
 
