@@ -91,7 +91,8 @@ def _below_floor(members: Sequence[Measured], number: int) -> Optional[Finding]:
             kinds.setdefault(of.ceiling.rate_Bps, []).append(of)
     for of_kind in kinds.values():
         low = [one for one in map(_low, of_kind) if one]
-        if 2 * len(low) > len(of_kind):
+        # a contended night of a member is no reason to wait with what the others show
+        if low and 2 * len(low) > sum(len(_nights(of)) >= NIGHTS for of in of_kind):
             return _finding(low, number)
     return None
 

@@ -141,6 +141,20 @@ def test_members_of_which_nothing_is_known_do_not_count() -> None:
     assert "median of 3 of 6" in verdict.sentence
 
 
+def test_members_with_too_few_nights_do_not_hold_up_the_alarm_of_the_others() -> None:
+    low = Group([60e6] * 6)
+    for number in range(8):
+        one = low.series[number]
+        busy = one.samples[2]._replace(coverage=0.4)
+        low.series[number] = one._replace(samples=(*one.samples[:2], busy, *one.samples[3:]))
+    verdict = low.group()
+    assert verdict.reason is Reason.BELOW_FLOOR
+    assert "median of 2 of 6" in verdict.sentence
+    # of those with enough nights it still takes most
+    mixed = Group([115e6] * 3 + [140e6] * 3)
+    assert mixed.group().reason is Reason.TOO_FEW_MEMBERS
+
+
 def test_a_loss_against_the_baselines_is_told_first() -> None:
     known = BASELINE._replace(median_Bps=150e6)
     verdict = Group([60e6] * 8, baseline=known).group()
