@@ -17,7 +17,7 @@ SCRATCH = {"groups": {"scratch": {"goal": {"write": "200 MB/s", "read": "240 MB/
 
 
 def expectations(document: dict[str, Any], **layers: Any) -> dict[str, Expectation]:
-    """Return what the nodes are told, after its way through a document."""
+    """Return the expectations of the nodes, after their way through a document."""
     plan = compile_plan(build(document), load({"layers": layers}), {})
     entries = [each.to_json() for found in plan.expectations.values() for each in found]
     found = [Expectation.from_json(json.loads(json.dumps(entry))) for entry in entries]

@@ -194,7 +194,7 @@ def test_a_member_has_the_alarm_alone_where_its_peers_are_above(
     assert found(recorded([own_Bps] * 5, peers_Bps)) == expected
 
 
-def test_a_loss_against_peers_or_baseline_is_told_first() -> None:
+def test_a_loss_against_peers_or_baseline_takes_precedence() -> None:
     low = recorded([50e6] * 5, 200e6)
     assert found(low) == (State.CRITICAL, Reason.BELOW_LEVEL)
     low = recorded([50e6] * 5)

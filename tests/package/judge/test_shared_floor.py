@@ -114,7 +114,7 @@ def test_one_part_that_limits_all_is_named() -> None:
         (6, Reason.BELOW_FLOOR, 0),
     ],
 )
-def test_every_member_below_is_told_once_alone_or_by_its_group(
+def test_every_member_below_alarms_once_alone_or_by_its_group(
     low: int, group: Reason, alone: int
 ) -> None:
     # so near to the floor that no rule on losses has a say
@@ -155,7 +155,7 @@ def test_members_with_too_few_nights_do_not_hold_up_the_alarm_of_the_others() ->
     assert mixed.group().reason is Reason.TOO_FEW_MEMBERS
 
 
-def test_a_loss_against_the_baselines_is_told_first() -> None:
+def test_a_loss_against_the_baselines_takes_precedence() -> None:
     known = BASELINE._replace(median_Bps=150e6)
     verdict = Group([60e6] * 8, baseline=known).group()
     assert (verdict.state, verdict.reason) == (State.CRITICAL, Reason.BELOW_LEVEL)
