@@ -9,6 +9,25 @@ from plumbline.errors import DocumentError, UsageError
 from plumbline.model.reference import Baseline
 
 
+def refuse_below_floor(candidates: Candidates, named: Sequence[str]) -> None:
+    """Refuse candidates below their floor, of ``named`` components or of all.
+
+    Raises:
+        DocumentError: there is one; nobody has said that its rate is known to be so low.
+    """
+    low = {
+        key: candidate.baseline.below_floor
+        for key, candidate in sorted(candidates.items())
+        if candidate.baseline.below_floor and (not named or key.component in named)
+    }
+    for key, below in low.items():
+        more = f" (and {len(low) - 1} more)" if len(low) > 1 else ""
+        raise DocumentError(
+            f"{key}: {below}{more}; mend what limits it or correct the topology, or accept it "
+            "with --below-floor and a --reason that says why so little is right"
+        )
+
+
 def accept(
     accepted: Baselines,
     candidates: Candidates,

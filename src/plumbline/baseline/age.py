@@ -40,12 +40,27 @@ class Aged(NamedTuple):
         }
 
 
+class Low(NamedTuple):
+    """One baseline that was accepted below its floor: how far, by whom and why in ``text``."""
+
+    key: Key
+    text: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form."""
+        return {**self.key._asdict(), "text": self.text}
+
+
 class Ages(NamedTuple):
-    """The baselines to renew, and what is measured without any; ``total`` counts all accepted."""
+    """The baselines to renew, and what is measured without any; ``total`` counts all accepted.
+
+    ``below_floor`` are those that raise no alarm since a person accepted them so low.
+    """
 
     total: int
     aged: tuple[Aged, ...]
     missing: tuple[Key, ...]
+    below_floor: tuple[Low, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form."""
@@ -53,6 +68,7 @@ class Ages(NamedTuple):
             "total": self.total,
             "aged": [one.to_json() for one in self.aged],
             "missing": [key._asdict() for key in self.missing],
+            "below_floor": [one.to_json() for one in self.below_floor],
         }
 
 
@@ -87,7 +103,12 @@ def ages(accepted: Baselines, expected: Expected, newest: Newest, today: date) -
         reasons = _reasons(baseline, age_days, expectation, newest.get(key))
         if reasons:
             aged.append(Aged(key, baseline, age_days, reasons, RENEW))
-    return Ages(len(accepted), tuple(aged), _missing(accepted, expected))
+    low = tuple(
+        Low(key, f"{one.below_floor}; accepted by {one.accepted_by}: {one.reason}")
+        for key, one in sorted(accepted.items())
+        if one.below_floor
+    )
+    return Ages(len(accepted), tuple(aged), _missing(accepted, expected), low)
 
 
 def _reasons(

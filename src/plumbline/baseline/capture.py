@@ -15,6 +15,7 @@ from statistics import median
 from typing import Any, Iterable, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.baseline.document import Baselines, Candidate, Key, rate_text
+from plumbline.baseline.floor import with_floors
 from plumbline.baseline.statistics import summarize
 from plumbline.model.conditions import Conditions, filled_otherwise, of_record
 from plumbline.model.expectation import Expectation
@@ -85,7 +86,7 @@ def capture(
             _outlier(key, baseline, groups[_siblings(key, expected)], expected),
             _limits(key, expected).weakness(baseline),
         )
-        for key, baseline in baselines.items()
+        for key, baseline in with_floors(baselines, expected).items()
     }
     return Captured(candidates, {reason: count for reason, count in left_out.items() if count})
 

@@ -110,6 +110,7 @@ class _Entry(Strict):
     reason: str = ""
     outlier: str = ""
     weak: str = ""
+    below_floor: str = ""
 
 
 _Steps = dict[Annotated[str, AfterValidator(_step)], _Entry]
@@ -178,6 +179,7 @@ def _baseline(entry: _Entry) -> Baseline:
         entry.tool,
         entry.fill,
         tuple(int(point) / 100 for point in entry.profile.split()),
+        entry.below_floor,
     )
 
 
@@ -218,6 +220,7 @@ def _plain(baseline: Baseline) -> dict[str, Any]:
         **_said(profile=profile),
         "versions": dict(sorted(baseline.versions.items())),
         **_said(accepted_by=baseline.accepted_by, reason=baseline.reason),
+        **_said(below_floor=baseline.below_floor),
     }
 
 

@@ -66,6 +66,11 @@ def _add_accept(actions: Any) -> None:
     parser.add_argument(
         "--component", nargs="+", default=[], metavar="NAME", help="these alone, outliers too"
     )
+    parser.add_argument(
+        "--below-floor",
+        action="store_true",
+        help="accept rates below min_efficiency or goal of the policy too (default: refuse them)",
+    )
 
 
 def _add_age(actions: Any) -> None:
@@ -130,6 +135,7 @@ def run_capture(arguments: argparse.Namespace) -> int:
     for key, candidate in captured.candidates.items():
         if candidate.outlier:
             print(f"{key}: {candidate.outlier}; it must be accepted by name")
+    _print_low(captured.candidates)
     _print_weak(captured.candidates)
     print(f"{len(captured.candidates)} candidates in {path}; look at `plumbline baseline diff`")
     return 0
@@ -156,7 +162,7 @@ def run_diff(arguments: argparse.Namespace) -> int:
 
 def run_accept(arguments: argparse.Namespace) -> int:
     """Write the inventory's baselines and say which changed; return 0."""
-    from plumbline.baseline.acceptance import accept
+    from plumbline.baseline.acceptance import accept, refuse_below_floor
     from plumbline.baseline.compare import compare
     from plumbline.baseline.document import read_baselines, write_baselines
     from plumbline.cli.document_file import write_document
@@ -165,6 +171,8 @@ def run_accept(arguments: argparse.Namespace) -> int:
     inventory = read_inventory(arguments.inventory)
     accepted = read_baselines(inventory.baselines)
     candidates = _candidates(inventory, arguments)
+    if not arguments.below_floor:
+        refuse_below_floor(candidates, arguments.component)
     by = arguments.by or getpass.getuser()
     merged = accept(accepted, candidates, arguments.component, by, arguments.reason)
     taken = {k: one for k, one in candidates.items() if merged.get(k) != accepted.get(k)}
@@ -175,6 +183,7 @@ def run_accept(arguments: argparse.Namespace) -> int:
         accepted_now = [change.to_json() for change in compare(accepted, taken)]
         _print_json({"file": str(inventory.baselines_file), "accepted": accepted_now})
     elif taken:
+        _print_low(taken)
         _print_weak(taken)
         print(
             f"{len(taken)} baselines accepted in {inventory.baselines_file}; "
@@ -239,6 +248,13 @@ def _print_weak(candidates: Mapping[Key, Candidate]) -> None:
     from plumbline.output.baselines import weak_lines
 
     for line in weak_lines(candidate.weak for candidate in candidates.values()):
+        print(line)
+
+
+def _print_low(candidates: Mapping[Key, Candidate]) -> None:
+    from plumbline.output.baselines import floor_lines
+
+    for line in floor_lines({key: one.baseline for key, one in candidates.items()}):
         print(line)
 
 

@@ -92,15 +92,19 @@ def expectations_of(inventory: Inventory) -> dict[tuple[str, str], Expectation]:
         DocumentError: the documents do not fit together.
     """
     _need_console_libraries()
+    from plumbline.expect.goals import find_goals
     from plumbline.expect.references import expectation, find_ceilings
     from plumbline.plan.assignments import assignments
     from plumbline.plan.policy import load
 
     topology = topology_of(inventory)
-    measured = assignments(topology, load(inventory.policy))
+    policy = load(inventory.policy)
+    measured = assignments(topology, policy)
     ceilings = find_ceilings(topology, measured)
+    goals = find_goals(policy, measured, ceilings)
     return {
-        (one.layer, one.component): expectation(topology, one, ceilings, {}) for one in measured
+        (one.layer, one.component): expectation(topology, one, ceilings, {}, goals)
+        for one in measured
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.baseline.document import Baselines
 from plumbline.expect.elsewhere import elsewhere
+from plumbline.expect.goals import find_goals
 from plumbline.expect.paths import parents, path_services
 from plumbline.expect.references import expectation, find_ceilings
 from plumbline.expect.services import services
@@ -73,9 +74,10 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
     """
     measured = _with_odds(assignments(topology, policy), policy)
     ceilings = find_ceilings(topology, measured)
+    goals = find_goals(policy, measured, ceilings)
     nodes: dict[str, list[Expectation]] = {host.name: [] for host in topology.hosts()}
     for one in measured:
-        nodes[one.node].append(expectation(topology, one, ceilings, accepted))
+        nodes[one.node].append(expectation(topology, one, ceilings, accepted, goals))
     hosts = tuple(
         {"name": host.name, "kind": host.kind, "address": host.address or host.name}
         for host in topology.hosts()

@@ -7,6 +7,7 @@ from typing import Mapping, Optional, Sequence
 from plumbline.baseline.document import Baselines, Key
 from plumbline.ceiling import Limit, alone, together
 from plumbline.errors import DocumentError
+from plumbline.expect.goals import Goals
 from plumbline.expect.parallel import by_file_system, limits_of_all
 from plumbline.expect.speeds import Limits, speeds
 from plumbline.model.expectation import Expectation, Partner
@@ -21,6 +22,8 @@ from plumbline.topology.routes import Route
 
 Ceilings = Mapping[tuple[str, str, Step], Optional[Ceiling]]
 """By layer, component and step; None where nothing on the path has a rate."""
+
+_NO_GOAL = Reference(None, None)
 
 
 def find_limits(topology: Topology, measured: Sequence[Assignment]) -> Limits:
@@ -62,13 +65,15 @@ def _with_kinds(topology: Topology, limit: Optional[Limit]) -> Optional[Ceiling]
 
 
 def expectation(
-    topology: Topology, one: Assignment, ceilings: Ceilings, accepted: Baselines
+    topology: Topology, one: Assignment, ceilings: Ceilings, accepted: Baselines, goals: Goals
 ) -> Expectation:
     """Return a measurement with its references; the judge sees whether conditions still hold."""
     references = {
-        f"{operation.value}/{scenario.value}": Reference(
-            ceilings[one.layer, one.component, (operation, scenario)],
-            accepted.get(Key(one.layer, one.component, operation.value, scenario.value)),
+        f"{operation.value}/{scenario.value}": goals.get(
+            (one.layer, one.component, (operation, scenario)), _NO_GOAL
+        )._replace(
+            ceiling=ceilings[one.layer, one.component, (operation, scenario)],
+            baseline=accepted.get(Key(one.layer, one.component, operation.value, scenario.value)),
         )
         for operation, scenario in one.steps
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import isinf
 
 from plumbline.judge.course import course_words
+from plumbline.judge.floor import evidence_of_floor
 from plumbline.judge.measured import label
 from plumbline.judge.phrases import limited, peers, repeats
 from plumbline.model.named_tuple import TYPE_CHECKING
@@ -72,6 +73,7 @@ def _references(of: Measured) -> Iterator[str]:
         )
     else:
         yield f"baseline not used: {of.doubt}"
+    yield from evidence_of_floor(of)
     course = course_words(of)
     if course:
         yield course

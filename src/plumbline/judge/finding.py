@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.reason import Reason
 from plumbline.model.state import State, worst
 
 if TYPE_CHECKING:
     from typing import Callable, Optional, Sequence
 
     from plumbline.judge.measured import Measured
-    from plumbline.model.reason import Reason
     from plumbline.model.record import Operation, Record, Scenario
 
 
@@ -51,10 +51,19 @@ class Ruling(NamedTuple):
 def deciding(rulings: Sequence[Ruling]) -> Ruling:
     """Return the ruling that decides: the worst, among equals what is not plainly fine, then slow.
 
-    There must be at least one.
+    There must be at least one.  What is below its floor needs no baseline: the lack of one in
+    another operation does not hide it.
     """
-    state = worst(ruling.finding.state for ruling in rulings)
-    return min((ruling for ruling in rulings if ruling.finding.state is state), key=_weight)
+    found = _with_floors(rulings)
+    state = worst(ruling.finding.state for ruling in found)
+    return min((ruling for ruling in found if ruling.finding.state is state), key=_weight)
+
+
+def _with_floors(rulings: Sequence[Ruling]) -> Sequence[Ruling]:
+    """Return the rulings, without those that lack a reference where another is below its floor."""
+    if not any(ruling.finding.reason.low_from_the_start for ruling in rulings):
+        return rulings
+    return [one for one in rulings if one.finding.reason is not Reason.NO_REFERENCE]
 
 
 def _weight(ruling: Ruling) -> tuple[bool, float]:

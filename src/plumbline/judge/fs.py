@@ -171,7 +171,12 @@ def _bad(own: Sequence[Ruling], told: Sequence[tuple[str, Ruling]]) -> str:
         if others:
             texts.append(f"likewise {several(others)}")
     if worst(one.finding.state for one in own) is not State.OK:
-        texts.append(f"as a whole {deciding(own).finding.text}")
+        floors = [one.finding.text for one in own if one.finding.reason.low_from_the_start]
+        decided = deciding(own).finding
+        whole = "; ".join(floors) if decided.reason.low_from_the_start else decided.text
+        if not told and decided.reason.low_from_the_start:
+            return whole
+        texts.append(f"as a whole {whole}")
     return f"- {'; '.join(texts)}"
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from plumbline.judge.component import rulings_on
+from plumbline.judge.floor import REMEDY
 from plumbline.judge.measured import label
 from plumbline.judge.phrases import several
+from plumbline.judge.shared_floor import group_below
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.reason import Reason
 from plumbline.model.state import State, worst
@@ -13,7 +15,7 @@ from plumbline.model.verdict import Figure, Verdict
 if TYPE_CHECKING:
     from typing import Iterator, Optional, Sequence
 
-    from plumbline.judge.finding import Ruling
+    from plumbline.judge.finding import Finding, Ruling
     from plumbline.model.expectation import Expectation
     from plumbline.model.limits import Limits
     from plumbline.model.record import Operation, Scenario
@@ -28,13 +30,17 @@ _REASONS = {
 
 
 class _Median(NamedTuple):
-    """One operation of the whole group; ``ratios`` ascend, ``without`` names who has none."""
+    """One operation of the whole group; ``ratios`` ascend, ``without`` names who has none.
+
+    ``floor`` is the finding where the group is below its floor, which needs no baseline.
+    """
 
     what: str
     ratios: tuple[tuple[float, str], ...]
     without: tuple[tuple[str, str], ...]
     contended: int
     limits: Limits
+    floor: Optional[Finding] = None
 
     @property
     def percent(self) -> Optional[float]:
@@ -45,16 +51,30 @@ class _Median(NamedTuple):
 
     @property
     def state(self) -> State:
-        """Return the state by the same levels that hold for each member."""
+        """Return the state by the same levels that hold for each member, and by the floor."""
         if self.percent is None:
-            return State.UNKNOWN
+            return self.floor.state if self.floor else State.UNKNOWN
         if self.limits.critical.alerts(self.percent):
             return State.CRITICAL
-        return State.WARNING if self.limits.warning.alerts(self.percent) else State.OK
+        if self.limits.warning.alerts(self.percent):
+            return State.WARNING
+        return self.floor.state if self.floor else State.OK
+
+    @property
+    def by_floor(self) -> bool:
+        """Return whether the floor alone makes the state, no loss against baselines."""
+        percent = self.percent
+        levels = (self.limits.warning, self.limits.critical)
+        low = percent is not None and any(level.alerts(percent) for level in levels)
+        return self.floor is not None and not low
 
     @property
     def text(self) -> str:
         """Return the operation's part of the sentence."""
+        return self.floor.text if self.floor and self.by_floor else self._compared
+
+    @property
+    def _compared(self) -> str:
         every = len(self.ratios) + len(self.without)
         if self.percent is None:
             names = several([name for name, _ in self.without])
@@ -95,9 +115,9 @@ def decide_group(ruled: Sequence[tuple[Expectation, Sequence[Ruling]]]) -> Verdi
     rulings = [(member.component, ruling) for member, rulings in ruled for ruling in rulings]
     places = dict.fromkeys((ruling.operation, ruling.scenario) for _, ruling in rulings)
     medians = [_median(label(*place), _of(rulings, place), limits) for place in places]
-    notes = tuple(_notes(ruled))
-    state = worst((*(median.state for median in medians), *(note.state for note in notes)))
-    deciding = [median for median in medians if median.state is state]
+    decided, notes = _deciding(medians), tuple(_notes(ruled))
+    state = worst((*(median.state for median in decided), *(note.state for note in notes)))
+    deciding = [median for median in decided if median.state is state]
     told = [note.text for note in notes] + [median.text for median in deciding]
     texts = "; ".join(told) or "has never been measured"
     percents = [median.percent for median in deciding if median.percent is not None]
@@ -105,8 +125,8 @@ def decide_group(ruled: Sequence[tuple[Expectation, Sequence[Ruling]]]) -> Verdi
         layer=layer,
         component=first.group,
         state=state,
-        reason=_reason(state, notes) if medians else Reason.NEVER_MEASURED,
-        sentence=f"group {first.group} {texts}{_unnamed(rulings)}",
+        reason=_reason_of_notes(state, notes) or _reason(deciding),
+        sentence=f"{_subject(deciding, layer)} {first.group} {texts}{_unnamed(rulings)}",
         ratio_baseline=min(percents) / 100 if percents else None,
         # members that are fine beside one another lack a firm baseline, which is no fault
         counts=state is not State.UNKNOWN
@@ -121,9 +141,9 @@ def decide_group(ruled: Sequence[tuple[Expectation, Sequence[Ruling]]]) -> Verdi
     )
 
 
-def _reason(state: State, notes: Sequence[_Note]) -> Reason:
-    """Return the reason that decides: that of the levels, unless something was not measured."""
-    return next((note.reason for note in notes if note.state is state), _REASONS[state])
+def _reason_of_notes(state: State, notes: Sequence[_Note]) -> Optional[Reason]:
+    """Return the reason of what was not measured, where that decides; it is before any level."""
+    return next((note.reason for note in notes if note.state is state), None)
 
 
 class _Note(NamedTuple):
@@ -183,6 +203,28 @@ def _unnamed(rulings: Sequence[tuple[str, Ruling]]) -> str:
     return f"; active but not in the topology: {several(list(names))}" if names else ""
 
 
+def _deciding(medians: Sequence[_Median]) -> list[_Median]:
+    """Return the operations that decide; the lack of baselines does not hide what is too low."""
+    known = [median for median in medians if median.percent is not None or median.floor]
+    found = known if any(median.floor for median in medians) else medians
+    state = worst(median.state for median in found)
+    return [median for median in found if median.state is state]
+
+
+def _reason(deciding: Sequence[_Median]) -> Reason:
+    """Return the reason of the first operation that decides."""
+    if not deciding:
+        return Reason.NEVER_MEASURED
+    first = deciding[0]
+    return first.floor.reason if first.floor and first.by_floor else _REASONS[first.state]
+
+
+def _subject(deciding: Sequence[_Median], layer: str) -> str:
+    """Return what a group is called: all targets below their floor are their file system."""
+    system = layer == "ost" and any(median.by_floor for median in deciding)
+    return "file system" if system else "group"
+
+
 def _of(
     rulings: Sequence[tuple[str, Ruling]], place: tuple[Operation, Scenario]
 ) -> list[tuple[str, Ruling]]:
@@ -198,11 +240,14 @@ def _median(what: str, rulings: Sequence[tuple[str, Ruling]], limits: Limits) ->
             continue
         ratios.append((of.ratio_baseline, name))
         contended += of.contended
-    return _Median(what, tuple(sorted(ratios)), tuple(without), contended, limits)
+    floor = group_below([ruling.measured for _, ruling in rulings])
+    return _Median(what, tuple(sorted(ratios)), tuple(without), contended, limits, floor)
 
 
 def _evidence(median: _Median) -> Iterator[str]:
     yield f"{median.text} [{median.state.name}]"
+    if median.by_floor:
+        yield f"  {REMEDY}"
     yield from (f"  no figure: {name}: {why}" for name, why in median.without)
     yield from (f"    {name} {100 * ratio:.0f} % of baseline" for ratio, name in median.ratios)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from plumbline.judge.finding import Finding, Rule
+from plumbline.judge.floor import below_floor, below_goal
 from plumbline.judge.phrases import (
     against_levels,
     figures,
@@ -37,8 +38,13 @@ def invalid(of: Measured) -> Optional[Finding]:
 
 
 def incomparable(of: Measured) -> Optional[Finding]:
-    """Without a firm reference: measured, but nobody knows for certain what it means."""
+    """Without a firm reference: measured, but nobody knows for certain what it means.
+
+    A floor needs none: below it, that is the finding.
+    """
     if of.reference_Bps is not None or of.step is not None:
+        return None
+    if below_goal(of) or below_floor(of):
         return None
     if of.provisional:
         text = (

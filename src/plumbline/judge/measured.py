@@ -10,6 +10,7 @@ from plumbline.judge.step import step_of
 from plumbline.model.conditions import SPECIFICATION, TERMS, differences, of_baseline, of_record
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.record import Operation, Scenario
+from plumbline.model.reference import Reference
 
 if TYPE_CHECKING:
     from typing import Optional
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from plumbline.model.conditions import Difference
     from plumbline.model.limits import Limits
     from plumbline.model.record import Record
-    from plumbline.model.reference import Baseline, Ceiling, Reference
+    from plumbline.model.reference import Baseline, Ceiling
     from plumbline.model.series import Day, Sample, Series
 
 
@@ -29,7 +30,8 @@ class Measured(NamedTuple):
     ``baseline`` is None unless it may be used; ``doubt`` then says why not.  ``samples`` are newest
     first and begin with this run, ``days`` likewise with the last day that had siblings.  ``step``
     sets the newest runs against those before, None where the history is too short.
-    ``provisional`` is what stands in where there is neither a usable baseline nor a peer.
+    ``provisional`` is what stands in where there is neither a usable baseline nor a peer; ``given``
+    are the references as the console gave them, whether they may be used or not.
     """
 
     record: Record
@@ -42,6 +44,7 @@ class Measured(NamedTuple):
     days: tuple[Day, ...] = ()
     step: Optional[Step] = None
     provisional: Optional[Provisional] = None
+    given: Reference = Reference(None, None)
 
     @property
     def what(self) -> str:
@@ -151,6 +154,7 @@ def measured(series: Series, reference: Reference, limits: Limits) -> Measured:
         limits=limits,
         days=series.days,
         step=step_of(series.samples, limits),
+        given=reference,
     )
     if of.reference_Bps is not None:
         return of
@@ -181,6 +185,8 @@ def _refuse_impossible(record: Record, reference: Reference) -> None:
     for name, rate_Bps in (
         ("ceiling", reference.ceiling and reference.ceiling.rate_Bps),
         ("baseline", reference.baseline and reference.baseline.median_Bps),
+        ("goal", reference.goal_Bps),
+        ("part of the goal", reference.goal_part_Bps),
     ):
         if rate_Bps is not None and not rate_Bps > 0:
             raise DocumentError(

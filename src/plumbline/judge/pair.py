@@ -8,6 +8,7 @@ from plumbline.judge.evidence import evidence, figure
 from plumbline.judge.finding import Finding, Ruling, deciding
 from plumbline.judge.measured import label
 from plumbline.judge.phrases import several, summary
+from plumbline.judge.shared_floor import host_below
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.reason import Reason
 from plumbline.model.reference import Reference
@@ -42,6 +43,16 @@ class _Pairs(NamedTuple):
         if self.usable:
             return self.usable[len(self.usable) // 2]
         return min(self.rulings, key=lambda pair: _severity(pair[1].finding.state))
+
+    @property
+    def ruling(self) -> Ruling:
+        """Return the ruling of the chosen partner, or that the host is below its floor with all."""
+        chosen = self.chosen[1]
+        finding = chosen.finding
+        if finding.state is not State.OK and finding.reason is not Reason.NO_REFERENCE:
+            return chosen
+        below = host_below([each.measured for _, each in self.usable if each.measured])
+        return chosen._replace(finding=below) if below else chosen
 
 
 def judge_pair_host(
@@ -141,7 +152,7 @@ def of_pair(one: Expectation, partner: Partner, reference: Reference) -> Referen
 
 def _decide(expectation: Expectation, pairs: Sequence[_Pairs]) -> Verdict:
     retransmits = _retransmits(expectation, pairs)
-    chosen = tuple(of.chosen[1] for of in pairs)
+    chosen = tuple(of.ruling for of in pairs)
     decided = deciding(chosen)
     fine = decided.finding.reason.fine
     text = summary([each.measured for each in chosen if each.measured]) if fine else ""
@@ -156,7 +167,7 @@ def _decide(expectation: Expectation, pairs: Sequence[_Pairs]) -> Verdict:
 
 def _remarks(of: _Pairs, pairs: Sequence[_Pairs]) -> str:
     """Return what the reader must know about the partners behind the figure."""
-    name, chosen = of.chosen
+    name, chosen = of.chosen[0], of.ruling
     if not of.usable:
         every = len(of.rulings)
         return f" (with {name}{f'; no figure with any of {every} partners' if every > 1 else ''})"
@@ -164,7 +175,8 @@ def _remarks(of: _Pairs, pairs: Sequence[_Pairs]) -> str:
     if len(of.usable) == 1 and chosen.finding.state is not State.OK:
         remarks = f"; measured with {of.usable[0][0]} alone, either end may be the cause"
     elif len(of.usable) > 1 and chosen.finding.state is not State.OK:
-        remarks = f"; upper median of {len(of.usable)} partners"
+        word = "with each" if chosen.finding.reason is Reason.BELOW_FLOOR else "upper median"
+        remarks = f"; {word} of {len(of.usable)} partners"
     slow = dict.fromkeys(text for each in pairs for text in _slow_alone(each))
     remarks += "".join(f"; {text}" for text in slow)
     missing = dict.fromkeys(

@@ -50,6 +50,11 @@ def _odds(logarithm: float) -> str:
     return f"{exp(logarithm):,.0f}" if logarithm <= _MOST_SAID else "over 1,000,000"
 
 
+def date_of(epoch_s: float) -> str:
+    """Return a day as ``2026-11-20``, in UTC."""
+    return moment(epoch_s).partition(" ")[0]
+
+
 def several(names: Sequence[str]) -> str:
     """Return names joined, the first three and how many more."""
     more = len(names) - _NAMES_SHOWN
@@ -58,8 +63,13 @@ def several(names: Sequence[str]) -> str:
 
 def limited(ceiling: Ceiling) -> str:
     """Return ``ceiling 250.0 MB/s by disk oss2-disk1``."""
-    parts = [" ".join(part) for part in zip(ceiling.kinds, ceiling.limited_by)]
-    return f"ceiling {format_rate(ceiling.rate_Bps)} by {several(parts or ceiling.limited_by)}"
+    part = limited_by(ceiling.kinds, ceiling.limited_by)
+    return f"ceiling {format_rate(ceiling.rate_Bps)} by {part}"
+
+
+def limited_by(kinds: Sequence[str], names: Sequence[str]) -> str:
+    """Return the parts that limit, ``disk oss2-disk1``, by name alone where no kind is known."""
+    return several([" ".join(part) for part in zip(kinds, names)] or names)
 
 
 def compared(of: Measured) -> str:

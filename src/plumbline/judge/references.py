@@ -110,7 +110,7 @@ def _speaking(one: Measurement) -> Iterator[tuple[Sample, float]]:
     """Yield the samples that say something, newest first, with the logarithm of their rate."""
     most = one.ceiling_Bps and one.limits.invalid_above * one.ceiling_Bps
     for sample in one.samples:
-        if not sample.rate_Bps or contended(sample.coverage, one.limits):
+        if not sample.rate_Bps or sample.excluded or contended(sample.coverage, one.limits):
             continue
         if not most or sample.rate_Bps <= most:
             yield sample, log(sample.rate_Bps)

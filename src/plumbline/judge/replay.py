@@ -18,13 +18,10 @@ from plumbline.model.limits import Limits
 from plumbline.model.record import Operation, Outcome, Record, Scenario
 from plumbline.model.reference import Baseline, Reference
 from plumbline.model.sampled import Sampled
-from plumbline.model.series import Day, Sample, Series
+from plumbline.model.series import SAMPLES, Day, Sample, Series
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.verdict import Verdict
 from plumbline.siblings import KEPT, midmean, one_day
-
-SAMPLES = 30
-"""Samples of each component that are remembered, as many as a snapshot holds."""
 
 _DAY_S = 86400.0
 _STEP = (Operation.READ, Scenario.SINGLE)

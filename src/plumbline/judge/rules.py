@@ -5,6 +5,7 @@ from __future__ import annotations
 from plumbline.judge.contention import CONTENDED, CONTENDED_FOR_DAYS
 from plumbline.judge.course import PROFILE
 from plumbline.judge.excuses import EVEN_SHARE, KNOWN_STATE, SHARED_LOSS
+from plumbline.judge.floor import BELOW_FLOOR, BELOW_GOAL
 from plumbline.judge.levels import BELOW_LEVEL, FINE, INVALID, NO_REFERENCE, PROVISIONAL
 from plumbline.judge.siblings import FAIL_SLOW, WITHIN_NOISE
 from plumbline.judge.step import STEP_DOWN
@@ -26,6 +27,8 @@ RULES: tuple[Rule, ...] = (
     BELOW_LEVEL,
     FAIL_SLOW,
     STEP_DOWN,
+    BELOW_GOAL,
+    BELOW_FLOOR,
     WITHIN_NOISE,
     PROFILE,
     FINE,

@@ -17,18 +17,19 @@ class Limits(NamedTuple):
     """When a verdict is bad; the policy's numbers that apply to one component.
 
     ``warning`` and ``critical`` are ranges in percent of the baseline; ``peer_loss`` and
-    ``min_coverage`` are fractions; ``invalid_above`` is a factor of the ceiling; ``confirm_days``
-    is the number of different days a mild loss against peers must last, and ``certainty`` how many
-    standard errors the loss must be away from none; ``change_runs`` is the number of runs that show
-    a lasting step down from the runs before; ``retransmit_share`` is the fraction of segments sent
-    again that warns; ``fill_limit`` is the fraction above which a target
-    is not written; a baseline alarms from ``min_runs`` runs and up to ``max_spread`` on; it holds
-    while the target's fill differs by no more than ``fill_change``, a fraction of the target, and
-    is to be renewed at an age of ``max_age_s``.  ``profile_distance`` is the fraction of its bytes
-    that a run may have moved earlier or later than the baseline's profile has them.
-    ``stale_after_s``: age at which the last record is too old.  ``hung_after_s``: a run that lasts
-    longer hangs.  ``alarm_odds`` are the odds against chance that an alarm takes, from the site's
-    budget of false alarms.
+    ``min_coverage`` are fractions; ``invalid_above`` is a factor of the ceiling and
+    ``min_efficiency`` the fraction of it that a healthy system demonstrates at least, 0 where
+    nothing is asked; ``confirm_days`` is the number of different days a mild loss against peers
+    must last, and ``certainty`` how many standard errors the loss must be away from none;
+    ``change_runs`` is the number of runs that show a lasting step down from the runs before;
+    ``retransmit_share`` is the fraction of segments sent again that warns; ``fill_limit`` is
+    the fraction above which a target is not written; a baseline alarms from ``min_runs`` runs
+    and up to ``max_spread`` on; it holds while the target's fill differs by no more than
+    ``fill_change``, a fraction of the target, and is to be renewed at an age of ``max_age_s``.
+    ``profile_distance`` is the fraction of its bytes that a run may have moved earlier or later
+    than the baseline's profile has them. ``stale_after_s``: age at which the last record is too
+    old. ``hung_after_s``: a run that lasts longer hangs. ``alarm_odds`` are the odds against
+    chance that an alarm takes, from the site's budget of false alarms.
     """
 
     warning: Range = Range(80, float("inf"))
@@ -39,6 +40,7 @@ class Limits(NamedTuple):
     change_runs: int = 6
     min_coverage: float = 0.9
     invalid_above: float = 1.05
+    min_efficiency: float = 0.0
     retransmit_share: float = 0.005
     fill_limit: float = 0.90
     min_runs: int = 5
@@ -93,6 +95,7 @@ _LIMITS = {
     "change_runs": (2, 1000),
     "min_coverage": (0.0, 1.0),
     "invalid_above": (1.0, 1000.0),
+    "min_efficiency": (0.0, 1.0),
     "retransmit_share": (0.0, 1.0),
     "fill_limit": (0.0, 1.0),
     "min_runs": (1, 1_000_000),

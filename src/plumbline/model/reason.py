@@ -35,6 +35,8 @@ class Reason(str, Enum):
     BELOW_LEVEL = "below_level"
     FAIL_SLOW = "fail_slow"
     STEP_DOWN = "step_down"
+    BELOW_GOAL = "below_goal"
+    BELOW_FLOOR = "below_floor"
     WITHIN_NOISE = "within_noise"
     PROFILE = "profile"
     FINE = "fine"
@@ -81,6 +83,11 @@ class Reason(str, Enum):
         return self in _SLOW
 
     @property
+    def low_from_the_start(self) -> bool:
+        """Return whether an alarm is about what was never given, which needs no baseline."""
+        return self in _FLOORS
+
+    @property
     def lasting(self) -> bool:
         """Return whether more than one run shows that the loss is more than noise."""
         return self in _LASTING
@@ -90,6 +97,7 @@ _FINE = frozenset({Reason.FINE, Reason.EVEN_SHARE})
 _CONTENTION = frozenset({Reason.CONTENDED, Reason.CONTENDED_FOR_DAYS})
 _LASTING = frozenset({Reason.FAIL_SLOW, Reason.STEP_DOWN, Reason.PROFILE})
 _SLOW = _LASTING | {Reason.BELOW_LEVEL, Reason.PROVISIONAL}
+_FLOORS = frozenset({Reason.BELOW_GOAL, Reason.BELOW_FLOOR})
 _UNMEASURED = frozenset(
     {
         Reason.HANGS,

@@ -46,7 +46,8 @@ class Baseline(NamedTuple):
     words as ``terms``, ``versions`` of the software with the settings that matter, the measuring
     ``host``, the ``tool`` with its version, and the median ``fill`` (a fraction).  ``profile`` are
     the rates of equal parts of a parallel run's time, relative to their mean; empty where none is
-    kept.
+    kept.  ``below_floor`` says below which floor the median was when a person accepted it, empty
+    where it was not.
     """
 
     median_Bps: float
@@ -63,28 +64,40 @@ class Baseline(NamedTuple):
     tool: str = ""
     fill: Optional[float] = None
     profile: tuple[float, ...] = ()
+    below_floor: str = ""
 
 
 class Reference(NamedTuple):
-    """Both references of one operation in one scenario; either may be absent."""
+    """The references of one operation in one scenario; each may be absent.
+
+    ``goal_Bps`` is the rate that was promised for it, ``goal_part_Bps`` its part of what was
+    promised for its group; both in bytes per second.
+    """
 
     ceiling: Optional[Ceiling]
     baseline: Optional[Baseline]
+    goal_Bps: Optional[float] = None
+    goal_part_Bps: Optional[float] = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form."""
         return {
             "ceiling": self.ceiling and self.ceiling._asdict(),
             "baseline": self.baseline and self.baseline._asdict(),
+            "goal_Bps": self.goal_Bps,
+            "goal_part_Bps": self.goal_part_Bps,
         }
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Reference:
         """Build from the document form; raise KeyError or TypeError for wrong keys or values."""
         ceiling, baseline = raw["ceiling"], raw["baseline"]
+        goals = {key: raw.get(key) for key in ("goal_Bps", "goal_part_Bps")}
+        rates_or_none(**goals)
         return cls(
             ceiling=None if ceiling is None else Ceiling.from_json(ceiling),
             baseline=None if baseline is None else _baseline(baseline),
+            **goals,
         )
 
 
@@ -95,7 +108,7 @@ def _baseline(raw: Mapping[str, Any]) -> Baseline:
     counts(runs=baseline.runs)
     if baseline.fill is not None:
         within(0, 1, fill=baseline.fill)
-    texts("baseline", (*baseline[3:6], *baseline[7:12]))
+    texts("baseline", (*baseline[3:6], *baseline[7:12], baseline.below_floor))
     texts("versions", (part for pair in baseline.versions.items() for part in pair))
     _refuse_no_profile(baseline.profile)
     return baseline

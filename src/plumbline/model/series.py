@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 
+SAMPLES = 30
+"""Samples of each series that are remembered."""
+
 _WIDEST = 100.0
 """Of a loss or a spread of logarithms; e to its power is a number."""
 
@@ -39,6 +42,7 @@ class Sample(NamedTuple):
 
     ``rate_Bps`` is None where the run gave no rate.  ``peers_Bps`` is the median rate of the
     ``peers`` other members of the group in that run; ``partner`` is the other host of a pair.
+    ``excluded`` is True where the component was degraded or failed over: the rate is not its own.
     """
 
     started_at: float
@@ -47,6 +51,7 @@ class Sample(NamedTuple):
     peers_Bps: Optional[float]
     peers: int
     partner: Optional[str]
+    excluded: bool = False
 
 
 class Day(NamedTuple):
@@ -151,6 +156,8 @@ def _sample(raw: Sequence[Any]) -> Sample:
     counts(peers=sample.peers)
     if sample.coverage is not None:
         within(0, LARGEST, coverage=sample.coverage)
+    if not isinstance(sample.excluded, bool):
+        raise TypeError(f"excluded is {sample.excluded!r}")
     rates_or_none(rate_Bps=sample.rate_Bps, peers_Bps=sample.peers_Bps)
     return sample
 

@@ -7,6 +7,7 @@ from typing import Iterable, Iterator, Sequence
 
 from plumbline.baseline.age import Aged, Ages
 from plumbline.baseline.compare import Change
+from plumbline.baseline.document import Baselines
 from plumbline.baseline.review import Moved, Review, review
 from plumbline.model.reference import Baseline
 from plumbline.output.table import render
@@ -44,6 +45,7 @@ def _summary(changes: Sequence[Change], found: Review) -> Iterator[str]:
     for one in found.conditions:
         yield f"condition {one.mark}: {one.text} ({one.number})"
     yield from _outliers([change for change in changes if change.outlier])
+    yield from floor_lines({change.key: change.new for change in changes})
     yield from weak_lines(one.weak for one in changes)
 
 
@@ -51,6 +53,14 @@ def weak_lines(weaknesses: Iterable[str]) -> Iterator[str]:
     """Yield how many baselines will not alarm, and why; empty weaknesses are none."""
     for weak, number in sorted(Counter(filter(None, weaknesses)).items()):
         yield f"{number} too weak to alarm: {weak}"
+
+
+def floor_lines(baselines: Baselines) -> Iterator[str]:
+    """Yield the baselines that are below their floor, the first ones and how many more."""
+    low = [f"{key}: {one.below_floor}" for key, one in sorted(baselines.items()) if one.below_floor]
+    yield from (f"below its floor: {line}" for line in low[:_SENTENCES])
+    if len(low) > _SENTENCES:
+        yield f"below their floor: {len(low) - _SENTENCES} more"
 
 
 def _dates(baselines: Sequence[Baseline]) -> str:
@@ -77,7 +87,11 @@ def _outliers(slow: Sequence[Change]) -> Iterator[str]:
 
 def _row(change: Change, found: Review) -> tuple[str, ...]:
     key, old, new = change.key, change.old, change.new
-    notes = ("outlier" if change.outlier else "", "weak" if change.weak else "")
+    notes = (
+        "outlier" if change.outlier else "",
+        "below floor" if new.below_floor else "",
+        "weak" if change.weak else "",
+    )
     return (
         key.layer,
         key.component,
@@ -88,7 +102,7 @@ def _row(change: Change, found: Review) -> tuple[str, ...]:
         f"{_spread(old)} -> {_spread(new)} %" if old else f"{_spread(new)} %",
         f"{old.runs} -> {new.runs}" if old else str(new.runs),
         found.marks.get(key, ""),
-        " ".join(note for note in notes if note),
+        ", ".join(note for note in notes if note),
     )
 
 
@@ -114,6 +128,10 @@ def _ages(found: Ages, compared: bool) -> Iterator[str]:
         yield render(_AGES, [_aged(one) for one in found.aged])
     for remedy, number in Counter(one.remedy for one in found.aged).items():
         yield f"remedy for {number}: {remedy}"
+    for one in found.below_floor[:_SENTENCES]:
+        yield f"accepted below its floor: {one.key}: {one.text}"
+    if len(found.below_floor) > _SENTENCES:
+        yield f"accepted below their floor: {len(found.below_floor) - _SENTENCES} more"
     if found.total and found.missing:
         yield f"{len(found.missing)} measurements have no baseline, such as {found.missing[0]}"
     if found.total and not compared:

@@ -15,6 +15,7 @@ from plumbline.model.allowed import PATH, PROGRAM
 from plumbline.model.limits import Limits
 from plumbline.model.spec import MOST_DEPTH, MOST_REPEATS, ProbeSpec
 from plumbline.model.threshold import Range
+from plumbline.plan.goal import Goal
 from plumbline.plan.schedule import LaterTimer, Slots, Timer, WeeklyTimer
 from plumbline.ranks.terms import may_be_direct
 from plumbline.ranks.tests import Method, named_test
@@ -47,6 +48,7 @@ class LimitsPolicy(Strict):
     change_runs: Annotated[Optional[int], Field(ge=2, le=1000)] = None
     min_coverage: Optional[Percent] = None
     invalid_above: Annotated[Optional[float], Field(ge=1, le=1000)] = None
+    min_efficiency: Optional[Percent] = None
     retransmit_share: Optional[Percent] = None
     fill_limit: Optional[Percent] = None
     min_runs: Annotated[Optional[int], Field(ge=1, le=1_000_000)] = None
@@ -77,12 +79,18 @@ class Override(Strict):
     probe: ProbePolicy = ProbePolicy()
 
 
+class GroupOverride(Override):
+    """What differs for one group, and the rate that was promised for it, bytes per second."""
+
+    goal: Goal = Goal()
+
+
 class Layer(Strict):
     """The rules of one layer, and where its groups and components differ."""
 
     limits: LimitsPolicy = LimitsPolicy()
     probe: ProbePolicy = ProbePolicy()
-    groups: dict[str, Override] = {}
+    groups: dict[str, GroupOverride] = {}
     components: dict[str, Override] = {}
 
 
@@ -103,6 +111,16 @@ class NetLayer(Layer):
 
     schedule: Slots = Slots()
     port: Annotated[int, Field(ge=1, le=65535)] = _NET_PORT
+
+    @model_validator(mode="after")
+    def _promises_nothing(self) -> NetLayer:
+        for name, one in self.groups.items():
+            if one.goal.write or one.goal.read:
+                raise ValueError(
+                    f"groups {name} has a goal, but hosts are not measured at once; "
+                    "give limits min_efficiency"
+                )
+        return self
 
 
 class FsLayer(TimedLayer):
@@ -198,6 +216,9 @@ _SPECS = {
     "net": ProbeSpec("netperf", bytes=0, seconds=10.0, queue_depth=1, repeats=1, direct=False),
     "fs": ProbeSpec("mpi", bytes=1 << 30, seconds=60.0, queue_depth=1, repeats=1),
 }
+_MIN_EFFICIENCY = {"ost": 0.3, "raw": 0.5, "net": 0.1, "fs": 0.35}
+"""The least share of the ceiling that a healthy layer demonstrates: docs/policy.md, Floors."""
+
 _SPEC_FIELDS = {"block": "block_bytes", "rate_cap": "rate_cap_Bps"}
 _LIMIT_FIELDS = {"hung_after": "hung_after_s", "max_age": "max_age_s"}
 
@@ -246,7 +267,14 @@ def limits_of(policy: Policy, layer: str, group: str, component: str) -> Limits:
     merged = _merge(
         [policy.limits, rules.limits, *(override.limits for override in overrides)], _LIMIT_FIELDS
     )
-    return Limits()._replace(**merged)
+    return Limits(min_efficiency=_MIN_EFFICIENCY[layer])._replace(**merged)
+
+
+def goal_of(policy: Policy, layer: str, group: str, direction: str) -> Optional[float]:
+    """Return what was promised for a group, ``write`` or ``read``, in bytes per second."""
+    rules = policy.layer(layer).groups.get(group)
+    goal: Optional[float] = getattr(rules.goal, direction, None) if rules else None
+    return goal
 
 
 def hung_after_given(policy: Policy, layer: str, group: str, component: str) -> bool:

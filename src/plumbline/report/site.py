@@ -66,6 +66,12 @@ class Member(NamedTuple):
         """Return the median of what it has given."""
         return self.reference.baseline.median_Bps if self.reference.baseline else None
 
+    @property
+    def below_floor(self) -> str:
+        """Return below which floor its baseline was accepted and why, empty where it was not."""
+        known = self.reference.baseline
+        return f"{known.below_floor}: {known.reason}" if known and known.below_floor else ""
+
 
 class Site(NamedTuple):
     """All that is drawn; ``now`` is in seconds since the epoch, ``verdicts`` has no groups.

@@ -30,6 +30,7 @@ NUMBERS = (
     "now_Bps",
     "ceiling_Bps",
     "baseline_Bps",
+    "accepted_below_floor",
     "measured_at",
 )
 _NAMED = 40
@@ -54,7 +55,9 @@ def _finding(site: Site, drawn: Cohorts) -> str:
     every = dict.fromkeys((of.layer, one.name) for of, found in drawn.items() for one in found)
     states = [site.state(*place) for place in every]
     words = [f"{states.count(state)} {state.name}" for state in _RANK if state in states]
-    return f"{counted(len(every), 'component')}, {', '.join(words) or 'all OK'}."
+    low = {(of.layer, one.name) for of, found in drawn.items() for one in found if one.below_floor}
+    accepted = f" Accepted below its floor: {counted(len(low), 'component')}." if low else ""
+    return f"{counted(len(every), 'component')}, {', '.join(words) or 'all OK'}.{accepted}"
 
 
 def _plot(of: Cohort, members: Sequence[Member]) -> Plot:
@@ -184,9 +187,13 @@ def _table(site: Site, drawn: Cohorts) -> Table:
     """Return one row for each component and for each group, where Nagios leads to."""
     steps = tuple(dict.fromkeys(of.step for of in drawn))
     rows: dict[tuple[str, str, str], dict[str, str]] = {}
+    low: dict[tuple[str, str], str] = {}
     for of, found in drawn.items():
         for one in found:
             rows.setdefault((of.layer, one.of.group, one.name), {})[of.step] = _rate(one)
+            if one.below_floor:
+                text = f"; {of.step} accepted below its floor: {one.below_floor}"
+                low[of.layer, one.name] = low.get((of.layer, one.name), "") + text
     components = [
         Row(
             (
@@ -195,7 +202,7 @@ def _table(site: Site, drawn: Cohorts) -> Table:
                 group,
                 name,
                 *(rates.get(step, "") for step in steps),
-                site.sentence(layer, name),
+                site.sentence(layer, name) + low.get((layer, name), ""),
             ),
             anchor(layer, name),
         )
@@ -237,6 +244,7 @@ def _numbers(drawn: Cohorts) -> Iterable[Sequence[Cell]]:
                 one.now_Bps,
                 one.ceiling_Bps,
                 one.baseline_Bps,
+                one.below_floor or None,
                 None if one.now_at is None else _moment(one.now_at),
             )
 

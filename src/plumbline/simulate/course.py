@@ -14,7 +14,6 @@ from plumbline.baseline.capture import capture
 from plumbline.baseline.document import Baselines, Key
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Record
-from plumbline.model.reference import Reference
 from plumbline.model.verdict import Verdict
 from plumbline.simulate.capacity import Capacity
 from plumbline.simulate.faults import Fault
@@ -104,7 +103,7 @@ class _Rates:
 
 
 def _accepted(records: Iterable[Record], members: Sequence[Member]) -> Baselines:
-    """Return the baselines of all but those that are far below their siblings.
+    """Return the baselines of all but those far below their siblings, or below their floor.
 
     Nobody accepts these without a look.
     """
@@ -113,7 +112,7 @@ def _accepted(records: Iterable[Record], members: Sequence[Member]) -> Baselines
     candidates = {
         key: candidate
         for key, candidate in capture(numbered, expected).candidates.items()
-        if not candidate.outlier
+        if not candidate.outlier and not candidate.baseline.below_floor
     }
     return accept({}, candidates, (), "plumbline simulate", "healthy days")
 
@@ -131,5 +130,5 @@ def _with(one: Expectation, baselines: Baselines) -> Expectation:
     for step, reference in one.references.items():
         operation, _, scenario = step.partition("/")
         key = Key(one.layer, one.component, operation, scenario)
-        references[step] = Reference(reference.ceiling, baselines.get(key))
+        references[step] = reference._replace(baseline=baselines.get(key))
     return one._replace(references=references)

@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.record import Outcome, Record
-from plumbline.model.series import Day, Running, Sample, Series
+from plumbline.model.series import SAMPLES, Day, Running, Sample, Series
 from plumbline.siblings import KEPT, median_without
 from plumbline.simulate.fleet import Flow, Member
-
-SAMPLES = 30
-"""Samples of each series that are remembered, as many as a snapshot holds."""
 
 
 class Rate(NamedTuple):

@@ -75,8 +75,12 @@ def kept_since(now: float) -> float:
     return now - KEPT * DAY_S
 
 
+def in_known_state(flags: str) -> bool:
+    """Return whether the words of a point's flags say that its target was slower for a reason."""
+    return bool(flags) and not _NOT_ITS_OWN.isdisjoint(flags.split())
+
+
 def _speaks(point: Point, member: Member) -> bool:
     """Return whether a rate is the component's own: neither contended nor in a known state."""
-    _, _, _, coverage, flags = point
-    quiet = coverage is None or coverage >= member.min_coverage
-    return quiet and not (flags and _NOT_ITS_OWN.intersection(flags.split()))
+    quiet = point.coverage is None or point.coverage >= member.min_coverage
+    return quiet and not in_known_state(point.flags)

@@ -11,12 +11,10 @@ from statistics import median
 from typing import Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.record import Operation, Scenario
-from plumbline.model.series import Running, Sample, Series
+from plumbline.model.series import SAMPLES, Running, Sample, Series
 from plumbline.siblings import median_without
-from plumbline.store.days import Days, Groups, kept_since
+from plumbline.store.days import Days, Groups, in_known_state, kept_since
 from plumbline.store.history import History, Point, SeriesKey
-
-SAMPLES = 30
 
 _FURTHER = 4
 _NOBODY = (None, 0)
@@ -98,8 +96,15 @@ class Recent:
         runs, name, partner = self._peers[self._place(key)], key.component, key.partner or None
         return tuple(
             [
-                Sample(started_at, rate_Bps, coverage, *runs[run_id].beside(name), partner)
-                for run_id, started_at, rate_Bps, coverage, _ in self._points[key][:SAMPLES]
+                Sample(
+                    started_at,
+                    rate_Bps,
+                    coverage,
+                    *runs[run_id].beside(name),
+                    partner,
+                    in_known_state(flags),
+                )
+                for run_id, started_at, rate_Bps, coverage, flags in self._points[key][:SAMPLES]
             ]
         )
 

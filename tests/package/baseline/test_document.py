@@ -171,3 +171,12 @@ def test_what_was_written_once_is_written_so_again(rate: float, spread: float, f
     once = write_baselines({KEY: BASELINE._replace(median_Bps=rate, spread=spread, fill=fill)})
     again = write_baselines(read_baselines(once["plumbline_baselines"]))
     assert again == once
+
+
+def test_how_far_it_was_below_its_floor_is_kept_with_the_acceptance() -> None:
+    low = BASELINE._replace(below_floor="115.2 MB/s is 22 % of the ceiling 523.6 MB/s, floor 30 %")
+    raw = write_baselines({KEY: low})
+    assert read_baselines(raw["plumbline_baselines"]) == {KEY: low}
+    candidates = write_candidates({KEY: Candidate(low)})
+    assert read_candidates(candidates["plumbline_candidates"]) == {KEY: Candidate(low)}
+    assert "below_floor" not in yaml.safe_dump(write_baselines({KEY: BASELINE}))

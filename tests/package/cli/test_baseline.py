@@ -355,3 +355,48 @@ def test_a_baseline_of_other_versions_is_a_warning(
     told = json.loads(capsys.readouterr().out)
     assert (told["state"], told["compared"], told["total"]) == ("WARNING", True, 1)
     assert told["aged"][0]["reasons"] == ["client 2.17.0 -> 2.18.0"]
+
+
+def test_what_is_below_its_floor_is_accepted_only_when_that_is_said(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "scratch-OST0 read: 10.0 MB/s is 12.5 % of the ceiling 80.0 MB/s, floor 30 %"
+    site.capture(dict.fromkeys(TARGETS, 10.0))
+    assert f"below its floor: ost {text}" in capsys.readouterr().out
+    site.call("diff")
+    shown = capsys.readouterr().out
+    assert f"below its floor: ost {text}" in shown
+    assert sum(line.endswith("below floor, weak") for line in shown.splitlines()) == 4
+    with pytest.raises(DocumentError, match=r"floor 30 % \(and 3 more\); mend what limits it"):
+        site.call("accept", "--reason", "first", "--by", "ada")
+    assert not site.baselines.exists()
+    said = ("--reason", "old shelves", "--by", "ada", "--below-floor")
+    assert site.call("accept", *said) == 0
+    assert f"below its floor: ost {text}" in capsys.readouterr().out
+    entry = site.accepted()["scratch-OST0"]["read/single"]
+    assert entry["below_floor"] == text.partition("read: ")[2]
+
+
+def test_age_goes_on_naming_what_was_accepted_below_its_floor(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = round(time.time() / 86400.0) - 3
+    site.call("capture", "--records", site.write(dict.fromkeys(TARGETS, 10.0), first_day=now))
+    site.call("accept", "--reason", "old shelves", "--by", "ada", "--below-floor")
+    capsys.readouterr()
+    assert site.call("age") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == [
+        "BASELINES OK - 4 hold",
+        "accepted below its floor: ost scratch-OST0 read: 10.0 MB/s is 12.5 % of the ceiling "
+        "80.0 MB/s, floor 30 %; accepted by ada: old shelves",
+    ]
+    assert site.call("age", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [one["component"] for one in told["below_floor"]] == TARGETS
+    # accepted again without being below, the mark is gone
+    site.call("capture", "--records", site.write(dict.fromkeys(TARGETS, 60.0), first_day=now))
+    site.call("accept", "--reason", "new shelves", "--by", "ada")
+    capsys.readouterr()
+    site.call("age")
+    assert "below its floor" not in capsys.readouterr().out

@@ -24,7 +24,7 @@ def expectations(
     assigned = assignments(topology, load({}))
     ceilings = find_ceilings(topology, assigned)
     return {
-        f"{one.layer} {one.component}": expectation(topology, one, ceilings, accepted or {})
+        f"{one.layer} {one.component}": expectation(topology, one, ceilings, accepted or {}, {})
         for one in assigned
     }
 

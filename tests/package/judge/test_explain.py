@@ -10,9 +10,11 @@ import pytest
 from plumbline.judge.component import judge
 from plumbline.judge.explain import explain
 from plumbline.judge.rules import RULES
+from plumbline.model.limits import Limits
 from plumbline.model.reason import Reason
 from plumbline.model.reference import Reference
 from plumbline.model.series import Day
+from tests.package.judge.test_floor import recorded
 from tests.package.judgements import (
     BASELINE,
     CEILING,
@@ -105,3 +107,15 @@ def test_a_host_is_explained_partner_by_partner() -> None:
         "with oss1: send 24.0 MB/s",
         "with oss2: send 117.0 MB/s",
     ]
+
+
+def test_a_floor_is_explained_with_what_was_demonstrated() -> None:
+    floor = Limits(min_efficiency=0.5)
+    entry = expectation(references={"read/single": Reference(CEILING, None)}, limits=floor)
+    shown = list(explain(entry, [recorded([55e6, 50e6, 54e6, 50e6, 50e6])], NOW))
+    assert shown[0].endswith("[WARNING, below floor]")
+    assert "  rule below floor: applies (floor 125.0 MB/s, best of 5 nights 55.0 MB/s)" in shown
+    assert "  rule below goal: no (no goal)" in shown
+    assert "    above 125.0 MB/s: UNKNOWN, no reference" in shown
+    short = list(explain(entry, [recorded([55e6] * 4)], NOW))
+    assert "  rule below floor: not asked (floor 125.0 MB/s, 4 of 5 nights)" in short

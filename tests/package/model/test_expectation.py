@@ -97,3 +97,29 @@ def test_a_specification_hash_changes_with_what_is_measured_only() -> None:
 def test_a_specification_with_an_unknown_key_names_it() -> None:
     with pytest.raises(DocumentError, match="'blocksize'"):
         ProbeSpec.from_json({"tool": "fio", "blocksize": 1})
+
+
+def test_goals_floors_and_their_acceptance_survive_the_way_to_the_node() -> None:
+    low = BASELINE._replace(below_floor="10 % of it")
+    given = Reference(CEILING, low, goal_Bps=200e6, goal_part_Bps=100e6)
+    entry = EXPECTATION._replace(
+        references={"read/single": given}, limits=Limits(min_efficiency=0.4)
+    )
+    sent = json.loads(json.dumps(entry.to_json()))
+    assert Expectation.from_json(sent) == entry
+
+
+@pytest.mark.parametrize("goal", ["fast", 0, -1.0, True])
+def test_a_goal_that_is_no_rate_is_refused(goal: Any) -> None:
+    raw = document()
+    raw["entries"][0]["references"]["read/single"]["goal_Bps"] = goal
+    with pytest.raises(DocumentError, match="goal_Bps is"):
+        Expectations.from_json(raw).find("ost", "scratch-OST0003")
+
+
+def test_references_without_goals_are_those_of_an_older_console() -> None:
+    raw = document()
+    for reference in raw["entries"][0]["references"].values():
+        del reference["goal_Bps"], reference["goal_part_Bps"]
+    (found,) = Expectations.from_json(raw).find("ost", "scratch-OST0003")
+    assert found.reference(Operation.READ, Scenario.SINGLE) == Reference(CEILING, BASELINE)

@@ -11,7 +11,7 @@ from plumbline.errors import DocumentError
 from plumbline.model.limits import Limits
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.threshold import Range
-from plumbline.plan.policy import LAYERS, limits_of, load, spec_of
+from plumbline.plan.policy import LAYERS, goal_of, limits_of, load, spec_of
 from plumbline.plan.schedule import Slots, Timer
 from plumbline.topology.strict import parse
 
@@ -24,7 +24,8 @@ def layers(**said: Any) -> dict[str, Any]:
 def test_without_a_word_all_defaults_hold(raw: Any) -> None:
     policy = load(raw)
     for layer in LAYERS:
-        assert limits_of(policy, layer, "g", "c") == Limits()
+        limits = limits_of(policy, layer, "g", "c")
+        assert limits == Limits(min_efficiency=limits.min_efficiency)
     assert spec_of(policy, "ost", "g", "c") == ProbeSpec("fio", 1 << 30, 60.0)
     assert spec_of(policy, "raw", "g", "c").tool == "sgp_dd"
     assert spec_of(policy, "net", "g", "c").tool == "netperf"
@@ -40,6 +41,7 @@ def test_all_keys_are_read() -> None:
         "change_runs": 7,
         "min_coverage": "80 %",
         "invalid_above": 1.1,
+        "min_efficiency": "60 %",
         "retransmit_share": "0.5 %",
         "fill_limit": "95 %",
         "min_runs": 3,
@@ -69,6 +71,7 @@ def test_all_keys_are_read() -> None:
         change_runs=7,
         min_coverage=0.8,
         invalid_above=1.1,
+        min_efficiency=0.6,
         retransmit_share=0.005,
         fill_limit=0.95,
         min_runs=3,
@@ -81,6 +84,33 @@ def test_all_keys_are_read() -> None:
     assert spec_of(policy, "ost", "g", "c") == ProbeSpec(
         "iperf3", 2 << 30, 20.0, 4 << 20, 4, 5, 500e6, direct=False
     )
+
+
+def test_each_layer_has_a_floor_of_its_own_which_the_site_may_set() -> None:
+    floors = {layer: limits_of(load({}), layer, "g", "c").min_efficiency for layer in LAYERS}
+    assert floors == {"ost": 0.3, "raw": 0.5, "net": 0.1, "fs": 0.35}
+    policy = load({"limits": {"min_efficiency": "0 %"}})
+    assert [limits_of(policy, layer, "g", "c").min_efficiency for layer in LAYERS] == [0.0] * 4
+
+
+def test_a_goal_is_of_a_group_and_may_differ_between_directions() -> None:
+    groups = {
+        "scratch": {"goal": "50 GB/s"},
+        "home": {"goal": {"write": "4 GB/s", "read": "6 GB/s"}},
+        "old": {"goal": {"read": "1 GB/s"}},
+    }
+    policy = load(layers(ost={"groups": groups}))
+    found = {
+        group: [goal_of(policy, "ost", group, way) for way in ("write", "read", "")]
+        for group in (*groups, "other")
+    }
+    assert found == {
+        "scratch": [50e9, 50e9, None],
+        "home": [4e9, 6e9, None],
+        "old": [None, 1e9, None],
+        "other": [None, None, None],
+    }
+    assert goal_of(policy, "fs", "scratch", "read") is None
 
 
 def test_the_most_particular_word_wins_and_leaves_the_rest() -> None:
@@ -127,6 +157,10 @@ def test_the_most_particular_word_wins_and_leaves_the_rest() -> None:
         (layers(net={"schedule": {"slot": "90 min"}}), "slot must divide an hour or a day evenly"),
         (layers(net={"schedule": {"window": "2 h"}}), "window must be shorter than slot"),
         (layers(net={"schedule": {"stale_after": "1 min"}}), "stale_after is shorter than slot"),
+        (layers(net={"groups": {"net": {"goal": "1 GB/s"}}}), "groups net has a goal, but hosts"),
+        (layers(ost={"groups": {"g": {"goal": "fast"}}}), "groups g goal key 'write': rate 'fast'"),
+        (layers(ost={"components": {"c": {"goal": "1 GB/s"}}}), "the key 'goal' is unknown"),
+        (layers(ost={"limits": {"min_efficiency": "120 %"}}), "limits min_efficiency"),
         (layers(net={"port": 0}), "greater than or equal to 1, not 0"),
         (layers(fs={"test": "posix"}), "layers fs test: there is no test 'posix'; known are ost"),
         (layers(fs={"clients": ["a", "a"]}), "clients names a twice"),

@@ -90,6 +90,29 @@ def test_with_many_members_the_axis_names_the_groups(tmp_path: Path) -> None:
     assert figure.plots[0].layout["xaxis"]["ticktext"] == ["oss1", "oss2", "oss3"]
 
 
+def test_what_was_accepted_below_its_floor_is_said(tmp_path: Path) -> None:
+    site = sick(tmp_path)
+    low = "20.0 MB/s is 10 % of the ceiling 200.0 MB/s, floor 50 %"
+    expectations = []
+    for one in site.expectations:
+        references = dict(one.references)
+        if one.component == "oss1-disk1":
+            step = references["read/single"]
+            assert step.baseline
+            known = step.baseline._replace(below_floor=low, reason="old shelf")
+            references["read/single"] = step._replace(baseline=known)
+        expectations.append(one._replace(references=references))
+    site = site._replace(expectations=expectations)
+    figure = targets_figure(site, find_cohorts(site))
+    assert figure.finding.endswith(" Accepted below its floor: 1 component.")
+    assert figure.table
+    (row,) = [one for one in figure.table.rows if "oss1-disk1" in one.cells]
+    assert row.cells[-1].endswith(f"; read accepted below its floor: {low}: old shelf")
+    numbers = [dict(zip(figure.numbers[0], one)) for one in figure.numbers[1:]]
+    marked = [one["component"] for one in numbers if one["accepted_below_floor"]]
+    assert marked == ["oss1-disk1"]
+
+
 def test_a_site_of_hosts_alone_has_no_targets(tmp_path: Path) -> None:
     site = sick(tmp_path)
     hosts = [one for one in site.expectations if one.layer == "net"]

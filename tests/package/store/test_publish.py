@@ -11,11 +11,10 @@ import pytest
 
 from plumbline.errors import StoreError
 from plumbline.model.record import Operation
-from plumbline.model.series import Running, Snapshot
+from plumbline.model.series import SAMPLES, Running, Snapshot
 from plumbline.store.days import Member
 from plumbline.store.history import History
 from plumbline.store.publish import Publisher
-from plumbline.store.recent import SAMPLES
 from tests.package.records import failed, record
 
 GROUPS = {("ost", name): Member("scratch", 0.9) for name in "abc"}

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.model.record import Operation
+from plumbline.model.record import Flag, Operation
+from plumbline.model.series import SAMPLES
 from plumbline.store.days import Member
 from plumbline.store.history import History
-from plumbline.store.recent import SAMPLES, Rates, Recent
+from plumbline.store.recent import Rates, Recent
 from tests.package.records import failed, record
 
 DAY_S = 86400.0
@@ -45,6 +46,23 @@ def test_a_component_without_a_rate_has_all_others_as_peers(history: History) ->
         history.save(record(component=name, rate_Bps=rate_Bps))
     (series,) = Recent(history, MEMBERS, NOW).of("ost", "a")
     assert (series.samples[0].peers_Bps, series.samples[0].peers) == (250e6, 2)
+
+
+@pytest.mark.parametrize(
+    ("flags", "excluded"),
+    [
+        ((), False),
+        ((Flag.SHORT,), False),
+        ((Flag.DEGRADED,), True),
+        ((Flag.SHORT, Flag.FAILED_OVER), True),
+    ],
+)
+def test_a_sample_of_a_known_state_is_excluded(
+    history: History, flags: tuple[Flag, ...], excluded: bool
+) -> None:
+    history.save(record(component="a", flags=flags))
+    (series,) = Recent(history, MEMBERS, NOW).of("ost", "a")
+    assert [one.excluded for one in series.samples] == [excluded]
 
 
 def test_operations_are_not_mixed(history: History) -> None:

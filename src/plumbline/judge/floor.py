@@ -1,0 +1,232 @@
+"""What a component should give at least: a share of its ceiling, or a rate that was promised.
+
+It needs no baseline and no peers, so it also finds what was slow from its first day on.  Noise only
+takes away: the best run of each night is what the hardware is held by, and of the nights the best
+one, so that a busy week is no alarm.  An alarm stands until the middle of the last nights is at the
+floor again.
+"""
+
+from __future__ import annotations
+
+from plumbline.judge.finding import Finding, Rule
+from plumbline.judge.phrases import date_of, limited_by
+from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.reason import Reason
+from plumbline.model.series import SAMPLES
+from plumbline.model.state import State
+from plumbline.units import format_rate
+
+if TYPE_CHECKING:
+    from typing import Iterable, Iterator, Optional
+
+    from plumbline.judge.measured import Measured
+    from plumbline.model.reference import Ceiling
+    from plumbline.model.series import Sample
+
+NIGHTS = 5
+"""Different nights that all stay below a floor before it alarms."""
+
+_DAY_S = 86400
+
+Nights = list[tuple[int, float]]
+"""What was demonstrated in each night, oldest first: the day since the epoch, and the best."""
+
+
+class Shortfall(NamedTuple):
+    """What stays below a floor, ``share`` of which it gives at best in the last nights.
+
+    ``best`` is False once a night was at the floor again: ``share`` is then the median of these
+    nights.  ``first`` is the first day of it since the epoch, ``earlier`` True where it may
+    have begun before what is remembered.
+    """
+
+    share: float
+    best: bool
+    first: int
+    earlier: bool
+
+    @property
+    def nights(self) -> str:
+        """Return what of how many nights the share is."""
+        return f"{'best' if self.best else 'median'} of {NIGHTS} nights"
+
+    @property
+    def since(self) -> str:
+        """Return since when it is so, e.g. ``since 2026-11-16``."""
+        return f"since {date_of(self.first * _DAY_S)}{' or earlier' if self.earlier else ''}"
+
+
+def sound(of: Measured) -> Iterator[Sample]:
+    """Yield the samples that show what a component gives: not contended, degraded or invalid."""
+    most_Bps = of.ceiling and of.limits.invalid_above * of.ceiling.rate_Bps
+    least = of.limits.min_coverage
+    for sample in of.samples:
+        rate_Bps, coverage = sample.rate_Bps, sample.coverage
+        if rate_Bps is None or sample.excluded or (coverage is not None and coverage < least):
+            continue
+        if most_Bps is None or rate_Bps <= most_Bps:
+            yield sample
+
+
+def best_of_nights(values: Iterable[tuple[float, float]]) -> Nights:
+    """Return the best of each night out of moments, in epoch seconds, and what each gave."""
+    nights: dict[int, float] = {}
+    for moment, value in values:
+        day = int(moment // _DAY_S)
+        nights[day] = max(value, nights.get(day, 0.0))
+    return sorted(nights.items())
+
+
+def shortfall(nights: Nights, *, cut: bool) -> Optional[Shortfall]:
+    """Return what stays below a floor to which ``nights`` are set: 1 is at the floor.
+
+    It begins with NIGHTS nights that are all below, and ends when the median of so many is not.
+    ``cut`` says whether there were nights before these that nobody remembers.
+    """
+    first = None
+    for end in range(NIGHTS, len(nights) + 1):
+        window = sorted(share for _, share in nights[end - NIGHTS : end])
+        if first is None and window[-1] < 1:
+            first = end - NIGHTS
+        elif window[NIGHTS // 2] >= 1:
+            first = None
+    if first is None:
+        return None
+    best = window[-1] < 1
+    share = window[-1] if best else window[NIGHTS // 2]
+    return Shortfall(share, best, nights[first][0], cut and first == 0)
+
+
+def least_Bps(of: Measured) -> Optional[float]:
+    """Return the least that a measurement alone should give, None where nothing is asked of it.
+
+    A pair of hosts is judged with all partners, one of several targets at once as a whole.  What
+    the probe itself keeps below cannot be demonstrated.
+    """
+    ceiling, share = of.ceiling, of.limits.min_efficiency
+    if ceiling is None or not share or ceiling.even_Bps is not None or of.record.partner:
+        return None
+    cap_Bps = (of.record.spec or {}).get("rate_cap_Bps")
+    return share * (min(ceiling.rate_Bps, cap_Bps) if cap_Bps else ceiling.rate_Bps)
+
+
+def shortfall_of(of: Measured, level_Bps: Optional[float]) -> Optional[Shortfall]:
+    """Return what stays below a level and was not accepted there, None where nothing does."""
+    # most are far above, and whoever judges ten thousand of them has no time for nights
+    if not level_Bps or all((one.rate_Bps or level_Bps) >= level_Bps for one in of.samples):
+        return None
+    nights = best_of_nights(
+        (one.started_at, one.rate_Bps / level_Bps) for one in sound(of) if one.rate_Bps
+    )
+    found = shortfall(nights, cut=len(of.samples) >= SAMPLES)
+    return None if found is None or accepted(of, found.share * level_Bps) else found
+
+
+def accepted(of: Measured, rate_Bps: float) -> bool:
+    """Return whether a person has accepted such a rate though it is below its floor."""
+    known = of.given.baseline
+    if known is None or not known.below_floor:
+        return False
+    return rate_Bps >= (1 - of.limits.peer_loss) * known.median_Bps
+
+
+def is_alone(of: Measured, level_Bps: float) -> bool:
+    """Return whether a measurement below its floor is slower than peers, or has none.
+
+    Where the peers are as low the group has the alarm.
+    """
+    beside = [one for one in sound(of) if one.peers_Bps]
+    peers = best_of_nights((one.started_at, (one.peers_Bps or 0.0) / level_Bps) for one in beside)
+    if not peers:
+        return True
+    own = best_of_nights((one.started_at, (one.rate_Bps or 0.0) / level_Bps) for one in beside)
+    best, others = (max(share for _, share in nights[-NIGHTS:]) for nights in (own, peers))
+    return shortfall(peers, cut=False) is None and best < (1 - of.limits.peer_loss) * others
+
+
+def below_goal(of: Measured) -> Optional[Finding]:
+    """Below the rate that was promised for it on each of some nights."""
+    goal_Bps = of.given.goal_Bps
+    found = shortfall_of(of, goal_Bps)
+    if found is None or goal_Bps is None:
+        return None
+    text = f"{of.what}: {goal_words(found, goal_Bps)}{at_most(of.ceiling)}: {found.since}"
+    return Finding(State.WARNING, Reason.BELOW_GOAL, text)
+
+
+def below_floor(of: Measured) -> Optional[Finding]:
+    """Below the least share of its ceiling on each of some nights, and its peers are not."""
+    level_Bps = least_Bps(of)
+    found = shortfall_of(of, level_Bps)
+    if found is None or level_Bps is None or of.ceiling is None or not is_alone(of, level_Bps):
+        return None
+    names = of.ceiling.kinds, of.ceiling.limited_by
+    text = f"{of.what}: {floor_words(found, of, limited_by(*names))}"
+    return Finding(State.WARNING, Reason.BELOW_FLOOR, f"{text}: {found.since}")
+
+
+def floor_words(found: Shortfall, of: Measured, part: str, number: str = "") -> str:
+    """Return what is demonstrated of a ceiling, what sets that, and the floor."""
+    assert of.ceiling is not None
+    least = of.limits.min_efficiency
+    share = found.share * (least_Bps(of) or least * of.ceiling.rate_Bps) / of.ceiling.rate_Bps
+    return (
+        f"{found.nights} {100 * share:.3g} % of the ceiling {format_rate(of.ceiling.rate_Bps)} "
+        f"(limited by {part}){number}, floor {100 * least:g} %"
+    )
+
+
+def goal_words(found: Shortfall, goal_Bps: float) -> str:
+    """Return what is demonstrated of a goal."""
+    rate = format_rate(found.share * goal_Bps)
+    return f"{found.nights} {rate}, {100 * found.share:.3g} % of the goal {format_rate(goal_Bps)}"
+
+
+def at_most(ceiling: Optional[Ceiling]) -> str:
+    """Return the ceiling with what sets it, where there is one."""
+    if ceiling is None:
+        return ""
+    part = limited_by(ceiling.kinds, ceiling.limited_by)
+    return f", ceiling {format_rate(ceiling.rate_Bps)} (limited by {part})"
+
+
+def evidence_of_floor(of: Measured) -> Iterator[str]:
+    """Yield a line on each floor that a measurement was accepted below, or is below."""
+    if of.given.baseline and of.given.baseline.below_floor:
+        known = of.given.baseline
+        yield f"accepted below its floor by {known.accepted_by}: {known.below_floor}"
+    elif below_goal(of) or shortfall_of(of, least_Bps(of)):
+        yield REMEDY
+
+
+REMEDY = (
+    "compare with the layers below it and with plumbline ceiling; mend it, correct the topology, "
+    "or accept it: plumbline baseline accept --below-floor"
+)
+
+
+def _explain_floor(of: Measured) -> str:
+    level_Bps = least_Bps(of)
+    if level_Bps is None:
+        return "no floor"
+    return f"floor {format_rate(level_Bps)}, {_demonstrated(of)}"
+
+
+def _explain_goal(of: Measured) -> str:
+    goal_Bps = of.given.goal_Bps
+    if goal_Bps is None:
+        return "no goal"
+    return f"goal {format_rate(goal_Bps)}, {_demonstrated(of)}"
+
+
+def _demonstrated(of: Measured) -> str:
+    nights = best_of_nights((one.started_at, one.rate_Bps or 0.0) for one in sound(of))
+    if len(nights) < NIGHTS:
+        return f"{len(nights)} of {NIGHTS} nights"
+    text = f"best of {NIGHTS} nights {format_rate(max(rate for _, rate in nights[-NIGHTS:]))}"
+    known = of.given.baseline
+    return f"{text}; accepted below its floor" if known and known.below_floor else text
+
+
+BELOW_GOAL = Rule(Reason.BELOW_GOAL, below_goal, _explain_goal)
+BELOW_FLOOR = Rule(Reason.BELOW_FLOOR, below_floor, _explain_floor)

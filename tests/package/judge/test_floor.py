@@ -1,0 +1,247 @@
+"""What stays below a share of its ceiling, or a promise, warns without baseline and peers."""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Sequence
+
+import pytest
+
+from plumbline.judge.floor import NIGHTS, Shortfall, least_Bps, shortfall
+from plumbline.judge.measured import measured
+from plumbline.judge.rules import apply
+from plumbline.model.limits import Limits
+from plumbline.model.reason import Reason
+from plumbline.model.record import Flag, Scenario
+from plumbline.model.reference import Ceiling, Reference
+from plumbline.model.series import SAMPLES, Sample, Series
+from plumbline.model.state import State
+from tests.package.judgements import BASELINE, CEILING, DAY_S, NOW, series
+
+FLOOR = Limits(min_efficiency=0.5)
+"""Half of 250 MB/s: 125 MB/s."""
+NO_BASELINE = Reference(CEILING, None)
+TODAY = 19_999
+"""The day of the latest run, since the epoch: 2024-10-03."""
+
+
+def recorded(
+    rates_Bps: Sequence[float],
+    peers_Bps: Optional[float] = None,
+    *,
+    coverage: Optional[float] = None,
+    excluded: Sequence[int] = (),
+    **changes: Any,
+) -> Series:
+    """Return one run a night, newest first; ``excluded`` are the nights ago of a known state."""
+    peers = 0 if peers_Bps is None else 5
+    earlier = [
+        Sample(NOW - 3610 - ago * DAY_S, rate, coverage, peers_Bps, peers, None, ago in excluded)
+        for ago, rate in enumerate(rates_Bps)
+    ]
+    found = series(rates_Bps[0], peers_Bps, coverage=coverage, **changes)
+    first = found.samples[0]._replace(excluded=0 in excluded)
+    return Series(found.latest, (first, *earlier[1:]))
+
+
+def found(
+    series: Series, reference: Reference = NO_BASELINE, limits: Limits = FLOOR
+) -> tuple[State, Reason]:
+    finding = apply(measured(series, reference, limits))
+    return finding.state, finding.reason
+
+
+BELOW = (State.WARNING, Reason.BELOW_FLOOR)
+NOTHING = (State.UNKNOWN, Reason.NO_REFERENCE)
+
+
+@pytest.mark.parametrize(
+    ("shares", "expected"),
+    [
+        ([0.9] * 4, None),
+        ([0.9] * 5, Shortfall(0.9, True, 0, False)),
+        ([0.9, 0.9, 0.9, 0.9, 0.999], Shortfall(0.999, True, 0, False)),
+        ([0.9, 0.9, 0.9, 0.9, 1.0], None),
+        ([1.0, 0.9, 0.9, 0.9, 0.9], None),
+        ([1.0, *[0.9] * 5], Shortfall(0.9, True, 1, False)),
+        # it stands until the middle of the last nights is at the floor
+        ([*[0.9] * 5, 1.0, 1.0], Shortfall(0.9, False, 0, False)),
+        ([*[0.9] * 5, 1.0, 1.0, 0.8, 0.8], Shortfall(0.9, False, 0, False)),
+        ([*[0.9] * 5, 1.0, 1.0, 1.0], None),
+        ([*[0.9] * 5, 1.0, 1.0, 0.999], Shortfall(0.999, False, 0, False)),
+        # and begins again as it began
+        ([*[0.9] * 5, 1.0, 1.0, 1.0, *[0.9] * 4], None),
+        ([*[0.9] * 5, 1.0, 1.0, 1.0, *[0.7] * 5], Shortfall(0.7, True, 8, False)),
+    ],
+)
+def test_nights_are_below_together_and_heal_by_their_middle(
+    shares: list[float], expected: Optional[Shortfall]
+) -> None:
+    assert shortfall(list(enumerate(shares)), cut=False) == expected
+
+
+def test_what_is_older_than_the_memory_may_have_begun_earlier() -> None:
+    low = list(enumerate([0.5] * NIGHTS))
+    assert shortfall(low, cut=True) == Shortfall(0.5, True, 0, True)
+    assert shortfall([(0, 2.0), *((day + 1, share) for day, share in low)], cut=True) == (
+        Shortfall(0.5, True, 1, False)
+    )
+
+
+def test_the_sentence_names_measured_ceiling_part_floor_and_beginning() -> None:
+    finding = apply(measured(recorded([55e6, 50e6, 54e6, 50e6, 50e6]), NO_BASELINE, FLOOR))
+    assert (finding.state, finding.reason) == BELOW
+    assert finding.text == (
+        "read: best of 5 nights 22 % of the ceiling 250.0 MB/s (limited by disk oss2-disk1), "
+        "floor 50 %: since 2024-09-29"
+    )
+    assert finding.counts
+
+
+def test_what_was_always_so_is_dated_as_far_as_it_is_remembered() -> None:
+    always = apply(measured(recorded([50e6] * SAMPLES), NO_BASELINE, FLOOR))
+    assert always.text.endswith(": since 2024-09-04 or earlier")
+    known = apply(measured(recorded([50e6] * (SAMPLES - 1)), NO_BASELINE, FLOOR))
+    assert known.text.endswith(": since 2024-09-05")
+
+
+@pytest.mark.parametrize(
+    ("rates_Bps", "expected"),
+    [
+        ([124.9e6] * 5, BELOW),
+        ([125e6] * 5, NOTHING),
+        ([125.1e6] * 5, NOTHING),
+        ([50e6] * 4, NOTHING),
+        ([50e6, 50e6, 50e6, 50e6, 125e6], NOTHING),
+        ([50e6, 50e6, 125e6, 50e6, 50e6], NOTHING),
+    ],
+)
+def test_the_best_of_five_nights_is_held_against_the_floor(
+    rates_Bps: list[float], expected: tuple[State, Reason]
+) -> None:
+    assert found(recorded(rates_Bps)) == expected
+
+
+def test_five_runs_of_one_night_are_one_night() -> None:
+    many = [Sample(NOW - 3610 - 600 * ago, 50e6, None, None, 0, None) for ago in range(9)]
+    assert found(Series(recorded([50e6]).latest, tuple(many))) == NOTHING
+    # the best of a night is what the night shows
+    again = Sample(NOW - 4000, 130e6, None, None, 0, None)
+    low = recorded([50e6] * 5)
+    assert found(Series(low.latest, (low.samples[0], again, *low.samples[1:]))) == NOTHING
+
+
+@pytest.mark.parametrize(("coverage", "expected"), [(0.9, BELOW), (0.89, NOTHING), (None, BELOW)])
+def test_contended_runs_say_nothing(
+    coverage: Optional[float], expected: tuple[State, Reason]
+) -> None:
+    assert found(recorded([50e6] * 5, coverage=coverage)) == expected
+
+
+def test_runs_of_a_known_state_say_nothing() -> None:
+    assert found(recorded([50e6] * 5, excluded=(3,))) == NOTHING
+    assert found(recorded([50e6] * 6, excluded=(3,))) == BELOW
+    degraded = recorded([50e6] * 9, flags=(Flag.DEGRADED,))
+    assert found(degraded) == (State.WARNING, Reason.KNOWN_STATE)
+
+
+def test_invalid_runs_neither_lift_nor_lower_it() -> None:
+    # 1.05 times the ceiling is the last that is valid
+    assert found(recorded([50e6, 263e6, 50e6, 50e6, 50e6, 50e6])) == BELOW
+    assert found(recorded([50e6, 263e6, 50e6, 50e6, 50e6])) == NOTHING
+    assert found(recorded([50e6, 262.5e6, 50e6, 50e6, 50e6, 50e6])) == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("limits", "ceiling"),
+    [
+        (Limits(), CEILING),
+        (FLOOR, None),
+        (FLOOR, CEILING._replace(even_Bps=100e6)),
+    ],
+)
+def test_without_a_floor_nothing_is_asked(limits: Limits, ceiling: Optional[Ceiling]) -> None:
+    given = Reference(ceiling, None)
+    low = recorded([50e6] * 9, scenario=Scenario.TOGETHER)
+    assert least_Bps(measured(low, given, limits)) is None
+    assert found(low, given, limits)[1] is not Reason.BELOW_FLOOR
+
+
+def test_what_the_probe_keeps_below_itself_is_not_missed() -> None:
+    capped = recorded([100e6] * 5, spec={"rate_cap_Bps": 200e6})
+    assert least_Bps(measured(capped, NO_BASELINE, FLOOR)) == 100e6
+    assert found(capped) == NOTHING
+    assert found(recorded([99e6] * 5, spec={"rate_cap_Bps": 200e6})) == BELOW
+    wide = recorded([99e6] * 5, spec={"rate_cap_Bps": 900e6})
+    assert least_Bps(measured(wide, NO_BASELINE, FLOOR)) == 125e6
+
+
+@pytest.mark.parametrize(
+    ("own_Bps", "peers_Bps", "expected"),
+    [
+        (120e6, 140e6, BELOW),
+        # at most a tenth slower than peers that are at their floor: the group decides
+        (120e6, 133e6, (State.OK, Reason.FINE)),
+        (120e6, 133.5e6, BELOW),
+        # peers below as well: the group has the alarm
+        (105e6, 124.9e6, (State.OK, Reason.FINE)),
+        (105e6, 125e6, BELOW),
+        (105e6, 105e6, (State.OK, Reason.FINE)),
+    ],
+)
+def test_a_member_has_the_alarm_alone_where_its_peers_are_above(
+    own_Bps: float, peers_Bps: float, expected: tuple[State, Reason]
+) -> None:
+    assert found(recorded([own_Bps] * 5, peers_Bps)) == expected
+
+
+def test_a_loss_against_peers_or_baseline_takes_precedence() -> None:
+    low = recorded([50e6] * 5, 200e6)
+    assert found(low) == (State.CRITICAL, Reason.BELOW_LEVEL)
+    low = recorded([50e6] * 5)
+    assert found(low, Reference(CEILING, BASELINE)) == (State.CRITICAL, Reason.BELOW_LEVEL)
+
+
+@pytest.mark.parametrize(
+    ("rate_Bps", "below_floor", "expected"),
+    [
+        (100e6, "", BELOW),
+        (100e6, "known", (State.OK, Reason.FINE)),
+        # a tenth less than what was accepted is still that
+        (90.1e6, "known", (State.OK, Reason.FINE)),
+        (89e6, "known", BELOW),
+    ],
+)
+def test_what_a_person_has_accepted_below_its_floor_is_silent(
+    rate_Bps: float, below_floor: str, expected: tuple[State, Reason]
+) -> None:
+    known = BASELINE._replace(median_Bps=100e6, below_floor=below_floor)
+    assert found(recorded([rate_Bps] * 5), Reference(CEILING, known)) == expected
+
+
+def test_an_acceptance_outlives_the_conditions_of_its_baseline() -> None:
+    known = BASELINE._replace(median_Bps=100e6, below_floor="known", spec_hash="older")
+    assert found(recorded([100e6] * 5), Reference(CEILING, known)) == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("rate_Bps", "expected"),
+    [
+        (199.9e6, (State.WARNING, Reason.BELOW_GOAL)),
+        (200e6, NOTHING),
+    ],
+)
+def test_a_promise_is_held_against_the_best_as_well(
+    rate_Bps: float, expected: tuple[State, Reason]
+) -> None:
+    promised = Reference(CEILING, None, goal_Bps=200e6)
+    assert found(recorded([rate_Bps] * 5), promised, Limits()) == expected
+    assert found(recorded([rate_Bps] * 4), promised, Limits()) == NOTHING
+
+
+def test_the_sentence_of_a_goal_names_what_was_promised() -> None:
+    promised = Reference(CEILING, None, goal_Bps=200e6)
+    finding = apply(measured(recorded([150e6] * 5), promised, Limits()))
+    assert finding.text == (
+        "read: best of 5 nights 150.0 MB/s, 75 % of the goal 200.0 MB/s, ceiling 250.0 MB/s "
+        "(limited by disk oss2-disk1): since 2024-09-29"
+    )

@@ -1,0 +1,282 @@
+"""Members that are below their floor together are one alarm: that of their group."""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Sequence
+
+import pytest
+
+from plumbline.judge.component import judge
+from plumbline.judge.fs import judge_whole
+from plumbline.judge.group import judge_group
+from plumbline.judge.pair import judge_pair_host
+from plumbline.model.expectation import Expectation
+from plumbline.model.limits import Limits
+from plumbline.model.reason import Reason
+from plumbline.model.record import Operation, Scenario
+from plumbline.model.reference import Ceiling, Reference
+from plumbline.model.series import Sample, Series
+from plumbline.model.state import State
+from plumbline.model.verdict import Verdict
+from tests.package.judge.test_floor import FLOOR, recorded
+from tests.package.judgements import BASELINE, DAY_S, NOW, expectation, host_expectation, sent
+from tests.package.judgements import snapshot as taken
+
+STEPS = (Operation.WRITE, Operation.READ)
+
+
+def ceiling(number: int, rate_Bps: float = 250e6) -> Ceiling:
+    return Ceiling(rate_Bps, (f"disk{number}",), ("disk",))
+
+
+class Group:
+    """Targets of one file system with one rate each, in every night and both directions."""
+
+    def __init__(
+        self,
+        rates_Bps: Sequence[float],
+        ceilings: Optional[Sequence[Ceiling]] = None,
+        nights: int = 5,
+        steps: Sequence[Operation] = STEPS,
+        limits: Limits = FLOOR,
+        **reference: Any,
+    ) -> None:
+        """Lay out members and what was recorded of them."""
+        known = ceilings or [ceiling(number) for number in range(len(rates_Bps))]
+        self.members = [
+            expectation(
+                component=f"OST{number}",
+                limits=limits,
+                references={
+                    f"{step.value}/single": Reference(known[number], None)._replace(**reference)
+                    for step in STEPS
+                },
+            )
+            for number in range(len(rates_Bps))
+        ]
+        self.series = [
+            recorded([rate] * nights, _middle(rates_Bps, number), component=name, operation=step)
+            if step in steps
+            else recorded([240e6] * nights, 240e6, component=name, operation=step)
+            for number, rate in enumerate(rates_Bps)
+            for step in STEPS
+            for name in [f"OST{number}"]
+        ]
+
+    def group(self) -> Verdict:
+        return judge_group(self.members, taken(*self.series), NOW)
+
+    def alone(self) -> list[Reason]:
+        memory = taken(*self.series)
+        return [judge(one, memory.of("ost", one.component), (), NOW).reason for one in self.members]
+
+
+def _middle(rates_Bps: Sequence[float], number: int) -> Optional[float]:
+    others = sorted([*rates_Bps[:number], *rates_Bps[number + 1 :]])
+    return others[len(others) // 2] if others else None
+
+
+def test_a_group_below_its_floor_is_one_warning_with_both_directions() -> None:
+    low = Group([62.5e6] * 8)
+    verdict = low.group()
+    assert (verdict.state, verdict.reason) == (State.WARNING, Reason.BELOW_FLOOR)
+    assert verdict.sentence == (
+        "file system scratch write: best of 5 nights 25 % of the ceiling 250.0 MB/s (limited by "
+        "disk), median of 8, floor 50 %: since 2024-09-29; read: best of 5 nights 25 % of the "
+        "ceiling 250.0 MB/s (limited by disk), median of 8, floor 50 %: since 2024-09-29"
+    )
+    assert low.alone() == [Reason.FINE] * 8
+    assert any("--below-floor" in line for line in verdict.evidence)
+
+
+def test_four_nights_are_too_few() -> None:
+    verdict = Group([62.5e6] * 8, nights=4).group()
+    assert (verdict.state, verdict.reason) == (State.UNKNOWN, Reason.TOO_FEW_MEMBERS)
+
+
+def test_the_direction_that_is_at_its_floor_is_not_named_and_hides_nothing() -> None:
+    verdict = Group([62.5e6] * 8, steps=[Operation.READ]).group()
+    assert (verdict.state, verdict.reason) == (State.WARNING, Reason.BELOW_FLOOR)
+    assert verdict.sentence.startswith("file system scratch read: best of 5 nights 25 %")
+    assert "write" not in verdict.sentence
+
+
+def test_one_part_that_limits_all_is_named() -> None:
+    shared = Ceiling(250e6, ("san1",), ("switch",))
+    assert "(limited by switch san1)" in Group([60e6] * 3, [shared] * 3).group().sentence
+
+
+@pytest.mark.parametrize(
+    ("low", "group", "alone"),
+    [
+        (1, Reason.TOO_FEW_MEMBERS, 1),
+        (3, Reason.TOO_FEW_MEMBERS, 3),
+        (4, Reason.BELOW_FLOOR, 0),
+        (6, Reason.BELOW_FLOOR, 0),
+    ],
+)
+def test_every_member_below_alarms_once_alone_or_by_its_group(
+    low: int, group: Reason, alone: int
+) -> None:
+    # so near to the floor that no rule on losses has a say
+    found = Group([115e6] * low + [140e6] * (6 - low))
+    assert found.group().reason is group
+    assert found.alone().count(Reason.BELOW_FLOOR) == alone
+
+
+def test_the_floor_of_a_kind_of_hardware_is_its_own() -> None:
+    """Three fast targets at 32 % of their ceiling among five slow ones at 96 % of theirs."""
+    rates = [288e6] * 3 + [240e6] * 5
+    kinds = [ceiling(number, 900e6) for number in range(3)] + [ceiling(9, 250e6)] * 5
+    found = Group(rates, kinds)
+    verdict = found.group()
+    assert (verdict.reason, found.alone()) == (Reason.BELOW_FLOOR, [Reason.FINE] * 8)
+    assert "32 % of the ceiling 900.0 MB/s (limited by disk), median of 3 of 8" in verdict.sentence
+
+
+def test_members_of_which_nothing_is_known_do_not_count() -> None:
+    low = Group([60e6] * 6)
+    low.series = low.series[:6]
+    verdict = low.group()
+    assert verdict.reason is Reason.BELOW_FLOOR
+    assert "median of 3 of 6" in verdict.sentence
+
+
+def test_members_with_too_few_nights_do_not_hold_up_the_alarm_of_the_others() -> None:
+    low = Group([60e6] * 6)
+    for number in range(8):
+        one = low.series[number]
+        busy = one.samples[2]._replace(coverage=0.4)
+        low.series[number] = one._replace(samples=(*one.samples[:2], busy, *one.samples[3:]))
+    verdict = low.group()
+    assert verdict.reason is Reason.BELOW_FLOOR
+    assert "median of 2 of 6" in verdict.sentence
+    # of those with enough nights it still takes most
+    mixed = Group([115e6] * 3 + [140e6] * 3)
+    assert mixed.group().reason is Reason.TOO_FEW_MEMBERS
+
+
+def test_a_loss_against_the_baselines_takes_precedence() -> None:
+    known = BASELINE._replace(median_Bps=150e6)
+    verdict = Group([60e6] * 8, baseline=known).group()
+    assert (verdict.state, verdict.reason) == (State.CRITICAL, Reason.BELOW_LEVEL)
+    assert verdict.sentence.startswith("group scratch write 40 % of baseline")
+
+
+def test_a_group_that_was_accepted_so_low_is_silent() -> None:
+    known = BASELINE._replace(median_Bps=60e6, below_floor="24 % of the ceiling")
+    verdict = Group([60e6] * 8, baseline=known).group()
+    assert (verdict.state, verdict.reason) == (State.OK, Reason.FINE)
+
+
+@pytest.mark.parametrize(
+    ("rate_Bps", "reason"),
+    [(149e6, Reason.BELOW_GOAL), (150e6, Reason.FINE), (151e6, Reason.FINE)],
+)
+def test_the_sum_of_a_group_is_held_against_what_was_promised(
+    rate_Bps: float, reason: Reason
+) -> None:
+    known = BASELINE._replace(median_Bps=rate_Bps)
+    found = Group([rate_Bps] * 4, limits=Limits(), goal_part_Bps=150e6, baseline=known)
+    assert (found.group().reason, found.alone()) == (reason, [Reason.FINE] * 4)
+
+
+def test_the_sentence_of_a_goal_gives_the_sum() -> None:
+    """The case of Red Storm: 154 MB/s of each target are less than the 50 GB/s of 320."""
+    found = Group([154e6] * 4, limits=Limits(), goal_part_Bps=156.25e6)
+    verdict = found.group()
+    assert (verdict.state, verdict.reason) == (State.WARNING, Reason.BELOW_GOAL)
+    assert verdict.sentence.startswith(
+        "file system scratch write: best of 5 nights 616.0 MB/s, 98.6 % of the goal 625.0 MB/s in "
+        "sum of 4: since 2024-09-29; read: "
+    )
+
+
+def test_a_goal_is_not_judged_while_a_member_is_missing() -> None:
+    found = Group([100e6] * 4, limits=Limits(), goal_part_Bps=150e6)
+    found.series = found.series[:-2]
+    assert found.group().reason is Reason.TOO_FEW_MEMBERS
+
+
+def test_members_that_were_accepted_below_their_part_silence_the_goal() -> None:
+    known = BASELINE._replace(median_Bps=100e6, below_floor="67 % of its part of the goal")
+    found = Group([100e6] * 4, limits=Limits(), goal_part_Bps=150e6, baseline=known)
+    assert found.group().reason is Reason.FINE
+
+
+def met(partner: str, rate_Bps: float, nights: Sequence[int]) -> Series:
+    """Return a test with a partner in each of some nights ago, the latest first."""
+    samples = [Sample(NOW - 3610 - ago * DAY_S, rate_Bps, None, None, 0, partner) for ago in nights]
+    started_at = samples[0].started_at
+    found = sent(partner, rate_Bps, started_at=started_at, finished_at=started_at + 10)
+    return Series(found.latest, tuple(samples))
+
+
+def host(*every: Series, baseline: bool = False) -> Verdict:
+    names = [one.latest.partner or "" for one in every]
+    limits = FLOOR._replace(stale_after_s=30 * DAY_S)
+    known = BASELINE._replace(median_Bps=50e6) if baseline else None
+    one: Expectation = host_expectation(
+        *names, limits=limits, references={"send/single": Reference(None, known)}
+    )
+    return judge_pair_host(one, every, (), NOW)
+
+
+def test_a_host_is_below_its_floor_with_all_partners_together() -> None:
+    verdict = host(met("a", 50e6, (0, 3)), met("b", 48e6, (1,)), met("c", 40e6, (2, 4)))
+    assert (verdict.state, verdict.reason) == (State.WARNING, Reason.BELOW_FLOOR)
+    assert verdict.sentence == (
+        "oss3 send: best of 5 nights 42.4 % of the ceiling 118.0 MB/s (limited by nic oss3-link), "
+        "floor 50 %: since 2024-09-29; with each of 3 partners"
+    )
+
+
+def test_one_partner_at_the_floor_clears_a_host_and_four_nights_are_too_few() -> None:
+    low = met("a", 50e6, (0, 1, 2, 3, 4))
+    assert host(low, met("b", 59e6, (2,))).reason is not Reason.BELOW_FLOOR
+    assert host(low, met("b", 58.9e6, (2,))).reason is Reason.BELOW_FLOOR
+    assert host(met("a", 50e6, (0, 1, 2, 3))).reason is not Reason.BELOW_FLOOR
+
+
+def whole(rates_Bps: float, goal_Bps: Optional[float] = None, nights: int = 5) -> Verdict:
+    own = Reference(Ceiling(2e9, ("nic1",), ("nic",)), None, goal_Bps=goal_Bps)
+    entry = expectation(
+        layer="fs",
+        component="scratch",
+        group="",
+        target={"kind": "parallel"},
+        references={"write/together": own, "read/together": own},
+        limits=FLOOR._replace(stale_after_s=30 * DAY_S),
+    )
+    terms: dict[str, Any] = {
+        "layer": "fs",
+        "component": "scratch",
+        "scenario": Scenario.TOGETHER,
+        "spec_hash": entry.spec.hash(),
+    }
+    write = recorded([rates_Bps] * nights, operation=Operation.WRITE, **terms)
+    read = recorded([1.8e9] * nights, operation=Operation.READ, **terms)
+    return judge_whole([entry], "scratch", taken(write, read), NOW)
+
+
+def test_all_targets_at_once_have_a_floor_which_the_lack_of_a_baseline_does_not_hide() -> None:
+    verdict = whole(800e6)
+    assert (verdict.state, verdict.reason) == (State.WARNING, Reason.BELOW_FLOOR)
+    assert verdict.sentence == (
+        "file system scratch write together: best of 5 nights 40 % of the ceiling 2000.0 MB/s "
+        "(limited by nic nic1), floor 50 %: since 2024-09-29"
+    )
+    verdict = whole(800e6, 1.9e9)
+    assert verdict.sentence == (
+        "file system scratch write together: best of 5 nights 800.0 MB/s, 42.1 % of the goal "
+        "1900.0 MB/s, ceiling 2000.0 MB/s (limited by nic nic1): since 2024-09-29; read together: "
+        "best of 5 nights 1800.0 MB/s, 94.7 % of the goal 1900.0 MB/s, ceiling 2000.0 MB/s "
+        "(limited by nic nic1): since 2024-09-29"
+    )
+    assert whole(1e9).reason is Reason.NO_REFERENCE
+
+
+def test_all_targets_at_once_are_held_against_the_promise() -> None:
+    assert whole(1.1e9, 1.2e9).reason is Reason.BELOW_GOAL
+    assert whole(1.2e9, 1.2e9).reason is Reason.NO_REFERENCE
+    assert whole(1.1e9, 1.2e9, nights=4).reason is Reason.NO_REFERENCE
