@@ -7,9 +7,12 @@ from typing import Any, Optional, Sequence
 import pytest
 
 from plumbline.judge.component import judge
+from plumbline.judge.floor import least_Bps
 from plumbline.judge.fs import judge_whole
 from plumbline.judge.group import judge_group
+from plumbline.judge.measured import measured
 from plumbline.judge.pair import judge_pair_host
+from plumbline.judge.shared_floor import host_below
 from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Limits
 from plumbline.model.reason import Reason
@@ -192,6 +195,12 @@ def test_the_sentence_of_a_goal_gives_the_sum() -> None:
     )
 
 
+@pytest.mark.parametrize(("nights", "earlier"), [(29, False), (30, True)])
+def test_a_goal_missed_as_far_as_is_remembered_may_be_older(nights: int, earlier: bool) -> None:
+    found = Group([154e6] * 4, nights=nights, limits=Limits(), goal_part_Bps=156.25e6)
+    assert found.group().sentence.endswith(" or earlier") is earlier
+
+
 def test_a_goal_is_not_judged_while_a_member_is_missing() -> None:
     found = Group([100e6] * 4, limits=Limits(), goal_part_Bps=150e6)
     found.series = found.series[:-2]
@@ -280,3 +289,66 @@ def test_all_targets_at_once_are_held_against_the_promise() -> None:
     assert whole(1.1e9, 1.2e9).reason is Reason.BELOW_GOAL
     assert whole(1.2e9, 1.2e9).reason is Reason.NO_REFERENCE
     assert whole(1.1e9, 1.2e9, nights=4).reason is Reason.NO_REFERENCE
+
+
+@pytest.mark.parametrize(
+    ("fast_MBps", "reason"),
+    [
+        ([288, 500], Reason.TOO_FEW_MEMBERS),
+        ([288, 288, 500], Reason.BELOW_FLOOR),
+        ([288, 288, 500, 500], Reason.TOO_FEW_MEMBERS),
+    ],
+)
+def test_it_takes_most_members_of_a_kind(fast_MBps: list[float], reason: Reason) -> None:
+    rates = [1e6 * rate for rate in fast_MBps] + [240e6] * 7
+    kinds = [ceiling(number, 900e6) for number, _ in enumerate(fast_MBps)] + [ceiling(9)] * 7
+    assert Group(rates, kinds).group().reason is reason
+
+
+def test_members_with_an_alarm_of_their_own_are_not_in_that_of_the_group() -> None:
+    found = Group([115e6] * 3 + [140e6] * 2)
+    assert found.alone().count(Reason.BELOW_FLOOR) == 3
+    assert found.group().reason is Reason.TOO_FEW_MEMBERS
+
+
+def test_a_group_is_dated_by_its_first_member_and_measured_by_its_middle_one() -> None:
+    low = Group([50e6, 60e6, 100e6], steps=[Operation.READ])
+    low.series[1] = recorded([50e6] * 30, 60e6, component="OST0")
+    sentence = low.group().sentence
+    assert "24 % of the ceiling" in sentence
+    assert sentence.endswith("median of 3, floor 50 %: since 2024-09-04 or earlier")
+    low.series[1] = recorded([50e6] * 29, 60e6, component="OST0")
+    assert low.group().sentence.endswith(": since 2024-09-05")
+
+
+def test_a_night_of_which_a_member_says_nothing_misses_no_goal() -> None:
+    """Four full nights below the goal, and one in which a member of 400 MB/s was contended."""
+    found = Group([150e6] * 2, nights=6, limits=Limits(), goal_part_Bps=160e6)
+    for number in (2, 3):
+        one = found.series[number]
+        samples = [sample._replace(rate_Bps=150e6) for sample in one.samples]
+        samples[2] = samples[2]._replace(coverage=0.3)
+        best = samples[5]._replace(rate_Bps=240e6)
+        found.series[number] = one._replace(samples=(*samples[:5], best))
+    assert found.group().reason is Reason.TOO_FEW_MEMBERS
+
+
+def test_a_host_that_was_accepted_so_low_is_silent_until_it_loses_more() -> None:
+    def judged(rate_Bps: float) -> Reason:
+        known = BASELINE._replace(median_Bps=50e6, below_floor="42 %", spec_hash="older")
+        one = met("a", rate_Bps, (0, 1, 2, 3, 4))
+        other = met("b", rate_Bps - 9e6, (0, 1))
+        limits = FLOOR._replace(stale_after_s=30 * DAY_S)
+        references = {"send/single": Reference(None, known)}
+        entry = host_expectation("a", "b", limits=limits, references=references)
+        return judge_pair_host(entry, (one, other), (), NOW).reason
+
+    assert judged(45.1e6) is Reason.NO_REFERENCE
+    assert judged(44.9e6) is Reason.BELOW_FLOOR
+
+
+def test_one_pair_alone_has_no_floor() -> None:
+    """Locating looks at each pair, of which one end may be slow."""
+    of = measured(met("a", 5e6, range(9)), Reference(ceiling(1, 118e6), None), FLOOR)
+    assert least_Bps(of) is None
+    assert host_below([of]) is not None
