@@ -45,6 +45,14 @@ class BusyError(PlumblineError):
     exit_code = 75
 
 
+class StorageError(ToolError):
+    """A tool was given an I/O error by the storage that it reads or writes."""
+
+
+class NoSpaceError(ToolError):
+    """A tool was told that no space is left; where there is some, the storage is at fault."""
+
+
 class SkipTarget(PlumblineError):
     """A target must not or cannot be measured now; the message is the reason in the record."""
 
@@ -58,3 +66,19 @@ class PrivilegeError(SkipTarget):
         """Take the sentence, and the component where one alone is concerned."""
         super().__init__(message)
         self.component = component
+
+
+class BrokenTarget(SkipTarget):
+    """A target answers with an I/O error, or is gone."""
+
+
+class DisturbedTarget(SkipTarget):
+    """What a target shares with others gave an I/O error, which may be another one's."""
+
+
+class LostTarget(SkipTarget):
+    """A client has no connection to a target: the target, its server or the network is down."""
+
+
+class NoMount(SkipTarget):
+    """What a client reaches its targets through is dead or not mounted: no fault of a target."""

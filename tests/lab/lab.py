@@ -123,6 +123,11 @@ def _output(command: list[str], more: Optional[Mapping[str, str]] = None) -> str
     return done.stdout
 
 
+def control(command: str, *arguments: str) -> None:
+    """Run ip(8) or its like in the namespace of the lab's bridge; raise LabError if it fails."""
+    _output(["ip", "netns", "exec", "plumbline-control", command, *arguments])
+
+
 def _failure(output: str) -> str:
     """Return what Ansible said of the first task that failed, or else how its output ends."""
     failed = re.search(r"^(fatal|failed): ", output, re.MULTILINE)

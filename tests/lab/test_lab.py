@@ -20,7 +20,7 @@ import pytest
 from plumbline.model.limits import Limits
 from plumbline.profile.distance import distance
 from tests.lab.conftest import brought_up, with_baselines
-from tests.lab.lab import Console, Lab, Service, not_ok
+from tests.lab.lab import Console, Lab, Service, control, not_ok
 from tests.package.report.browser import Browser
 from tests.package.report.test_browser import PLOTS, keep
 
@@ -151,7 +151,7 @@ def test_a_slow_link_is_seen_on_exactly_its_service(lab: Lab, console: Console) 
     check_sentences(services, slow)
 
 
-def test_a_failing_disk_is_unknown_with_the_tool_s_words_and_not_slow(
+def test_a_failing_disk_is_critical_with_the_tool_s_words_and_not_slow(
     lab: Lab, console: Console
 ) -> None:
     break_only(lab, {"errors": "oss2-disk1"})
@@ -160,10 +160,44 @@ def test_a_failing_disk_is_unknown_with_the_tool_s_words_and_not_slow(
         service = console.services()["RAW oss2-disk1 read"]
     finally:
         lab.playbook("lab_break", {"heal": "all"})
-    assert service.state == "UNKNOWN", service.output
+    assert service.state == "CRITICAL", service.output
+    assert "it is broken" in service.output
     assert "sgp_dd" in service.output
     lab.playbook("probe", {"layer": "raw", "target": "oss2-disk1"})
     assert console.services()["RAW oss2-disk1 read"].state == "OK"
+
+
+JUDGE = f"{AS_PROBE} judge --json --layer ost; test $? -le 3"
+
+
+def targets(lab: Lab) -> dict[str, str]:
+    """Return the states of all targets and their group, as their client judges them."""
+    verdicts = json.loads(lab.on_host("client1", JUDGE))["verdicts"]
+    return {one["component"]: one["state"] for one in verdicts}
+
+
+def test_a_server_that_dies_in_a_run_is_named_and_no_target_is(lab: Lab, console: Console) -> None:
+    assert console.services()
+    lab.break_now(heal="all")
+    with ThreadPoolExecutor(1) as thread:
+        running = thread.submit(lab.on_host, "client1", "systemctl start plumbline-ost.service")
+        try:
+            lab.wait_for_bytes("client1", "tx")
+            control("ip", "link", "set", "to-oss2", "down")
+            running.result()
+            dead = targets(lab)
+        finally:
+            control("ip", "link", "set", "to-oss2", "up")
+    assert dead == {
+        **{f"scratch-OST000{number}": "OK" for number in (0, 1, 4, 5)},
+        **{f"scratch-OST000{number}": "UNKNOWN" for number in (2, 3)},
+        "scratch": "CRITICAL",
+    }
+    # the client makes its connections again within some seconds
+    limit = time.monotonic() + 120
+    while set(targets(lab).values()) != {"OK"}:
+        assert time.monotonic() < limit, targets(lab)
+        lab.on_host("client1", "systemctl start plumbline-ost.service")
 
 
 def test_a_slow_disk_is_named_by_one_run_of_all_targets_at_once(lab: Lab, console: Console) -> None:

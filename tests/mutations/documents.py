@@ -38,6 +38,7 @@ from plumbline.judge.pair import judge_pair_host
 from plumbline.model.conditions import of_record
 from plumbline.model.exchange import Cursor, Head, Request
 from plumbline.model.expectation import Expectations
+from plumbline.model.process import Process
 from plumbline.model.reason import Reason
 from plumbline.model.record import Flag, Latency, Operation, Record
 from plumbline.model.reference import Reference
@@ -271,7 +272,11 @@ def _entries() -> tuple[bytes, bytes]:
         sent("oss1", 24e6, **RICH),
         sent("oss2", None),
         *ran([200e6, 200e6, 80e6, 200e6]),
-        running=[Running("ost", "scratch-OST0003", NOW - 10)],
+        running=[
+            Running("ost", "scratch-OST0003", NOW - 10),
+            Running("net", "oss3", NOW - 10, Process(1, 1, "0b1e-", "08:01:7"), interrupted=False),
+            Running("fs", "scratch", NOW - 10, interrupted=True),
+        ],
     )
     return _dumped(found.to_json()), json.dumps(taken.to_json(), separators=(",", ":")).encode()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -14,10 +15,12 @@ import pytest
 
 from plumbline import folders
 from plumbline.errors import SkipTarget
-from plumbline.folders import UnsafeError, open_file
+from plumbline.folders import UnsafeError, enter, open_base, open_file
 from plumbline.model.command import Within
 from plumbline.run.command import SystemRunner
+from plumbline.run.holder import name_of
 from plumbline.targets import target_for
+from plumbline.targets.ask import QUESTIONS
 from tests.package.strangers import let_through
 
 RUN = SystemRunner()
@@ -246,3 +249,35 @@ def test_a_rank_opens_what_was_made_for_it(base: Path) -> None:
     os.close(descriptor)
     with pytest.raises(FileNotFoundError, match="nosuch"):
         open_file(f"{os.path.dirname(file)}/nosuch", os.O_RDONLY)
+
+
+def test_a_folder_that_is_there_need_not_be_made_where_making_it_is_refused(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GlusterFS refuses so while one of the bricks of the folder is down."""
+
+    def refuse(path: str, mode: int, *, dir_fd: int) -> None:
+        raise OSError(errno.ENOTCONN, os.strerror(errno.ENOTCONN))
+
+    folder = base / ".plumbline"
+    monkeypatch.setattr(os, "mkdir", refuse)
+    with pytest.raises(OSError, match="Transport endpoint is not connected"):
+        enter(open_base(str(base)), str(folder), make=True)
+    monkeypatch.undo()
+    folder.mkdir(mode=0o700)
+    monkeypatch.setattr(os, "mkdir", refuse)
+    os.close(enter(open_base(str(base)), str(folder), make=True))
+
+
+def test_who_is_stuck_while_it_opens_a_folder_is_told_from_the_tool_by_its_name(base: Path) -> None:
+    """As many folders as a command line holds, so that it takes long enough to be seen."""
+    where = Within(str(base), (".",) * 25000)
+    base.chmod(0o700)
+    words = [sys.executable, "-IS", folders.__file__, json.dumps(where._asdict()), "--"]
+    seen = set()
+    with subprocess.Popen([*words, "/bin/sleep", "0.5"]) as process:
+        while process.poll() is None:
+            seen.add(name_of(process.pid))
+    assert process.returncode == 0
+    assert {folders.PROGRAM, "sleep"} <= seen
+    assert folders.PROGRAM in QUESTIONS

@@ -14,6 +14,7 @@ from plumbline.locate import RUNS
 from plumbline.model.state import State
 
 if TYPE_CHECKING:
+    from plumbline.locate.cut_off import CutOff
     from plumbline.locate.next_probe import NextProbe
     from plumbline.locate.observation import Observation
     from plumbline.locate.suspects import Located
@@ -71,6 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
         from plumbline.locate.document import document
 
         made = document(found.located, plan.parts, found.probes)
+        made["remarks"] += [f"Not measured: {one.text}." for one in found.cut_off.values()]
         made["remarks"] += left_out(found.said)
         print(json.dumps(made, indent=1, allow_nan=False))
     else:
@@ -84,6 +86,8 @@ class SiteLocated(NamedTuple):
     located: Located
     probes: Sequence[Optional[NextProbe]]
     said: Said
+    cut_off: Mapping[str, CutOff]
+    """The servers and nodes that keep targets from being measured, by their names."""
 
 
 def locate_site(
@@ -114,10 +118,11 @@ def locate_site(
         )
     nodes = measured_by_nodes(plan)
     with without_collector():
-        located = locate(_observations(_Site(nodes, history, runs, earlier), now))
+        observations, missed = _observations(_Site(nodes, history, runs, earlier), now)
+        located = locate(observations)
         said = collected_symptoms(history, plan.nodes, now)
         located = ordered(located, said.symptoms)
-        return SiteLocated(located, _probes(located, nodes), said)
+        return SiteLocated(located, _probes(located, nodes), said, missed)
 
 
 def left_out(said: Said) -> list[str]:
@@ -162,8 +167,10 @@ class _Site(NamedTuple):
     earlier: Mapping[str, Memory]
 
 
-def _observations(of: _Site, now: float) -> list[Observation]:
+def _observations(of: _Site, now: float) -> tuple[list[Observation], dict[str, CutOff]]:
+    """Return what the nodes observe, and which hosts keep targets from being measured."""
     from plumbline.locate.company import Company
+    from plumbline.locate.cut_off import cut_off
     from plumbline.locate.earlier import WithEarlier
     from plumbline.locate.measurables import Site
     from plumbline.locate.observe import observe, together
@@ -192,7 +199,8 @@ def _observations(of: _Site, now: float) -> list[Observation]:
         for node, memory in memories.items():
             whole = WithEarlier(memory, of.earlier[node]) if node in of.earlier else memory
             found += observe(site.of(node), whole, now, of.runs, company)
-    return found
+        every = [(node, of.nodes[node], memory) for node, memory in memories.items()]
+        return found, {one.host: one for one in cut_off(every, now)}
 
 
 def _probes(
@@ -223,7 +231,8 @@ def _print(found: SiteLocated, plan: SitePlan, said: Sequence[str], verbose: boo
         print(text)
         if verbose:
             print(f"\n{render(HEADERS, list(rows(located, one)))}\n")
-    for remark in [*remarks(located, plan.parts), *left_out(found.said)]:
+    missed = [f"Not measured: {one.text}." for one in found.cut_off.values()]
+    for remark in [*missed, *remarks(located, plan.parts), *left_out(found.said)]:
         print(remark)
     print(summary(located))
 

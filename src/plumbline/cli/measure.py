@@ -29,7 +29,6 @@ from plumbline.run.command import SystemRunner
 from plumbline.run.lock import Locks
 from plumbline.run.recording import Recorder
 from plumbline.run.session import Means, Session
-from plumbline.run.trial import Task, tasks_of
 from plumbline.store.days import Groups, Member
 from plumbline.store.history import KEEP_DAYS, History, Selection
 from plumbline.store.publish import Publisher
@@ -111,7 +110,7 @@ def measure(
                 by_hand=by_hand(),
             )
         )
-        session.close_killed(_known(expectations))
+        session.settle_killed(_groups(expectations))
         interrupted = _run(session, units)
     records = tuple(history.records(Selection(run_id=run_id)))
     if interrupted and not records:
@@ -172,13 +171,6 @@ def _groups(expectations: Expectations) -> Groups:
             f"expectations of {expectations.node}: an entry is damaged ({error!r}); "
             "deploy the role agent again"
         ) from error
-
-
-def _known(expectations: Expectations) -> list[Task]:
-    """Return all tasks of this node but those of host pairs, whose partner is not known by now."""
-    layers = {entry["layer"] for entry in expectations.entries} - {"net"}
-    entries = [entry for layer in sorted(layers) for entry in expectations.find(layer)]
-    return [task for entry in entries for task in tasks_of(entry)]
 
 
 def _measured(units: Sequence[Unit]) -> list[Expectation]:

@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     found = locate_site(plan, Path(arguments.history), now, runs)
     site = Site(plan.paths, plan.services, plan.parts)
-    verdicts = path_verdicts(site, found.located, sentences(plan, found))
+    verdicts = path_verdicts(site, found.located, sentences(plan, found), found.cut_off)
     made = document(verdicts, now, stale_after_s)
     _write(Path(arguments.to), made)
     for remark in left_out(found.said):

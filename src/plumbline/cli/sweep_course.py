@@ -111,6 +111,9 @@ class _Records:
     def end(self, layer: str, component: str) -> None:
         """Note nothing."""
 
+    def interrupt(self, layer: str, component: str) -> None:
+        """Note nothing."""
+
     def running(self) -> tuple[Running, ...]:
         """Return that nothing is noted."""
         return ()

@@ -1,4 +1,4 @@
-"""Nothing recorded, too old, hung, failed, skipped: no rate, no judgement of speed."""
+"""Nothing recorded, too old, hung, broken, failed, skipped: no rate, no judgement of speed."""
 
 from __future__ import annotations
 
@@ -17,6 +17,17 @@ if TYPE_CHECKING:
     from plumbline.model.limits import Limits
     from plumbline.model.record import Record
     from plumbline.model.series import Running
+
+_WORDS = {
+    Reason.HUNG: "hung on {when}",
+    Reason.BROKEN: "failed on {when}, it is broken",
+    Reason.UNREACHABLE: "was not measured",
+    Reason.NO_MOUNT: "was not measured",
+    Reason.UNANSWERED: "was not measured",
+    Reason.FAILED: "failed",
+    Reason.SKIPPED: "was skipped",
+}
+_ALARMS = (Reason.HUNG, Reason.BROKEN)
 
 CLOCK_STEP_S = 60.0
 """A record may be this far ahead of the clock: steps of a time service are smaller."""
@@ -54,7 +65,7 @@ def hung_run(expectation: Expectation, running: Iterable[Running], now: float) -
     limit = expectation.limits.hung_after_s
     for run in running:
         here = (run.layer, run.component) == (expectation.layer, expectation.component)
-        if here and now - run.since > limit:
+        if here and not run.interrupted and now - run.since > limit:
             return Finding(
                 State.CRITICAL,
                 Reason.HANGS,
@@ -63,6 +74,21 @@ def hung_run(expectation: Expectation, running: Iterable[Running], now: float) -
                 f"see systemctl status plumbline-{run.layer}.service and the kernel log",
             )
     return None
+
+
+def interruption(expectation: Expectation, running: Iterable[Running]) -> str:
+    """Return the remark that the last run of a component was interrupted, empty when it was not.
+
+    What it should have measured was not measured: what was known before stands until it is stale.
+    """
+    for run in running:
+        here = (run.layer, run.component) == (expectation.layer, expectation.component)
+        if here and run.interrupted:
+            return (
+                f"; the run that began {moment(run.since)} was interrupted before it ended, see "
+                f"journalctl -u plumbline-{run.layer}.service"
+            )
+    return ""
 
 
 def ahead(last: Last) -> Optional[Finding]:
@@ -93,34 +119,20 @@ def stale(last: Last) -> Optional[Finding]:
     )
 
 
-def hung(last: Last) -> Optional[Finding]:
-    """Say that the tool was stuck in the kernel."""
-    if last.record.outcome is not Outcome.HUNG:
+def ended(last: Last) -> Optional[Finding]:
+    """Say how it ended without a rate.
+
+    Hung is a tool that did not come back from the component's own file or device; broken a
+    component that gives I/O errors or is gone, in the words of the kernel or a tool.  Of the rest
+    nobody knows, or something before the component is at fault: UNKNOWN.
+    """
+    if last.record.outcome is Outcome.OK:
         return None
-    text = f"{last.what} hung on {moment(last.record.started_at)}: {last.record.reason}"
-    return Finding(State.CRITICAL, Reason.HUNG, text)
+    reason = Reason(last.record.outcome.value)
+    state = State.CRITICAL if reason in _ALARMS else State.UNKNOWN
+    words = _WORDS[reason].format(when=moment(last.record.started_at))
+    return Finding(state, reason, f"{last.what} {words}: {last.record.reason}")
 
 
-def failed(last: Last) -> Optional[Finding]:
-    """Say that the tool failed, which says nothing about speed."""
-    if last.record.outcome is not Outcome.FAILED:
-        return None
-    return Finding(State.UNKNOWN, Reason.FAILED, f"{last.what} failed: {last.record.reason}")
-
-
-def skipped(last: Last) -> Optional[Finding]:
-    """Say why the component must not or could not be measured."""
-    if last.record.outcome is not Outcome.SKIPPED:
-        return None
-    text = f"{last.what} was skipped: {last.record.reason}"
-    return Finding(State.UNKNOWN, Reason.SKIPPED, text)
-
-
-RULES = {
-    Reason.AHEAD: ahead,
-    Reason.STALE: stale,
-    Reason.HUNG: hung,
-    Reason.FAILED: failed,
-    Reason.SKIPPED: skipped,
-}
+RULES = {Reason.AHEAD: ahead, Reason.STALE: stale, **dict.fromkeys(_WORDS, ended)}
 """In the order in which they are asked, before any rule on the rate."""

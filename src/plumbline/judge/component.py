@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plumbline.errors import DocumentError
-from plumbline.judge.absence import Last, absence, hung_run, never
+from plumbline.judge.absence import Last, absence, hung_run, interruption, never
 from plumbline.judge.evidence import evidence, figure
 from plumbline.judge.finding import Ruling, deciding
 from plumbline.judge.measured import label, measured
@@ -50,12 +50,13 @@ def decide(
     """Return the verdict that follows from the rulings on a component, without the evidence."""
     data = tuple(figure(ruling) for ruling in rulings)
     hang = hung_run(expectation, running, now)
+    remark = interruption(expectation, running)
     if hang or not rulings:
         finding = hang or never("it", expectation.layer)
-        return alone(expectation, finding)._replace(figures=data)
+        return alone(expectation, finding, remark)._replace(figures=data)
     decided = deciding(rulings)
     text = _all_fine(rulings) if decided.finding.reason.fine else decided.finding.text
-    return verdict(expectation, decided, text)._replace(figures=data)
+    return verdict(expectation, decided, text + remark)._replace(figures=data)
 
 
 def operations(
@@ -114,14 +115,14 @@ def _of(series: Sequence[Series], place: tuple[Operation, Scenario]) -> Optional
     return None
 
 
-def alone(expectation: Expectation, finding: Finding) -> Verdict:
-    """Return the verdict of a finding that rests on no measurement."""
+def alone(expectation: Expectation, finding: Finding, remark: str = "") -> Verdict:
+    """Return the verdict of a finding that rests on no measurement, with a remark behind it."""
     return Verdict(
         layer=expectation.layer,
         component=expectation.component,
         state=finding.state,
         reason=finding.reason,
-        sentence=f"{expectation.component} {finding.text}",
+        sentence=f"{expectation.component} {finding.text}{remark}",
     )
 
 

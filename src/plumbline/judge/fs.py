@@ -8,7 +8,7 @@ both are one verdict.
 from __future__ import annotations
 
 from plumbline.errors import DocumentError
-from plumbline.judge.absence import hung_run, never
+from plumbline.judge.absence import hung_run, interruption, never
 from plumbline.judge.component import alone, rulings_on, verdict
 from plumbline.judge.course import other_course
 from plumbline.judge.evidence import evidence, figure
@@ -74,9 +74,10 @@ def decide_whole(of: Ruled, running: Sequence[Running], now: float) -> Verdict:
     expectation, rulings = of.whole
     figures = (*map(figure, rulings), *_slowest_figures(of))
     hang = hung_run(expectation, running, now)
+    remark = interruption(expectation, running)
     if hang or not rulings:
         finding = hang or never("it", expectation.layer)
-        return alone(expectation, finding)._replace(figures=figures, group=True)
+        return alone(expectation, finding, remark)._replace(figures=figures, group=True)
     own = [_by_hand(expectation, ruling) or _excused(ruling, of.members) for ruling in rulings]
     told = [
         (each.component, one)
@@ -87,7 +88,7 @@ def decide_whole(of: Ruled, running: Sequence[Running], now: float) -> Verdict:
     decided = deciding([*(one for _, one in told), *own])
     text = _bad(own, told) if decided.finding.state is not State.OK else _fine(own, of.members)
     return verdict(expectation, decided, text)._replace(
-        sentence=f"file system {expectation.component} {text}",
+        sentence=f"file system {expectation.component} {text}{remark}",
         evidence=tuple(_evidence(own, of.members, now)),
         figures=figures,
         group=True,

@@ -115,25 +115,76 @@ def decide_group(ruled: Sequence[tuple[Expectation, Sequence[Ruling]]]) -> Verdi
     rulings = [(member.component, ruling) for member, rulings in ruled for ruling in rulings]
     places = dict.fromkeys((ruling.operation, ruling.scenario) for _, ruling in rulings)
     medians = [_median(label(*place), _of(rulings, place), limits) for place in places]
-    deciding = _deciding(medians)
-    state = worst(median.state for median in deciding)
-    texts = "; ".join(median.text for median in deciding) or "has never been measured"
+    decided, notes = _deciding(medians), tuple(_notes(ruled))
+    state = worst((*(median.state for median in decided), *(note.state for note in notes)))
+    deciding = [median for median in decided if median.state is state]
+    told = [note.text for note in notes] + [median.text for median in deciding]
+    texts = "; ".join(told) or "has never been measured"
     percents = [median.percent for median in deciding if median.percent is not None]
     return Verdict(
         layer=layer,
         component=first.group,
         state=state,
-        reason=_reason(deciding),
+        reason=_reason_of_notes(state, notes) or _reason(deciding),
         sentence=f"{_subject(deciding, layer)} {first.group} {texts}{_unnamed(rulings)}",
         ratio_baseline=min(percents) / 100 if percents else None,
         # members that are fine beside one another lack a firm baseline, which is no fault
         counts=state is not State.UNKNOWN
         or any(ruling.finding.state is not State.OK for _, ruling in rulings)
         or not rulings,
-        evidence=tuple(line for median in medians for line in _evidence(median)),
+        evidence=(
+            *(f"{note.text} [{note.state.name}]" for note in notes),
+            *(line for median in medians for line in _evidence(median)),
+        ),
         figures=tuple(_figure(median) for median in medians),
         group=True,
     )
+
+
+def _reason_of_notes(state: State, notes: Sequence[_Note]) -> Optional[Reason]:
+    """Return the reason of what was not measured, where that decides; it is before any level."""
+    return next((note.reason for note in notes if note.state is state), None)
+
+
+class _Note(NamedTuple):
+    """What the median does not show: a member that is broken, or what keeps several from theirs."""
+
+    state: State
+    reason: Reason
+    text: str
+
+
+def _notes(ruled: Sequence[tuple[Expectation, Sequence[Ruling]]]) -> Iterator[_Note]:
+    """Yield what is wrong beside speed, once each.
+
+    A server or mount has no service of its own on the node that misses it: this is its alarm.  A
+    member that is broken has one, so the group only shows it.
+    """
+    behind: dict[tuple[Reason, str], dict[str, None]] = {}
+    broken: dict[str, Reason] = {}
+    for member, rulings in ruled:
+        for ruling in rulings:
+            cause = _cause(member, ruling)
+            if cause:
+                place = ruling.finding.reason, cause
+                behind.setdefault(place, {})[member.component] = None
+            elif ruling.finding.reason in (Reason.BROKEN, Reason.HUNG):
+                broken.setdefault(member.component, ruling.finding.reason)
+    for (reason, cause), names in behind.items():
+        text = f"{cause}: no figure of {several(tuple(names))}"
+        yield _Note(State.CRITICAL, reason, text)
+    if broken:
+        reason = Reason.BROKEN if Reason.BROKEN in broken.values() else Reason.HUNG
+        yield _Note(State.WARNING, reason, f"broken or hung: {several(tuple(broken))}")
+
+
+def _cause(member: Expectation, ruling: Ruling) -> str:
+    """Return what keeps a member from being measured, empty where nothing before it does."""
+    if ruling.finding.reason is Reason.UNREACHABLE:
+        return f"server {member.host} does not answer"
+    if ruling.finding.reason is Reason.NO_MOUNT and ruling.record is not None:
+        return ruling.record.reason
+    return ""
 
 
 def _unnamed(rulings: Sequence[tuple[str, Ruling]]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plumbline.judge.absence import hung_run, never
+from plumbline.judge.absence import hung_run, interruption, never
 from plumbline.judge.component import alone, operations, rule, verdict
 from plumbline.judge.evidence import evidence, figure
 from plumbline.judge.finding import Finding, Ruling, deciding
@@ -66,6 +66,7 @@ def judge_pair_host(
     found = hang or (None if pairs and expectation.partners else _nothing(expectation))
     decided = alone(expectation, found) if found else _decide(expectation, pairs)
     return decided._replace(
+        sentence=decided.sentence + interruption(expectation, running),
         evidence=tuple(line for of in pairs for line in _lines(of, now)),
         figures=tuple(_figures(expectation, pairs)),
     )

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 FAILURES = "failures "
 """Before a lane: whether what crosses it fails."""
 
+_FAILED = (Outcome.FAILED, Outcome.BROKEN, Outcome.UNREACHABLE)
+
 _ALL = 100.0
 _ERROR = 0.01
 
@@ -86,9 +88,9 @@ def _observations(
 ) -> Iterator[Observation]:
     for placed in measured:
         record = latest.get(_key(placed))
-        if record is None or record.outcome not in (Outcome.OK, Outcome.FAILED):
+        if record is None or record.outcome not in (Outcome.OK, *_FAILED):
             continue
-        failed = record.outcome is Outcome.FAILED
+        failed = record.outcome in _FAILED
         yield Observation(
             failing(placed.of),
             Vote.BAD if failed else Vote.GOOD,

@@ -73,7 +73,8 @@ class Head(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form, schema number first."""
-        return {"schema": SCHEMA, **self._asdict()}
+        running = [one[:3] for one in self.running]
+        return {"schema": SCHEMA, **self._asdict(), "running": running}
 
     @classmethod
     def from_json(cls, raw: Any) -> Head:
@@ -84,7 +85,7 @@ class Head(NamedTuple):
             _same_schema(raw["schema"])
             times(now=raw["now"])
             texts("version", (raw["version"],))
-            running = tuple(Running(*one) for one in raw["running"])
+            running = tuple(Running(*one[:3]) for one in raw["running"])
             for one in running:
                 names("running", one[:2])
                 times(since=one.since)

@@ -17,6 +17,10 @@ class Reason(str, Enum):
     AHEAD = "ahead"
     STALE = "stale"
     HUNG = "hung"
+    BROKEN = "broken"
+    UNREACHABLE = "unreachable"
+    NO_MOUNT = "no_mount"
+    UNANSWERED = "unanswered"
     FAILED = "failed"
     SKIPPED = "skipped"
 
@@ -101,6 +105,10 @@ _UNMEASURED = frozenset(
         Reason.AHEAD,
         Reason.STALE,
         Reason.HUNG,
+        Reason.BROKEN,
+        Reason.UNREACHABLE,
+        Reason.NO_MOUNT,
+        Reason.UNANSWERED,
         Reason.FAILED,
         Reason.SKIPPED,
         Reason.INVALID,

@@ -39,8 +39,18 @@ class Outcome(str, Enum):
 
     OK = "ok"
     FAILED = "failed"
+    """The tool did not do its work, which says nothing about the component."""
     HUNG = "hung"
+    """The tool did not come back from the component's own file or device."""
     SKIPPED = "skipped"
+    BROKEN = "broken"
+    """The component gave an I/O error or is gone, twice in one run, and its server answers."""
+    UNREACHABLE = "unreachable"
+    """The server of the component does not answer."""
+    NO_MOUNT = "no_mount"
+    """The measuring node's mount of the file system is dead or missing."""
+    UNANSWERED = "unanswered"
+    """A question outside of the component's own I/O was not answered, twice in one run."""
 
 
 class Flag(str, Enum):

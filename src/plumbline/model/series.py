@@ -8,6 +8,7 @@ from __future__ import annotations
 from plumbline.errors import DocumentError
 from plumbline.model.kinds import counts, rates_or_none, same_schema, texts, times, within
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.process import Process
 from plumbline.model.record import Record
 from plumbline.units import LARGEST
 
@@ -71,11 +72,17 @@ class Day(NamedTuple):
 
 
 class Running(NamedTuple):
-    """A measurement that has begun and not ended."""
+    """A measurement that has begun and not ended.
+
+    ``process`` carries it out, None where that is another node's; ``interrupted`` says that nothing
+    of it is left: it was killed, or the node was.
+    """
 
     layer: str
     component: str
     since: float
+    process: Optional[Process] = None
+    interrupted: bool = False
 
 
 class Series(NamedTuple):
@@ -165,6 +172,9 @@ def _day(raw: Sequence[Any]) -> Day:
 
 def _running(raw: Sequence[Any]) -> Running:
     running = Running(*raw)
+    running = running._replace(process=Process.from_json(running.process))
     texts("running", (running.layer, running.component))
     times(since=running.since)
+    if type(running.interrupted) is not bool:
+        raise TypeError(f"interrupted is {running.interrupted!r:.60}, which is no yes or no")
     return running

@@ -57,7 +57,8 @@ usage: {program} (--component NAME | --group NAME) [options]
   -V, --version         show the version
   -h, --help            show this help
 
-Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.  It reads the two files and nothing else."""
+Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.  It reads the two files, and of a
+run that has not ended whether its process is there (/proc)."""
 
 
 class Call(NamedTuple):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Iterable, Mapping, NamedTuple, Sequence
 
+from plumbline.locate.cut_off import CutOff
 from plumbline.locate.document import explanations
 from plumbline.locate.observation import Observation, Vote
 from plumbline.locate.suspects import AmbiguitySet, Located
@@ -45,8 +46,14 @@ class _Alarm(NamedTuple):
     bearers: tuple[str, ...]
 
 
-def path_verdicts(site: Site, located: Located, said: Sequence[str]) -> dict[str, Verdict]:
-    """Return the verdict of each path service by its name; ``said`` are sentences on the sets."""
+def path_verdicts(
+    site: Site, located: Located, said: Sequence[str], cut_off: Mapping[str, CutOff]
+) -> dict[str, Verdict]:
+    """Return the verdict of each path service by its name.
+
+    ``said`` are sentences on the sets, ``cut_off`` the hosts that keep targets from being measured,
+    by their names.
+    """
     shared = {path.component: path.name for path in site.paths if path.component}
     alarms = [
         _Alarm(one, text, _bearers(one, shared, site.parts))
@@ -57,7 +64,9 @@ def path_verdicts(site: Site, located: Located, said: Sequence[str]) -> dict[str
     found = {}
     for path in site.paths:
         if path.component:
-            found[path.name] = _of_component(path, located, alarms, crossing, shared)
+            verdict = _of_component(path, located, alarms, crossing, shared)
+            missed = cut_off.get(path.component)
+            found[path.name] = _missing(verdict, missed) if missed else verdict
         else:
             found[path.name] = _of_file_system(path, site, located, alarms, silenced)
     return found
@@ -128,6 +137,13 @@ def _of_component(
         text = f"{path.name} is no suspect: {good} good measurements cross it"
         text += f", {slow} slow ones have another cause" if slow else ""
     return Verdict(LAYER, path.name, state, reason, text, evidence=evidence, figures=figures)
+
+
+def _missing(verdict: Verdict, missed: CutOff) -> Verdict:
+    """Return the verdict on a host that keeps targets from being measured: it bears the alarm."""
+    slow = verdict.state in (State.WARNING, State.CRITICAL)
+    sentence = f"{missed.text}; {verdict.sentence}" if slow else missed.text
+    return verdict._replace(state=State.CRITICAL, reason=missed.reason, sentence=sentence)
 
 
 def _of_file_system(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Optional
 
-from plumbline.errors import DocumentError, ToolError
+from plumbline.errors import DocumentError, NoSpaceError, StorageError, ToolError
+from plumbline.model.breakage import breaks, lacks_space
 from plumbline.model.command import Completed, lines
 from plumbline.model.printed import real
 from plumbline.model.spec import ProbeSpec
@@ -43,6 +44,16 @@ def failure(completed: Completed, tool: str, said: Optional[str] = None) -> Tool
         f"{tool} failed with exit code {completed.exit_code}: "
         f"{quoted(text) or 'without a word; run it by hand'}"
     )
+
+
+def storage_failure(said: str, message: str, number: int = 0) -> ToolError:
+    """Return the error of a tool on storage: what it said, or its errno, tells whose fault it is.
+
+    ``message`` is the sentence for people.
+    """
+    if lacks_space(said, number):
+        return NoSpaceError(message)
+    return StorageError(message) if breaks(said, number) else ToolError(message)
 
 
 def quoted(text: str) -> str:

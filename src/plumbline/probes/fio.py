@@ -82,15 +82,15 @@ def parse(job: Job, completed: Completed) -> Measurement:
     answer.refuse_unfinished(completed, "fio")
     reports, messages = read_report(completed.stdout)
     said = "\n".join((*messages, *completed.stderr.splitlines()))
+    number = reports[-1].error if reports else 0
     if not completed.ok:
-        raise answer.failure(completed, "fio", said)
+        raise answer.storage_failure(said, str(answer.failure(completed, "fio", said)), number)
     if not reports:
         raise answer.not_understood("fio", "report", said or completed.stdout)
     last = reports[-1]
     if last.error:
-        raise ToolError(
-            f"fio ended with error {last.error}: {answer.quoted(said) or 'see errno(3)'}"
-        )
+        message = f"fio ended with error {last.error}: {answer.quoted(said) or 'see errno(3)'}"
+        raise answer.storage_failure(said, message, number)
     direction = "write" if job.operation is Operation.WRITE else "read"
     moved, seconds = _moved(last, direction)
     if moved == 0:

@@ -9,6 +9,7 @@ import re
 
 from plumbline.errors import DocumentError, ToolError
 from plumbline.model.allowed import DEVICE
+from plumbline.model.breakage import breaks
 from plumbline.model.command import Completed
 from plumbline.model.measurement import Measurement
 from plumbline.model.printed import whole
@@ -73,13 +74,18 @@ def parse(job: Job, completed: Completed) -> Measurement:
     text = f"{completed.stdout}\n{completed.stderr}"
     interrupted = completed.exit_code == _EXIT_OF_TIMEOUT and _INTERRUPTED.search(text) is not None
     if not completed.ok and not interrupted:
-        said = "\n".join(match[0] for match in _TROUBLE.finditer(text)) or text
+        lines = [match[0] for match in _TROUBLE.finditer(text)]
+        # what the device said, not what follows from it
+        own = [line for line in lines if breaks(line)]
+        said = "\n".join(own or lines) or text
         ends = f"does the device hold {_count(job) * job.block_size} bytes?"
         more = f"\n{ends}" if "remaining block" in said else ""
-        raise answer.failure(completed, f"sgp_dd on {job.subject}", said + more)
+        failure = answer.failure(completed, f"sgp_dd on {job.subject}", said + more)
+        raise answer.storage_failure(text, str(failure))
     trouble = _TROUBLE.search(text)
     if trouble and not interrupted:
-        raise ToolError(f"sgp_dd on {job.subject} says: {trouble[0].strip()}")
+        message = f"sgp_dd on {job.subject} says: {trouble[0].strip()}"
+        raise answer.storage_failure(text, message)
     time = _TIME.search(text)
     if not time:
         raise answer.not_understood("sgp_dd", "time", text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Generator, Mapping, NamedTuple, Optional, Protocol
+from typing import Callable, Generator, Mapping, NamedTuple, Optional, Protocol, Union
 
 from plumbline.model.command import CommandRunner
 from plumbline.model.record import Record
@@ -10,6 +10,9 @@ from plumbline.model.series import Running
 from plumbline.run.clock import Clock
 from plumbline.run.recording import Recorder
 from plumbline.run.trial import Task
+
+PAUSE_S = 5.0
+"""Before a second try: what passes, such as a connection that is made again, has passed by then."""
 
 
 class Journal(Protocol):
@@ -21,6 +24,10 @@ class Journal(Protocol):
 
     def end(self, layer: str, component: str) -> None:
         """Note that it has ended."""
+        ...
+
+    def interrupt(self, layer: str, component: str) -> None:
+        """Note that nothing is left of a measurement that has begun."""
         ...
 
     def running(self) -> tuple[Running, ...]:
@@ -58,6 +65,12 @@ class Bench(NamedTuple):
     keep_files: bool = True
 
 
+class Later(NamedTuple):
+    """What is to be asked again when all other units are done: a unit whose word then is final."""
+
+    unit: Unit
+
+
 class Unit(Protocol):
     """What is measured under one set of locks."""
 
@@ -66,8 +79,8 @@ class Unit(Protocol):
         """All that the unit has to give a record for, in measuring order."""
         ...
 
-    def measure(self, bench: Bench) -> Generator[Record, None, None]:
-        """Measure and yield one record for each task."""
+    def measure(self, bench: Bench) -> Generator[Union[Record, Later], None, None]:
+        """Measure and yield one record for each task, or at last what to ask again later."""
         ...
 
     def commands(self) -> tuple[tuple[str, ...], ...]:

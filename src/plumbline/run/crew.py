@@ -13,6 +13,7 @@ from typing import Iterator, NamedTuple, Optional
 from plumbline.errors import PrivilegeError, SkipTarget, ToolError
 from plumbline.model.command import CommandRunner
 from plumbline.model.expectation import Expectation
+from plumbline.model.record import Outcome
 from plumbline.ranks.layout import Place
 from plumbline.run.recording import NO_STATE
 from plumbline.run.trial import Failure
@@ -91,6 +92,12 @@ class Member:
             else:
                 yield Place(name, self._server, self._paths[rank])
 
+    def look_again(self, files: Files) -> None:
+        """Ask once more, when all others were looked at, what was not answered the first time."""
+        if self.failure is not None and self.failure.outcome is Outcome.UNANSWERED:
+            self.failure = None
+            self.look(files)
+
     def look(self, files: Files = Files.FRESH) -> None:
         """See whether the target may be measured, and remove what earlier runs left there."""
         with self._failing():
@@ -146,7 +153,7 @@ class Member:
         except PrivilegeError:
             raise
         except (SkipTarget, ToolError) as error:
-            self.failure = self.failure or self.watch.failure(error)
+            self.failure = self.failure or _of_this_run(self.watch.failure(error))
 
     def shares_with(self, other: Member) -> bool:
         """Return whether both lie on one device, or are the same."""
@@ -182,3 +189,11 @@ class Member:
             number = folder[len(name) - 1 :]
             if number.isdigit():
                 yield self._target(int(number))
+
+
+def _of_this_run(failure: Failure) -> Failure:
+    """Return why a target takes no part in a run of all; the layer of targets says whose fault."""
+    said = (Outcome.SKIPPED, Outcome.FAILED, Outcome.UNANSWERED)
+    lost = failure.outcome is Outcome.UNREACHABLE
+    why = "; the target, its server or the network to it is down" if lost else ""
+    return failure if failure.outcome in said else Failure(Outcome.SKIPPED, failure.reason + why)

@@ -76,6 +76,8 @@ def _muster(crew: Sequence[Member], share: Share, files: Files) -> None:
     """Look at all targets and make their files; those that cannot take part say why."""
     for member in crew:
         member.look(files)
+    for member in crew:
+        member.look_again(files)
     ready = [member for member in crew if member.failure is None]
     for member in ready if files is Files.FOUND else ():
         member.find()

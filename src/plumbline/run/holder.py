@@ -51,6 +51,13 @@ def left_at(path: Path) -> Optional[Left]:
     return Left(holder, orphans)
 
 
+def name_of(pid: int) -> str:
+    """Return the name of a process's program; empty when it is gone."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
+    return ""
+
+
 def _belongs_to_another_user(pid: int) -> bool:
     """Return whether a process is there and hides what it has open."""
     try:

@@ -21,7 +21,7 @@ from urllib.parse import quote, unquote
 
 from plumbline.errors import BusyError, StoreError
 from plumbline.run.clock import Clock
-from plumbline.run.holder import Holder, Left, left_at, read_holder
+from plumbline.run.holder import Holder, Left, left_at, name_of, read_holder
 from plumbline.units import format_duration
 
 _ORPHAN_WAIT_S = 5.0
@@ -37,11 +37,15 @@ _FAMILIES = {"fs": "ost", "sweep": "ost"}
 
 
 class StuckError(BusyError):
-    """A process of an earlier run is stuck in the kernel and keeps ``component`` locked."""
+    """Processes of an earlier run are stuck in the kernel and keep ``component`` locked.
 
-    def __init__(self, message: str, component: str) -> None:
+    ``programs`` are their names.
+    """
+
+    def __init__(self, message: str, component: str, programs: frozenset[str]) -> None:
         super().__init__(message)
         self.component = component
+        self.programs = programs
 
 
 class Locks:
@@ -158,6 +162,7 @@ class Locks:
             f"kernel and keeps {path} locked; look at the target's server, and at the kernel log "
             "here",
             component,
+            frozenset(filter(None, map(name_of, left.orphans))),
         )
 
     def _abandoned(self, path: Path) -> Optional[Left]:

@@ -1,45 +1,67 @@
 """The layer ``ost``: one storage target, measured through a client on a file that lies on it alone.
 
 Placement is proven before and after each operation; a file in the wrong place voids the record.
+What fails in a way that may pass, or may be another one's fault, is tried again at the run's end.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Generator, Iterator, Optional, Union
+from typing import Generator, NamedTuple, Optional, Union
 
 from plumbline.errors import SkipTarget, ToolError
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Operation, Outcome, Record
 from plumbline.model.spec import ProbeSpec
 from plumbline.probes.interface import Job
-from plumbline.run.bench import Bench
+from plumbline.run.bench import Bench, Later
+from plumbline.run.conclusion import UNSURE, Suspicion
 from plumbline.run.recording import Conditions
 from plumbline.run.trial import Failure, Task, command_of, tasks_of
 from plumbline.run.watched import Reached, WatchedTrial, reach
 from plumbline.targets import target_for
 
 
+class _Rest(NamedTuple):
+    """What is left for the second try, and the bytes that the first one has written."""
+
+    tasks: tuple[Task, ...]
+    written: Optional[int]
+
+
 class TargetUnit:
     """One storage target and its operations, in measuring order."""
 
-    def __init__(self, entry: Expectation) -> None:
+    def __init__(self, entry: Expectation, rest: Optional[_Rest] = None) -> None:
         """Raise DocumentError when the expectation does not say how the target is reached."""
-        self.tasks = tasks_of(entry)
         self._entry = entry
+        self._last = rest is not None
+        self.tasks = rest.tasks if rest else tasks_of(entry)
+        self._written = rest.written if rest else None
         self._target = target_for(entry.target, entry.component, entry.limits.fill_limit)
 
-    def measure(self, bench: Bench) -> Generator[Record, None, None]:
+    def measure(self, bench: Bench) -> Generator[Union[Record, Later], None, None]:
         """Yield one record for each operation; remove the file if it is not to be kept."""
         runner = bench.runners[self._entry.component]
         reached = reach(self._target, runner, self._entry.spec.bytes)
+        suspicion = Suspicion(
+            self._entry, self._target, runner, bench.clock.wall(), last=self._last
+        )
+        rest: Optional[_Rest] = None
         try:
-            if isinstance(reached, Failure):
-                yield from (bench.recorder.without(task, reached) for task in self.tasks)
+            if not isinstance(reached, Failure):
+                operations = _Operations(bench, reached, suspicion, self._written)
+                rest = yield from operations.measure(self.tasks)
+            elif suspicion.waits(reached):
+                rest = _Rest(self.tasks, self._written)
             else:
-                yield from _Operations(bench, reached).measure(self.tasks)
+                reached = suspicion.concluded(reached)
+                yield from (bench.recorder.without(task, reached) for task in self.tasks)
+            if rest is not None:
+                yield Later(TargetUnit(self._entry, rest))
         finally:
-            if not bench.keep_files and not _is_stuck(reached):
+            # a second try reads what this one has written
+            if rest is None and not bench.keep_files and not _is_stuck(reached):
                 # what resists is found again by the next run here
                 with suppress(SkipTarget, ToolError):
                     self._target.remove(runner)
@@ -54,29 +76,38 @@ class TargetUnit:
 def _is_stuck(reached: Union[Reached, Failure]) -> bool:
     """Return whether a target gives no answer, which would hold up its own removal as well."""
     if isinstance(reached, Failure):
-        return reached.outcome is Outcome.HUNG
+        return reached.outcome is Outcome.UNANSWERED
     return reached.watch.stuck
 
 
 class _Operations:
     """The operations on one file, of which each depends on those before it."""
 
-    def __init__(self, bench: Bench, reached: Reached) -> None:
+    def __init__(
+        self, bench: Bench, reached: Reached, suspicion: Suspicion, written: Optional[int]
+    ) -> None:
         self._bench = bench
         self._reached = reached
-        self._written: Optional[int] = None
+        self._suspicion = suspicion
+        self._written = written
         self._hung = ""
 
-    def measure(self, tasks: tuple[Task, ...]) -> Iterator[Record]:
-        """Yield one record for each task."""
-        for task in tasks:
+    def measure(self, tasks: tuple[Task, ...]) -> Generator[Record, None, Optional[_Rest]]:
+        """Yield one record for each task; return those that are to be tried again."""
+        for number, task in enumerate(tasks):
             obstacle = self._obstacle(task)
             if obstacle:
                 failure = Failure(Outcome.SKIPPED, obstacle)
                 conditions = Conditions(self._reached.state)
                 yield self._bench.recorder.without(task, failure, conditions)
-            else:
-                yield self._operation(task)
+                continue
+            trial = self._operation(task)
+            if trial.failure is not None and self._suspicion.waits(trial.failure):
+                return _Rest(tasks[number:], self._written)
+            if trial.failure is not None:
+                trial.conclude(self._suspicion.concluded(trial.failure))
+            yield self._recorded(task, trial)
+        return None
 
     def _obstacle(self, task: Task) -> str:
         """Return why a task cannot be begun, empty when it can."""
@@ -89,18 +120,22 @@ class _Operations:
             )
         return ""
 
-    def _operation(self, task: Task) -> Record:
+    def _operation(self, task: Task) -> WatchedTrial:
         trial = WatchedTrial(task, self._spec(task), self._reached, self._bench.clock)
         trial.begin()
         for _ in range(task.entry.spec.repeats):
             trial.repeat()
             self._bench.step(task.title)
         trial.end()
+        return trial
+
+    def _recorded(self, task: Task, trial: WatchedTrial) -> Record:
         if task.operation is Operation.WRITE:
             self._written = trial.measured_bytes
         record = trial.record(self._bench.recorder)
-        if record.outcome is Outcome.HUNG:
-            self._hung = f"{task.operation.value} hung: {record.reason}"
+        if record.outcome in (Outcome.HUNG, *UNSURE):
+            word = record.outcome.value.replace("_", " ")
+            self._hung = f"{task.operation.value} ended {word}: {record.reason}"
         return record
 
     def _spec(self, task: Task) -> ProbeSpec:

@@ -8,9 +8,9 @@ from typing import Generator, Iterator, Sequence, Union
 from plumbline.errors import DocumentError, PrivilegeError
 from plumbline.model.command import CommandRunner
 from plumbline.model.expectation import Expectation
-from plumbline.model.record import Operation, Record, Scenario
+from plumbline.model.record import Operation, Outcome, Record, Scenario
 from plumbline.probes.interface import Job
-from plumbline.run.bench import Bench
+from plumbline.run.bench import PAUSE_S, Bench
 from plumbline.run.trial import Failure, Task, command_of, tasks_of
 from plumbline.run.watched import Reached, WatchedTrial, reach
 from plumbline.targets import target_for
@@ -33,10 +33,7 @@ class DeviceUnit:
         Where one of several is missing, there is a record for that one alone: the others cannot be
         read together with it, and one cause shall not raise many alarms.
         """
-        found = [
-            _reach(task, target, bench.runners[task.entry.component])
-            for task, target in zip(self.tasks, self._targets)
-        ]
+        found = [_found(bench, task, target) for task, target in zip(self.tasks, self._targets)]
         missing = [(task, one) for task, one in zip(self.tasks, found) if isinstance(one, Failure)]
         if missing:
             yield from (bench.recorder.without(task, failure) for task, failure in missing)
@@ -76,7 +73,40 @@ class DeviceUnit:
                     bench.step(task.title)
         for trial in trials:
             trial.end()
-        yield from (trial.record(bench.recorder) for trial in trials)
+        for task, device, trial in zip(self.tasks, devices, trials):
+            broken = trial.failure is not None and trial.failure.outcome is Outcome.BROKEN
+            counts = _confirmed(bench, task, device, trial) if broken else trial
+            yield counts.record(bench.recorder)
+
+
+def _found(bench: Bench, task: Task, target: Target) -> Union[Reached, Failure]:
+    """Return a device that may be read, or why not; one that is gone is looked for twice."""
+    runner = bench.runners[task.entry.component]
+    found = _reach(task, target, runner)
+    if isinstance(found, Failure) and found.outcome is Outcome.BROKEN:
+        bench.clock.sleep(PAUSE_S)
+        found = _reach(task, target, runner)
+    return found
+
+
+def _confirmed(bench: Bench, task: Task, device: Reached, first: WatchedTrial) -> WatchedTrial:
+    """Return the trial that counts of a device that gave an error, after reading it once more.
+
+    Where the second reading, alone, has no error, that of a device measured alone counts; of one
+    among others the error stays as the tool's, which says nothing about the device.
+    """
+    bench.clock.sleep(PAUSE_S)
+    again = WatchedTrial(task, task.entry.spec, device, bench.clock)
+    again.begin()
+    for _ in range(task.entry.spec.repeats):
+        again.repeat()
+    again.end()
+    failure = first.failure
+    if again.failure is not None or failure is None or task.scenario is Scenario.SINGLE:
+        return again
+    text = f"{failure.reason}; read alone it gave no error"
+    first.conclude(Failure(Outcome.FAILED, text))
+    return first
 
 
 def units(entries: Sequence[Expectation]) -> Iterator[DeviceUnit]:

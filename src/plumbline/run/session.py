@@ -1,25 +1,27 @@
 """One run of one layer: unit after unit, each under its locks, every record kept as it comes.
 
 Whatever happens to one unit, the run goes on with the next; whatever happens to the run, what was
-measured before is kept and the next run finds and closes what this one left open.
+measured before is kept, and the next run ends what this one left.
 """
 
 from __future__ import annotations
 
 import threading
 from contextlib import ExitStack, closing, contextmanager, suppress
-from typing import Callable, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Callable, Collection, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.errors import BusyError, PlumblineError, PrivilegeError
 from plumbline.model.command import CommandRunner
 from plumbline.model.record import Outcome, Record
 from plumbline.model.series import Running
-from plumbline.run.bench import Bench, Journal, Step, Unit
+from plumbline.run.bench import PAUSE_S, Bench, Journal, Later, Step, Unit
 from plumbline.run.clock import Clock
 from plumbline.run.lock import Locks, StuckError
+from plumbline.run.process import this_process
 from plumbline.run.recording import Recorder
 from plumbline.run.trial import Failure, Task
 from plumbline.targets import osts_of
+from plumbline.targets.ask import QUESTIONS
 from plumbline.units import format_duration
 
 
@@ -56,34 +58,30 @@ class Session:
     def run(self, units: Sequence[Unit]) -> None:
         """Measure all units in order; raise StoreError when a record cannot be kept."""
         means = self._means
-        self._total = sum(task.entry.spec.repeats for unit in units for task in unit.tasks)
+        self._total = _repeats(units)
         begun = means.clock.monotonic()
         try:
-            for unit in units:
-                if self._has_time(means.clock.monotonic() - begun, unit):
-                    self._unit(unit)
+            later = self._turn(units, begun, last=False)
+            if later:
+                self._total += _repeats(later)
+                means.clock.sleep(PAUSE_S)
+                self._turn(later, begun, last=True)
         finally:
             means.publish(means.clock.wall())
 
-    def close_killed(self, known: Sequence[Task]) -> None:
-        """Record as failed what a killed run left open, and end the tools that outlived it.
+    def settle_killed(self, known: Collection[tuple[str, str]]) -> None:
+        """End the tools that outlived a killed run, and note that what it measured is interrupted.
 
-        What a living run measures is left alone.  ``known`` are all tasks of this node; what is
-        open and no longer expected is only closed.
+        What a living run measures is left alone.  ``known`` are layer and component of all that
+        this node measures; of what it measures no longer nothing is noted.
         """
-        for running in self._means.journal.running():
-            with suppress(BusyError), self._means.locks.hold(running.layer, running.component):
-                if running not in self._means.journal.running():
+        journal = self._means.journal
+        for running in journal.running():
+            place = running.layer, running.component
+            with suppress(BusyError), self._means.locks.hold(*place):
+                if running not in journal.running():
                     continue
-                for task in known:
-                    if (task.entry.layer, task.entry.component) == running[:2]:
-                        self._save(self._killed(task, running))
-                self._means.journal.end(running.layer, running.component)
-
-    def _killed(self, task: Task, running: Running) -> Record:
-        age = format_duration(max(0.0, self._means.clock.wall() - running.since))
-        reason = f"the run that began {age} ago was killed before {task.title} ended; run it again"
-        return self._means.recorder.without(task, Failure(Outcome.FAILED, reason))
+                (journal.interrupt if place in known else journal.end)(*place)
 
     def _has_time(self, spent_s: float, unit: Unit) -> bool:
         """Return whether the run's limit lets a unit begin; record it as skipped if not."""
@@ -95,13 +93,22 @@ class Session:
         self._give_up(unit.tasks, Failure(Outcome.SKIPPED, reason))
         return False
 
-    def _unit(self, unit: Unit) -> None:
-        """Measure one unit, or record why not.
+    def _turn(self, units: Sequence[Unit], begun: float, *, last: bool) -> list[Unit]:
+        """Measure units in order; return what is to be asked again when all of them are done."""
+        later: list[Unit] = []
+        for unit in units:
+            if self._has_time(self._means.clock.monotonic() - begun, unit):
+                later += self._unit(unit, last=last)
+        return later
+
+    def _unit(self, unit: Unit, *, last: bool) -> list[Unit]:
+        """Measure one unit, or record why not; return what of it is to be asked again later.
 
         What another run measures needs no record, nor does what was to be measured together with a
         stuck component: one cause, one alarm.
         """
         means = self._means
+        later: list[Unit] = []
         stop = threading.Event()
         try:
             with self._locked(unit) as descriptors:
@@ -117,16 +124,25 @@ class Session:
                     stop.clear,
                     means.keep_files,
                 )
-                with closing(unit.measure(bench)) as records:
-                    for record in records:
-                        self._save(record)
+                with closing(unit.measure(bench)) as came:
+                    for one in came:
+                        if isinstance(one, Later):
+                            later.append(one.unit)
+                        else:
+                            self._save(one)
         except StuckError as error:
             stuck = [task for task in unit.tasks if task.entry.component == error.component]
-            self._give_up(stuck, Failure(Outcome.HUNG, str(error)))
+            # a question that is stuck may wait for another target, and may get its answer yet
+            asked = error.programs <= QUESTIONS
+            if asked and not last:
+                return [unit]
+            outcome = Outcome.UNANSWERED if asked else Outcome.HUNG
+            self._give_up(stuck, Failure(outcome, str(error)))
         except BusyError as error:
             self.busy.append(error)
         except PrivilegeError as error:
             self._refuse(unit, error)
+        return later
 
     def _refuse(self, unit: Unit, error: PrivilegeError) -> None:
         """Record what a unit of systemd may not measure; by hand only say who may."""
@@ -157,7 +173,9 @@ class Session:
                 for name, layer in sorted({**parts, **entries}.items())
             }
             for name, layer in entries.items():
-                means.journal.begin(means.recorder.run_id, Running(layer, name, means.clock.wall()))
+                process = this_process(descriptors[name])
+                running = Running(layer, name, means.clock.wall(), process)
+                means.journal.begin(means.recorder.run_id, running)
                 held.callback(means.journal.end, layer, name)
             means.publish(means.clock.wall())
             yield descriptors
@@ -174,6 +192,10 @@ class Session:
     def _step(self, title: str) -> None:
         self._done += 1
         self._means.progress(Step(title, self._done, self._total))
+
+
+def _repeats(units: Sequence[Unit]) -> int:
+    return sum(task.entry.spec.repeats for unit in units for task in unit.tasks)
 
 
 def _kept(unit: Unit, descriptors: Mapping[str, int]) -> Iterator[tuple[str, Sequence[int]]]:

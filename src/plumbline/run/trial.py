@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Optional
 
-from plumbline.errors import DocumentError, SkipTarget, ToolError
+from plumbline.errors import DocumentError, NoSpaceError, SkipTarget, StorageError, ToolError
 from plumbline.model.command import CommandRunner, Completed
 from plumbline.model.expectation import Expectation, Partner
 from plumbline.model.measurement import Measurement
@@ -77,6 +77,7 @@ class Trial:
         self.started_at = clock.wall()
         self.measurements: list[Measurement] = []
         self.failure: Optional[Failure] = None
+        self.lacks_space = False
         self.tool: Optional[Tool] = None
         self._job = job
         self._runner = runner
@@ -95,7 +96,10 @@ class Trial:
             return
         try:
             self._measure()
+        except StorageError as error:
+            self.fail(Failure(Outcome.BROKEN, str(error)))
         except (ToolError, DocumentError) as error:
+            self.lacks_space = isinstance(error, NoSpaceError)
             self.fail(Failure(Outcome.FAILED, str(error)))
         except SkipTarget as error:
             self.fail(Failure(Outcome.SKIPPED, str(error)))

@@ -5,7 +5,15 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import Iterator, NamedTuple, Optional, Sequence, Union
 
-from plumbline.errors import PrivilegeError, SkipTarget, ToolError
+from plumbline.errors import (
+    BrokenTarget,
+    DisturbedTarget,
+    LostTarget,
+    NoMount,
+    PrivilegeError,
+    SkipTarget,
+    ToolError,
+)
 from plumbline.model.command import CommandRunner, Completed, Within
 from plumbline.model.record import Outcome, Record
 from plumbline.model.spec import ProbeSpec
@@ -15,9 +23,17 @@ from plumbline.run.recording import Conditions, Recorder
 from plumbline.run.trial import Failure, Task, Trial
 from plumbline.targets.interface import Target, TargetState
 
+_OUTCOMES = (
+    (BrokenTarget, Outcome.BROKEN),
+    (DisturbedTarget, Outcome.UNANSWERED),
+    (LostTarget, Outcome.UNREACHABLE),
+    (NoMount, Outcome.NO_MOUNT),
+    (SkipTarget, Outcome.SKIPPED),
+)
+
 
 class Watch:
-    """Passes commands on and remembers whether one of them did not come back in time."""
+    """Passes commands on and remembers whether the last of them did not come back in time."""
 
     def __init__(self, runner: CommandRunner) -> None:
         self._runner = runner
@@ -30,15 +46,19 @@ class Watch:
         """Run a command as the runner does."""
         completed = self._runner(argv, timeout_s, within)
         self.stuck = self.stuck or completed.hung
-        self._late = self._late or completed.hung or completed.timed_out
+        self._late = completed.hung or completed.timed_out
         return completed
 
     def failure(self, error: Exception) -> Failure:
-        """Return why there is no rate: a target that gives no answer is hung, not skipped."""
+        """Return why there is no rate.
+
+        A question that got no answer is no hang of the target: it may wait for another one, as a
+        folder does that lies on all of them.
+        """
         if self._late:
-            return Failure(Outcome.HUNG, str(error))
-        skipped = isinstance(error, SkipTarget)
-        return Failure(Outcome.SKIPPED if skipped else Outcome.FAILED, str(error))
+            return Failure(Outcome.UNANSWERED, str(error))
+        found = (outcome for kind, outcome in _OUTCOMES if isinstance(error, kind))
+        return Failure(next(found, Outcome.FAILED), str(error))
 
 
 class Reached(NamedTuple):
@@ -64,6 +84,20 @@ def reach(target: Target, runner: CommandRunner, size_bytes: int) -> Union[Reach
         raise
     except (SkipTarget, ToolError) as error:
         return watch.failure(error)
+
+
+def explanation(
+    target: Target, runner: CommandRunner, failure: Failure, since: float
+) -> Optional[Failure]:
+    """Return a failure with its cause in front, where the target knows one, else None.
+
+    ``since`` is when what failed began, in seconds since the epoch.
+    """
+    try:
+        cause = target.cause(runner, failure.reason, since)
+    except (SkipTarget, ToolError):
+        return None
+    return Failure(Outcome.FAILED, f"{cause} ({failure.reason})") if cause else None
 
 
 class WatchedTrial:
@@ -115,16 +149,29 @@ class WatchedTrial:
                 self._growth = after - self._before
             self._reached.target.verify(self._reached.watch, self._reached.path)
 
+    @property
+    def failure(self) -> Optional[Failure]:
+        """Why there is no rate, None when there is one."""
+        return self._trial.failure
+
+    def conclude(self, failure: Failure) -> None:
+        """Put what a closer look has found in the place of the failure."""
+        self._trial.failure = failure
+
     def _explain(self) -> None:
-        """Say why the tool failed, before its own words, where the target knows."""
+        """Say why the tool failed, before its own words, where the target knows.
+
+        What has a cause says nothing about the storage: an evicted client gets I/O errors too.
+        """
         failure = self._trial.failure
-        if failure is None or failure.outcome is not Outcome.FAILED:
+        if failure is None or failure.outcome not in (Outcome.FAILED, Outcome.BROKEN):
             return
-        with self._voiding():
-            asked = self._reached.watch, failure.reason, self._trial.started_at
-            cause = self._reached.target.cause(*asked)
-            if cause:
-                self._trial.failure = failure._replace(reason=f"{cause} ({failure.reason})")
+        asked = self._reached.target, self._reached.watch
+        explained = explanation(*asked, failure, self._trial.started_at)
+        if explained is not None:
+            self._trial.failure = explained
+        elif self._trial.lacks_space:
+            self._look_for_space()
 
     def record(self, recorder: Recorder) -> Record:
         """Return the record of the trial under the conditions of the target."""
@@ -136,6 +183,20 @@ class WatchedTrial:
         if self._growth is None or self._growth <= 0 or not moved:
             return None
         return min(1.0, moved / self._growth)
+
+    def _look_for_space(self) -> None:
+        """See whether no space is left; where some is, the storage below cannot take the data.
+
+        So say devices that allocate late, and disks that fail under a file system.
+        """
+        failure = self._trial.failure
+        try:
+            self._reached.target.refuse_without_room(self._reached.watch, 0)
+        except (SkipTarget, ToolError):
+            return
+        if failure is not None:
+            text = f"{failure.reason}; but the file system has space, its storage gives none"
+            self._trial.failure = Failure(Outcome.BROKEN, text)
 
     @contextmanager
     def _voiding(self) -> Iterator[None]:

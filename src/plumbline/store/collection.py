@@ -114,7 +114,7 @@ class Collection:
                 self._database.change(
                     "INSERT OR REPLACE INTO running (layer, component, since, run_id) "
                     "VALUES (?, ?, ?, ?)",
-                    (*one, _run_of(node)),
+                    (*one[:3], _run_of(node)),
                 )
 
     def clock(self, clock: NodeClock) -> None:

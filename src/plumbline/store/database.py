@@ -11,7 +11,7 @@ from typing import Any, Iterator, Sequence
 
 from plumbline.errors import StoreError
 
-SCHEMA = 2
+SCHEMA = 3
 
 _BUSY_WAIT_S = 30.0
 # With all that a sample takes, so that none needs the row itself, which is twenty times as long.
@@ -44,6 +44,8 @@ CREATE TABLE running (
     component TEXT NOT NULL,
     since REAL NOT NULL,
     run_id TEXT NOT NULL,
+    process TEXT NOT NULL DEFAULT 'null',
+    interrupted INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (layer, component)
 );
 CREATE TABLE verdicts (
@@ -62,6 +64,12 @@ ALTER TABLE records ADD COLUMN flags TEXT NOT NULL DEFAULT '';
 DROP INDEX records_series;
 {_SERIES};
 """
+_FROM_2 = """
+ALTER TABLE running ADD COLUMN process TEXT NOT NULL DEFAULT 'null';
+ALTER TABLE running ADD COLUMN interrupted INTEGER NOT NULL DEFAULT 0;
+"""
+_CHANGES = {0: _TABLES, 1: f"{_FROM_1}{_FROM_2}", 2: _FROM_2}
+"""What makes the tables of today out of those of a schema; 0 has none."""
 
 _DAMAGED = (
     "it is damaged; move it aside (mv {path} {path}.damaged), run the probe again, and recover "
@@ -157,7 +165,7 @@ class Database:
         self._connection.execute("BEGIN IMMEDIATE")
         (schema,) = self._connection.execute("PRAGMA user_version").fetchone()
         if schema < SCHEMA:
-            for statement in (_FROM_1 if schema else _TABLES).split(";\n"):
+            for statement in _CHANGES[schema].split(";\n"):
                 self._connection.execute(statement)
             self._connection.execute(f"PRAGMA user_version = {SCHEMA}")
         self._connection.execute("COMMIT")

@@ -18,6 +18,8 @@ from urllib.parse import quote
 from plumbline.errors import StoreError
 from plumbline.model.exchange import Cursor
 from plumbline.model.series import Running
+from plumbline.store.history import RUNNING, running
+from plumbline.store.snapshot import settled
 
 MOST_BYTES = 8 << 20
 """Of records in one answer, so that neither side needs much memory."""
@@ -25,14 +27,16 @@ MOST_BYTES = 8 << 20
 _TRIES = 20
 _BUSY_WAIT_S = 30.0
 _ROWS = "SELECT seq, body FROM records WHERE seq > ? ORDER BY seq LIMIT ?"
-_RUNNING = "SELECT layer, component, since FROM running ORDER BY layer, component"
+_OLD = "SELECT layer, component, since, 'null', 0 FROM running ORDER BY layer, component"
+"""Of a history that this version has not written to yet."""
+_OLD_SCHEMA = 2
 
 
 class Extract(NamedTuple):
     """Records after a cursor as (place, JSON text), and what is being measured.
 
     ``anew`` says that the cursor is not of this history and that the records begin with its first
-    one; ``more`` that there are more of them.
+    one; ``more`` that there are more of them.  What was interrupted is measured no longer.
     """
 
     anew: bool
@@ -132,5 +136,8 @@ def _extract(connection: sqlite3.Connection, after: Cursor, limit: int) -> Extra
         if more:
             break
         rows.append((seq, body))
-    running = tuple(Running(*row) for row in connection.execute(_RUNNING))
-    return Extract(anew, tuple(rows), more, running)
+    (schema,) = connection.execute("PRAGMA user_version").fetchone()
+    noted = connection.execute(_OLD if schema <= _OLD_SCHEMA else RUNNING)
+    every = (settled(running(row)) for row in noted)
+    living = tuple(one for one in every if not one.interrupted)
+    return Extract(anew, tuple(rows), more, living)

@@ -13,6 +13,7 @@ from typing import Any, Iterator, NamedTuple, Optional
 
 from plumbline.errors import DocumentError, StoreError
 from plumbline.model.json_text import read_json
+from plumbline.model.process import Process
 from plumbline.model.record import Operation, Record, Scenario
 from plumbline.model.series import Running
 from plumbline.model.verdict import Verdict
@@ -29,6 +30,12 @@ RECORD = (
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 """What follows the word INSERT, for the values of :func:`row`."""
+
+
+RUNNING = (
+    "SELECT layer, component, since, process, interrupted FROM running ORDER BY layer, component"
+)
+"""Rows for :func:`running`."""
 
 
 class Selection(NamedTuple):
@@ -85,8 +92,9 @@ class History:
     def begin(self, run_id: str, running: Running) -> None:
         """Note that a measurement begins; :meth:`end` takes the note away."""
         self._database.change(
-            "INSERT OR REPLACE INTO running (layer, component, since, run_id) VALUES (?, ?, ?, ?)",
-            (*running, run_id),
+            "INSERT OR REPLACE INTO running (layer, component, since, run_id, process, "
+            "interrupted) VALUES (?, ?, ?, ?, ?, ?)",
+            (*running[:3], run_id, json.dumps(running.process), running.interrupted),
         )
 
     def end(self, layer: str, component: str) -> None:
@@ -95,10 +103,16 @@ class History:
             "DELETE FROM running WHERE layer = ? AND component = ?", (layer, component)
         )
 
+    def interrupt(self, layer: str, component: str) -> None:
+        """Note that nothing is left of a measurement that has begun."""
+        self._database.change(
+            "UPDATE running SET interrupted = 1 WHERE layer = ? AND component = ?",
+            (layer, component),
+        )
+
     def running(self) -> tuple[Running, ...]:
         """Return what has begun and not ended, whether or not its run is still alive."""
-        query = "SELECT layer, component, since FROM running ORDER BY layer, component"
-        return tuple(_running(row) for row in self._database.rows(query))
+        return tuple(running(row) for row in self._database.rows(RUNNING))
 
     def save(self, record: Record) -> None:
         """Keep one record for good; raise StoreError when it cannot be written."""
@@ -223,5 +237,14 @@ def row(record: Record) -> tuple[object, ...]:
     )
 
 
-def _running(row: tuple[Any, ...]) -> Running:
-    return Running(*row)
+def running(row: tuple[Any, ...]) -> Running:
+    """Return what a row of the query ``RUNNING`` says; raise DocumentError when it is damaged."""
+    layer, component, since, process, interrupted = row
+    try:
+        carried_out_by = Process.from_json(read_json(str(process)))
+    except (ValueError, TypeError) as error:
+        raise DocumentError(
+            f"the history's note of a run of {layer} {component} is damaged: {error}; probe it "
+            "again to replace it"
+        ) from error
+    return Running(layer, component, since, carried_out_by, bool(interrupted))

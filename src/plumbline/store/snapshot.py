@@ -14,7 +14,7 @@ from plumbline.errors import DocumentError
 from plumbline.model.expectation import Expectations
 from plumbline.model.json_text import read_json
 from plumbline.model.named_tuple import TYPE_CHECKING
-from plumbline.model.series import Snapshot
+from plumbline.model.series import Running, Snapshot
 from plumbline.store.excerpt import entry_alone, series_alone
 from plumbline.store.sealed import refuse_changed
 from plumbline.units import format_bytes, format_size
@@ -54,7 +54,18 @@ def load_snapshot(path: str = SNAPSHOT, only: Optional[tuple[str, str]] = None) 
     refuse_changed(data, f"snapshot {path}", _PROBE)
     text = _decoded(data, path, "snapshot", _PROBE)
     raw = series_alone(text, *only) if only else None
-    return Snapshot.from_json(parse(text, path, _PROBE) if raw is None else raw)
+    snapshot = Snapshot.from_json(parse(text, path, _PROBE) if raw is None else raw)
+    return snapshot._replace(running=tuple(map(settled, snapshot.running)))
+
+
+def settled(running: Running) -> Running:
+    """Return what runs on this node, as interrupted where nothing of it is left."""
+    if running.interrupted or running.process is None:
+        return running
+    # most checks find nothing that runs and do not need it
+    from plumbline.run.process import lives
+
+    return running._replace(interrupted=not lives(running.process))
 
 
 def read(path: str, what: str, remedy: str, most: int = MOST_BYTES) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Optional
 
-from plumbline.errors import DocumentError, PrivilegeError, SkipTarget
+from plumbline.errors import BrokenTarget, DocumentError, PrivilegeError, SkipTarget
 from plumbline.model.command import CommandRunner, Within
 from plumbline.model.printed import whole
-from plumbline.targets.ask import QUICK_S, ask
+from plumbline.targets.ask import QUICK_S, complaint, objection
 from plumbline.targets.interface import TargetState
 from plumbline.targets.mounts import bytes_moved
 from plumbline.targets.probe_file import absolute
@@ -55,6 +55,13 @@ class DeviceTarget:
         """Return nothing: the tool says all that is known here."""
         return ""
 
+    def refuse_without_room(self, run: CommandRunner, size_bytes: int) -> None:
+        """Do nothing: a device is only read."""
+
+    def server_answers(self, run: CommandRunner) -> Optional[bool]:  # noqa: ARG002
+        """Return None: a device is one of this node."""
+        return None
+
     def leftovers(self, run: CommandRunner) -> tuple[str, ...]:  # noqa: ARG002
         """Return nothing."""
         return ()
@@ -64,7 +71,15 @@ class DeviceTarget:
 
     def _look(self, run: CommandRunner) -> str:
         """Return the ``major:minor`` of the block device that the name leads to."""
-        text = ask(run, ["stat", "--dereference", "--format=%F/%t/%T", "--", self._path])
+        asked = ["stat", "--dereference", "--format=%F/%t/%T", "--", self._path]
+        completed = run(asked, QUICK_S)
+        if completed.exit_code == 1 and "No such file or directory" in completed.stderr:
+            raise BrokenTarget(
+                f"{complaint(completed)}; the device is gone, or the topology names it wrongly"
+            )
+        if not completed.ok:
+            raise objection(completed, own=True)
+        text = completed.stdout
         kind, _, numbers = text.strip().partition("/")
         if kind != "block special file":
             raise SkipTarget(f"{self._path} is a {kind}, not a block device; correct the topology")

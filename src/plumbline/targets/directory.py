@@ -11,7 +11,7 @@ from typing import Optional
 from plumbline.errors import SkipTarget
 from plumbline.model.command import CommandRunner
 from plumbline.model.printed import whole
-from plumbline.targets.ask import SLOW_S, ask
+from plumbline.targets.ask import ask_own
 from plumbline.targets.file_target import FileTarget
 from plumbline.targets.interface import TargetState
 from plumbline.targets.mounts import Mount, bytes_moved, mount_holding
@@ -20,6 +20,8 @@ from plumbline.targets.probe_file import NAME, Space, absolute
 
 class DirectoryTarget(FileTarget):
     """One directory; ``source`` is the device or export that must be mounted there, if given."""
+
+    _ALONE = True
 
     def __init__(self, directory: str, source: str, component: str, fill_limit: float) -> None:
         """Take the directory; raise DocumentError when its path is not absolute."""
@@ -32,7 +34,7 @@ class DirectoryTarget(FileTarget):
         """Return the state of a directory that is there, writable and not too full."""
         mount = self._mount(run)
         mount.refuse_read_only()
-        real = ask(run, ["realpath", "--canonicalize-existing", "--", self._directory])
+        real = ask_own(run, ["realpath", "--canonicalize-existing", "--", self._directory])
         if real.rstrip("\n") != self._directory:
             raise SkipTarget(
                 f"{self._directory} leads to {real.strip()} over a symbolic link; "
@@ -56,7 +58,8 @@ class DirectoryTarget(FileTarget):
         return mount
 
     def _space(self, run: CommandRunner) -> Space:
-        text = ask(run, ["stat", "--file-system", "--format=%S %b %f %a", "--", self._directory])
+        asked = ["stat", "--file-system", "--format=%S %b %f %a", "--", self._directory]
+        text = ask_own(run, asked)
         words = text.split()
         if len(words) != 4:
             raise SkipTarget(f"stat -f of {self._directory} printed {text[:80]!r}")
@@ -65,7 +68,7 @@ class DirectoryTarget(FileTarget):
         return Space(used=(blocks - free) * unit, available=available * unit)
 
     def _create(self, run: CommandRunner) -> None:
-        ask(run, ["touch", "--", NAME], SLOW_S, self._file.within(make=True))
+        self._file.ask(run, ["touch", "--", NAME], make=True)
 
     def _misplaced(self, run: CommandRunner) -> str:
         device = self._mount(run).device

@@ -19,6 +19,9 @@ _WHOLE = 0.99
 class FileTarget(ABC):
     """A target that is measured through one permanent file; see :class:`.interface.Target`."""
 
+    _ALONE = False
+    """Whether all that lies below the base is this target's: an I/O error there is its fault."""
+
     def __init__(self, base: str, component: str, fill_limit: float) -> None:
         """Take the folder that holds the file, the component's name, and the highest fill.
 
@@ -27,7 +30,7 @@ class FileTarget(ABC):
         """
         if not component:
             raise DocumentError(f"a target on {base} has no name; give it one in the topology")
-        self._file = ProbeFile(base, component)
+        self._file = ProbeFile(base, component, own_folders=self._ALONE)
         if len(self._file.folder.rpartition("/")[2]) > _LONGEST_NAME:
             raise DocumentError(
                 f"the name {component[:40]!r}... is too long for a target; shorten it"
@@ -121,6 +124,10 @@ class FileTarget(ABC):
         wrong = self._misplaced(run)
         if wrong:
             raise SkipTarget(wrong)
+
+    def server_answers(self, run: CommandRunner) -> Optional[bool]:  # noqa: ARG002
+        """Return None: whether the server answers this node cannot know."""
+        return None
 
     def traffic(self, run: CommandRunner) -> Optional[int]:  # noqa: ARG002
         """Return None: what a server's target moves is known to that server alone."""

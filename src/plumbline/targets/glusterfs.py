@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from typing import NamedTuple, Optional
 
-from plumbline.errors import SkipTarget
+from plumbline.errors import LostTarget, NoMount, SkipTarget
 from plumbline.model.allowed import SUBVOLUME
+from plumbline.model.breakage import is_dead
 from plumbline.model.command import CommandRunner, Within
 from plumbline.model.printed import whole
-from plumbline.targets.ask import QUICK_S, SLOW_S, ask
+from plumbline.targets.ask import QUICK_S, SLOW_S, ask, complaint
 from plumbline.targets.file_target import FileTarget
 from plumbline.targets.interface import TargetState
 from plumbline.targets.mounts import mount_at
@@ -23,6 +24,7 @@ from plumbline.targets.probe_file import NAME, TRIAL, Space, absolute
 _PATHINFO = re.compile(r"<POSIX\((?P<brick>[^()]*)\):(?P<host>[^:<>]*):(?P<file>[^<>]*)>")
 _ADDRESS = re.compile(r"[0-9.]+|.*:.*")
 
+_CLIENT = re.compile(r"^subvolumes\[\d+\] = protocol/client\.(\S+)$", re.MULTILINE)
 _FOLDER = re.compile(r"-layout \(")
 
 
@@ -86,25 +88,50 @@ class GlusterfsTarget(FileTarget):
         return TargetState(space.fill, (), {"client": version})
 
     def _version(self, run: CommandRunner) -> str:
-        text = ask(run, ["cat", f"{self._meta}/version"])
+        completed = run(["cat", f"{self._meta}/version"], QUICK_S)
+        if is_dead(completed.stderr):
+            raise NoMount(
+                f"{complaint(completed)}: the GlusterFS client of {self._mount} has died; unmount "
+                "and mount it again"
+            )
+        if completed.timed_out or completed.hung:
+            raise NoMount(f"{complaint(completed)}: the GlusterFS client does not answer")
+        if not completed.ok:
+            raise SkipTarget(complaint(completed))
+        text = completed.stdout
         version = re.search(r'"Package Version": "(\d[^"]*)"', text)
         if not version:
             raise SkipTarget(f"{self._meta}/version says {text!r}, which is not understood")
         return version[1]
 
     def _connected(self, run: CommandRunner) -> None:
-        text = ask(run, ["cat", f"{self._graph}/{self._subvolume}/private"])
-        if not re.search(r"^connected = 1$", text, re.MULTILINE):
-            raise SkipTarget(
-                f"this client has no connection to {self._subvolume}: "
-                "the brick, its server or the network to it is down"
-            )
+        if not self._is_connected(run, self._subvolume):
+            raise LostTarget(f"this client has no connection to {self._subvolume}")
+
+    def _is_connected(self, run: CommandRunner, subvolume: str) -> bool:
+        text = ask(run, ["cat", f"{self._graph}/{subvolume}/private"])
+        return re.search(r"^connected = 1$", text, re.MULTILINE) is not None
+
+    def server_answers(self, run: CommandRunner) -> Optional[bool]:
+        """Return whether another brick of the same server is connected, None where it has none.
+
+        All bricks are asked something before: the client misses one only when it wants an answer.
+        """
+        run(["stat", "--file-system", "--", self._mount], SLOW_S)
+        bricks = _CLIENT.findall(ask(run, ["cat", f"{self._graph}/{self._volume}-dht/private"]))
+        host = self._host(run, self._subvolume)
+        others = [
+            name for name in bricks if name != self._subvolume and self._host(run, name) == host
+        ]
+        return any(self._is_connected(run, name) for name in others) if others else None
 
     def _brick(self, run: CommandRunner) -> tuple[str, str]:
         """Return host and path of the brick, as the volume names them."""
-        options = f"{self._graph}/{self._subvolume}/options"
-        host = ask(run, ["cat", f"{options}/remote-host"]).strip()
-        return host, ask(run, ["cat", f"{options}/remote-subvolume"]).strip()
+        brick = f"{self._graph}/{self._subvolume}/options/remote-subvolume"
+        return self._host(run, self._subvolume), ask(run, ["cat", brick]).strip()
+
+    def _host(self, run: CommandRunner, subvolume: str) -> str:
+        return ask(run, ["cat", f"{self._graph}/{subvolume}/options/remote-host"]).strip()
 
     @property
     def _graph(self) -> str:
@@ -118,8 +145,8 @@ class GlusterfsTarget(FileTarget):
 
         The client learns how full its bricks are only when it creates something.
         """
-        ask(run, ["touch", "--", self._pinned(TRIAL)], SLOW_S, self._file.within(make=True))
-        ask(run, ["rm", "-f", "--", TRIAL], SLOW_S, self._file.within())
+        self._file.ask(run, ["touch", "--", self._pinned(TRIAL)], make=True)
+        self._file.ask(run, ["rm", "-f", "--", TRIAL])
 
     def _space(self, run: CommandRunner) -> Space:
         text = ask(run, ["cat", f"{self._graph}/{self._volume}-dht/private"])
@@ -143,7 +170,7 @@ class GlusterfsTarget(FileTarget):
     def _create(self, run: CommandRunner) -> None:
         # an existing file of that name on another brick would stay there beside the new one; place
         # has made sure that there is none
-        ask(run, ["touch", "--", self._pinned(NAME)], SLOW_S, self._file.within(make=True))
+        self._file.ask(run, ["touch", "--", self._pinned(NAME)], make=True)
 
     def is_brick(self, run: CommandRunner, brick: str, host: str) -> bool:
         """Return whether the brick at a path of a server, as the server calls itself, is this."""

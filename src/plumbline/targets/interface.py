@@ -30,7 +30,9 @@ class Target(Protocol):
     An object serves one measurement: ``state``, ``place``, ``verify``, the probe, ``verify`` again.
     Each method comes back in bounded time if ``run`` does.  Each raises
     :class:`~plumbline.errors.SkipTarget` with the reason when the target must not or cannot be
-    measured, and :class:`~plumbline.errors.ToolError` when a command is not installed.
+    measured, and :class:`~plumbline.errors.ToolError` when a command is not installed.  Of the
+    former, ``BrokenTarget`` says that the target itself gave an I/O error, ``LostTarget`` that
+    there is no connection to it, ``NoMount`` that this node's mount is at fault.
     """
 
     def state(self, run: CommandRunner) -> TargetState:
@@ -63,6 +65,17 @@ class Target(Protocol):
 
     def within(self) -> Optional[Within]:
         """Return where a tool finds the placed file as its standard input; None for a device."""
+        ...
+
+    def refuse_without_room(self, run: CommandRunner, size_bytes: int) -> None:
+        """Raise SkipTarget when ``size_bytes`` more would fill the target above its limit."""
+        ...
+
+    def server_answers(self, run: CommandRunner) -> Optional[bool]:
+        """Return whether the server of a target that this node has lost still answers it.
+
+        None where other targets of that server, which would tell, are not known here.
+        """
         ...
 
     def traffic(self, run: CommandRunner) -> Optional[int]:

@@ -9,12 +9,19 @@ from __future__ import annotations
 import re
 from typing import Optional, Sequence
 
-from plumbline.errors import DocumentError, PrivilegeError, SkipTarget
+from plumbline.errors import (
+    BrokenTarget,
+    DocumentError,
+    LostTarget,
+    NoMount,
+    PrivilegeError,
+    SkipTarget,
+)
 from plumbline.model.allowed import OST
 from plumbline.model.command import CommandRunner, Within
 from plumbline.model.printed import whole
 from plumbline.model.record import Flag
-from plumbline.targets.ask import QUICK_S, SLOW_S, ask, complaint
+from plumbline.targets.ask import QUICK_S, SLOW_S, ask, complaint, objection
 from plumbline.targets.debugfs import NEEDS_DEBUGFS, debugfs_is_closed
 from plumbline.targets.file_target import FileTarget
 from plumbline.targets.interface import TargetState
@@ -99,6 +106,28 @@ class LustreTarget(FileTarget):
         states = run(["lctl", "get_param", f"osc.{self._ost}-osc-*.state"], QUICK_S)
         return eviction(states.stdout, self._ost, since) or super().cause(run, said, since)
 
+    def server_answers(self, run: CommandRunner) -> Optional[bool]:
+        """Return whether the client is connected to another OST of the same servers.
+
+        An idle connection says nothing: its OST is asked how full it is.  None where there is no
+        other, or none that tells.
+        """
+        every = ask(run, ["lctl", "get_param", f"osc.{self._file_system}-OST*-osc-*.import"])
+        osts = parse_osts(ask(run, ["lfs", "osts", self._mount]))
+        found = {
+            ost: parse_import(device, text)
+            for ost in osts
+            for device, text in parse_parameter(every, ost, "import").items()
+        }
+        own = found.pop(self._ost, None)
+        beside = {ost: one for ost, one in found.items() if own and set(one.nids) == set(own.nids)}
+        if any(one.state == "FULL" for one in beside.values()):
+            return True
+        for ost in (ost for ost, one in beside.items() if one.state == "IDLE"):
+            asked = run(["lfs", "df", f"--ost={osts[ost][0]}", self._mount], _DF_S)
+            return True if parse_usage(asked.stdout, ost) else None
+        return False if beside else None
+
     def _mounted(self, run: CommandRunner) -> Mount:
         mount = mount_at(run, self._mount)
         name = mount.source.partition(":/")[2].partition("/")[0]
@@ -111,7 +140,12 @@ class LustreTarget(FileTarget):
 
     def _listed(self, run: CommandRunner) -> tuple[str, ...]:
         """Return the OSTs of this file system that are active on this client."""
-        osts = parse_osts(ask(run, ["lfs", "osts", self._mount]))
+        completed = run(["lfs", "osts", self._mount], QUICK_S)
+        if not completed.ok:
+            # of the mount itself, before any OST is asked
+            late = completed.timed_out or completed.hung
+            raise (NoMount if late else SkipTarget)(complaint(completed))
+        osts = parse_osts(completed.stdout)
         if self._ost not in osts:
             raise SkipTarget(f"{self._mount} has no OST {self._ost}; look at: lfs osts")
         index, state = osts[self._ost]
@@ -139,10 +173,7 @@ class LustreTarget(FileTarget):
         imports = [parse_import(device, text) for device, text in shown.items()]
         for one in imports:
             if one.state not in ("FULL", "IDLE"):
-                raise SkipTarget(
-                    f"the import of {self._ost} is {one.state}: the OST, its server or the network "
-                    "to it is down"
-                )
+                raise LostTarget(f"the import of {self._ost} is {one.state}")
             if {"IMPF_DEACTIVE", "IMPF_INVALID"} & one.flags:
                 raise SkipTarget(f"the import of {self._ost} is deactivated on this client")
         return imports
@@ -183,7 +214,9 @@ class LustreTarget(FileTarget):
     def _flags(self, usage: Usage, connection: Import) -> tuple[Flag, ...]:
         for letter in usage.flags:
             if letter in _REFUSING:
-                raise SkipTarget(f"{self._ost} {_REFUSING[letter]}, says lfs df")
+                # the OST's own file system has given up writing
+                error = BrokenTarget if letter == "R" else SkipTarget
+                raise error(f"{self._ost} {_REFUSING[letter]}, says lfs df")
             if letter not in "DNaf":
                 raise SkipTarget(f"lfs df shows {self._ost} in an unknown state {usage.flags!r}")
         self._draining = "N" in usage.flags
@@ -219,7 +252,7 @@ def setstripe(run: CommandRunner, arguments: Sequence[str], within: Within, name
     if cause:
         raise SkipTarget(f"{cause} ({complaint(completed, within)})")
     if not completed.ok:
-        raise SkipTarget(complaint(completed, within))
+        raise objection(completed, own=False, within=within)
 
 
 def misplaced(run: CommandRunner, file: ProbeFile, osts: Sequence[tuple[int, str]]) -> str:

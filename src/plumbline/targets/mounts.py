@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple, Optional
 
-from plumbline.errors import SkipTarget, ToolError
+from plumbline.errors import BrokenTarget, NoMount, SkipTarget, ToolError
 from plumbline.model.command import CommandRunner
 from plumbline.model.printed import whole
 from plumbline.targets.ask import ask
@@ -16,25 +16,35 @@ _SECTOR_BYTES = 512
 
 
 class Mount(NamedTuple):
-    """One mount; ``device`` is ``major:minor``, ``source`` what was mounted."""
+    """One mount; ``device`` is ``major:minor``, ``source`` what was mounted.
+
+    ``forced`` says that it was mounted for writing and its file system has given that up: the
+    kernel sets the latter read-only after an error, a person both.
+    """
 
     device: str
     point: str
     kind: str
     source: str
     options: frozenset[str]
+    forced: bool = False
 
     def refuse_read_only(self) -> None:
-        """Raise SkipTarget when nothing can be written here."""
+        """Raise SkipTarget when nothing can be written here, BrokenTarget after an error."""
+        if self.forced:
+            raise BrokenTarget(
+                f"{self.point} was made read-only by the kernel after an error; look into the "
+                "kernel log, repair the file system and mount it again"
+            )
         if "ro" in self.options:
             raise SkipTarget(f"{self.point} is mounted read-only; look why in the kernel log")
 
 
 def mount_at(run: CommandRunner, point: str) -> Mount:
-    """Return what is mounted exactly at ``point``; raise SkipTarget when nothing is."""
+    """Return what is mounted exactly at ``point``; raise NoMount when nothing is."""
     found = [mount for mount in _mounts(run) if mount.point == point]
     if not found:
-        raise SkipTarget(f"nothing is mounted at {point}; mount the file system")
+        raise NoMount(f"nothing is mounted at {point}; mount the file system")
     return found[-1]
 
 
@@ -79,8 +89,9 @@ def _mount(line: str) -> Mount:
         raise SkipTarget(
             f"/proc/self/mountinfo has a line that is not understood: {line!r}"
         ) from None
-    both = frozenset(fields[5].split(",")) | frozenset(options.split(","))
-    return Mount(fields[2], _plain(fields[4]), kind, _plain(source), both)
+    own, all_mounts = frozenset(fields[5].split(",")), frozenset(options.split(","))
+    forced = "rw" in own and "ro" in all_mounts
+    return Mount(fields[2], _plain(fields[4]), kind, _plain(source), own | all_mounts, forced)
 
 
 def _plain(text: str) -> str:

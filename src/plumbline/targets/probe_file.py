@@ -8,13 +8,14 @@ nobody else can exchange what it works on; see :mod:`plumbline.folders`.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple, Optional
+from typing import NamedTuple, Optional, Sequence
 
 from plumbline.errors import SkipTarget
 from plumbline.model.allowed import PATH
-from plumbline.model.command import CommandRunner, Within
+from plumbline.model.breakage import breaks
+from plumbline.model.command import CommandRunner, Completed, Within
 from plumbline.model.printed import whole
-from plumbline.targets.ask import QUICK_S, SLOW_S, ask, complaint
+from plumbline.targets.ask import QUICK_S, SLOW_S, ask, complaint, objection
 from plumbline.targets.mounts import mount_holding
 from plumbline.units import format_bytes
 
@@ -64,6 +65,8 @@ class ProbeFile(NamedTuple):
 
     base: str
     component: str
+    own_folders: bool = False
+    """Whether the folders lie on the target too, not on whatever keeps those of all targets."""
 
     @property
     def own(self) -> str:
@@ -121,13 +124,25 @@ class ProbeFile(NamedTuple):
         """
         return mount_holding(run, self.path) != mount_holding(run, self.own)
 
+    def ask(self, run: CommandRunner, argv: Sequence[str], *, make: bool = False) -> None:
+        """Do something with the file, in its folder, which ``make`` makes where it is missing.
+
+        Raises:
+            BrokenTarget: the target gave an I/O error.
+            SkipTarget: it did not succeed for another reason.
+        """
+        within = self.within(make=make)
+        completed = run(argv, SLOW_S, within)
+        if not completed.ok:
+            raise objection(completed, own=self._is_own(completed), within=within)
+
     def resize(self, run: CommandRunner, size_bytes: int) -> None:
         """Give the file its full size, so that nothing needs to create it anew."""
-        ask(run, ["truncate", f"--size={size_bytes}", "--", NAME], SLOW_S, self.within())
+        self.ask(run, ["truncate", f"--size={size_bytes}", "--", NAME])
 
     def unlink(self, run: CommandRunner) -> None:
         """Remove the file and whatever a killed run left beside it."""
-        ask(run, ["rm", "-f", "--", NAME, TRIAL], SLOW_S, self.within())
+        self.ask(run, ["rm", "-f", "--", NAME, TRIAL])
 
     def leftovers(self, run: CommandRunner) -> tuple[str, ...]:
         """Return what is there of file and folders, deepest first."""
@@ -161,7 +176,7 @@ class ProbeFile(NamedTuple):
         # exit code 1 with nothing but missing files is an answer
         missing = all(line.endswith("No such file or directory") for line in lines)
         if not completed.ok and (completed.exit_code != 1 or not missing or not lines):
-            raise SkipTarget(complaint(completed, within))
+            raise objection(completed, own=self._is_own(completed), within=within)
         rows = [line.split(" ", 5) for line in completed.stdout.splitlines()]
         try:
             return {row[5]: [_number(number) for number in row[:5]] for row in rows}
@@ -169,6 +184,15 @@ class ProbeFile(NamedTuple):
             raise SkipTarget(
                 f"stat of {self.path} printed what is not understood: {completed.stdout!r}"
             ) from None
+
+    def _is_own(self, completed: Completed) -> bool:
+        """Return whether an I/O error is one of the target: folders may be on others as well.
+
+        Commands name the file as they are given it, what opens its folder by its path.
+        """
+        files = (f"'{NAME}", f"'{TRIAL}", f"{self.path}:")
+        said = filter(breaks, completed.stderr.splitlines())
+        return self.own_folders or any(name in line for line in said for name in files)
 
 
 def _number(text: str) -> int:

@@ -15,8 +15,10 @@ from typing import Any, Optional, Sequence
 import pytest
 
 from plumbline.model.expectation import Expectation
+from plumbline.model.process import Process
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.series import Running, Series
+from plumbline.run.process import this_process
 from tests.package.judgements import (
     REFERENCE,
     expectation,
@@ -355,3 +357,21 @@ def test_a_check_that_nobody_hears_is_not_ok(tmp_path: Path, end: str) -> None:
     line = f"exec {shlex.join(command)} {end}"
     done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (3, "")
+
+
+def test_a_run_of_which_nothing_is_left_does_not_hang(tmp_path: Path) -> None:
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    for gone in (Process(1, 1, boot, "00:00:0"), Process(1, 1, "another boot", "00:00:0")):
+        running = [Running("ost", "scratch-OST0003", time.time() - 3600, gone)]
+        documents = deploy(tmp_path, ost(195e6, 200e6), running)
+        done = execute("check_ost", "--component", "scratch-OST0003", *documents)
+        assert done.returncode == 0, done.stdout
+        assert "was interrupted before it ended" in done.stdout
+
+
+def test_a_run_whose_process_is_there_hangs(tmp_path: Path) -> None:
+    with (tmp_path / "lock").open("w") as lock:
+        living = this_process(lock.fileno())
+    running = [Running("ost", "scratch-OST0003", time.time() - 3600, living)]
+    documents = deploy(tmp_path, ost(195e6, 200e6), running)
+    assert execute("check_ost", "--component", "scratch-OST0003", *documents).returncode == 2

@@ -112,6 +112,25 @@ class Node(NamedTuple):
                 for record in history.records(Selection())
             ]
 
+    def judge(self, component: str) -> dict[str, Any]:
+        """Return the verdict on a component as this node gives it."""
+        documents = ("--expectations", str(self.home / "expectations.json"))
+        done = subprocess.run(
+            [sys.executable, "-m", "plumbline.cli", "judge", "--json", "--component", component]
+            + [*documents, "--snapshot", str(self.state / "snapshot.json")],
+            env=self.environment({}),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        verdict: dict[str, Any] = json.loads(done.stdout)["verdicts"][0]
+        return verdict
+
+    def running(self) -> list[tuple[str, bool]]:
+        """Return what checks take for running, and whether it was interrupted."""
+        snapshot = load_snapshot(str(self.state / "snapshot.json"))
+        return [(running.component, running.interrupted) for running in snapshot.running]
+
 
 @pytest.fixture
 def node(tmp_path: Path) -> Node:
@@ -209,18 +228,21 @@ def test_a_dry_run_prints_the_commands_and_touches_nothing(node: Node) -> None:
     assert not (node.state / "history.sqlite").exists()
 
 
-def test_a_tool_that_fails_is_never_a_slow_target_and_the_run_goes_on(node: Node) -> None:
+def test_a_target_that_gives_errors_is_broken_not_slow_and_the_run_goes_on(
+    node: Node,
+) -> None:
     node.expect()
     ended = node.probe(*node.arguments(), b="fail")
-    assert ended.returncode == 3
+    assert ended.returncode == 2
     assert "Input/output error" in ended.stdout
+    # tried again at the end
     assert node.records() == [
         ("a", "write", "ok"),
         ("a", "read", "ok"),
-        ("b", "write", "failed"),
-        ("b", "read", "skipped"),
         ("c", "write", "ok"),
         ("c", "read", "ok"),
+        ("b", "write", "broken"),
+        ("b", "read", "skipped"),
     ]
 
 
@@ -287,18 +309,33 @@ def test_a_killed_run_loses_nothing_and_the_next_one_cleans_up(node: Node) -> No
     killed.kill()
     killed.communicate()
     assert node.records() == [("a", "write", "ok"), ("a", "read", "ok")]
-    assert [
-        running.component for running in load_snapshot(str(node.state / "snapshot.json")).running
-    ] == ["b"]
+    # its tool is there: for all that checks can see it hangs
+    assert node.running() == [("b", False)]
 
+    node.probe(*node.arguments(), "--component", "a")
+    assert not alive(orphan)
+    assert node.running() == [("b", True)]
     ended = node.probe(*node.arguments())
     assert ended.returncode == 0, ended.stderr
-    assert "was killed before b write ended; run it again" in ended.stderr
-    assert not alive(orphan)
-    assert node.records()[2:4] == [("b", "write", "failed"), ("b", "read", "failed")]
-    assert [outcome for _, _, outcome in node.records()[4:]] == ["ok"] * 6
+    assert [outcome for _, _, outcome in node.records()[2:]] == ["ok"] * 8
     assert load_snapshot(str(node.state / "snapshot.json")).running == ()
     assert list((node.home / "locks").iterdir()) == []
+
+
+def test_a_run_that_is_killed_with_its_tool_is_interrupted_and_does_not_hang(node: Node) -> None:
+    node.expect(limits=Limits(min_coverage=0.0, hung_after_s=60.0))
+    assert node.probe(*node.arguments()).returncode == 0
+    (node.home / "fio.log").unlink()
+    killed = node.start(*node.arguments(), a="hang")
+    tool = node.wait_for_fio()
+    assert node.running() == [("a", False)]
+    killed.kill()
+    killed.communicate()
+    os.kill(tool, signal.SIGKILL)
+    eventually(lambda: node.running() == [("a", True)])
+    judged = node.judge("a")
+    assert judged["state"] == "OK"
+    assert "was interrupted before it ended" in judged["sentence"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

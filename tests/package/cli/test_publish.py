@@ -13,7 +13,7 @@ from typing import Any, Iterable
 import pytest
 
 from plumbline.errors import DocumentError, StoreError, UsageError
-from plumbline.model.record import Record
+from plumbline.model.record import Outcome, Record
 from plumbline.model.state import State
 from plumbline.store.history import History
 from plumbline.symptoms.symptom import Direction, Look, Report, Symptom
@@ -273,3 +273,44 @@ def test_trouble_is_a_sentence_and_leaves_the_old_document(tmp_path: Path) -> No
     with pytest.raises(StoreError, match="cannot be written: No such file"):
         publish(tmp_path, [], "--to", os.path.join(str(tmp_path), "none", "paths.json"))
     assert document.read_bytes() == before
+
+
+def without(outcome: Outcome, targets: set[str], **changes: Any) -> list[Record]:
+    """Return a night in which a client could not measure some targets."""
+    lost: dict[str, Any] = {"outcome": outcome, "reason": "why", "rate_Bps": None}
+    return [
+        one._replace(**{**lost, "repeats_Bps": (), **changes}) if one.component in targets else one
+        for one in measured({})
+        if one.layer != "fs"
+    ]
+
+
+def test_a_server_that_does_not_answer_is_one_alarm_on_that_server(tmp_path: Path) -> None:
+    behind = {"scratch-OST0002", "scratch-OST0003"}
+    document = publish(tmp_path, without(Outcome.UNREACHABLE, behind))
+    assert states(document) == {"server oss2": "CRITICAL"}
+    code, out = check(document, "--service", "server oss2")
+    assert code == 2
+    assert out.startswith(
+        "PATH CRITICAL - server oss2 does not answer client1: "
+        "scratch-OST0002, scratch-OST0003 not measured since "
+    )
+
+
+def test_a_server_that_has_answered_since_bears_no_alarm(tmp_path: Path) -> None:
+    before = time.time() - 600
+    found = without(Outcome.UNREACHABLE, {"scratch-OST0002"}, started_at=before, finished_at=before)
+    assert states(publish(tmp_path, found)) == {}
+
+
+def test_a_dead_mount_is_one_alarm_on_its_client(tmp_path: Path) -> None:
+    every = {f"scratch-OST000{number}" for number in range(6)}
+    document = publish(tmp_path, without(Outcome.NO_MOUNT, every))
+    assert states(document)["client client1"] == "CRITICAL"
+    assert [name for name, state in states(document).items() if state == "CRITICAL"] == [
+        "client client1"
+    ]
+
+
+def test_broken_targets_are_no_suspects_of_being_slow(tmp_path: Path) -> None:
+    assert states(publish(tmp_path, without(Outcome.BROKEN, {"scratch-OST0002"}))) == {}

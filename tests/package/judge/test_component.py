@@ -187,3 +187,36 @@ def test_figures_carry_the_levels_in_bytes_per_second() -> None:
     expected = expectation(references={"read/together": REFERENCE})
     (figure,) = judge(expected, (together,), (), NOW).figures
     assert figure == ("read_together_Bps", 80.3e6, "", "161680000:", "101050000:", 250e6)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "state", "words"),
+    [
+        (Outcome.BROKEN, State.CRITICAL, "read failed on 2024-10-03 22:59 UTC, it is broken: why"),
+        (Outcome.HUNG, State.CRITICAL, "read hung on 2024-10-03 22:59 UTC: why"),
+        (Outcome.UNREACHABLE, State.UNKNOWN, "read was not measured: why"),
+        (Outcome.NO_MOUNT, State.UNKNOWN, "read was not measured: why"),
+        (Outcome.UNANSWERED, State.UNKNOWN, "read was not measured: why"),
+        (Outcome.FAILED, State.UNKNOWN, "read failed: why"),
+        (Outcome.SKIPPED, State.UNKNOWN, "read was skipped: why"),
+    ],
+)
+def test_only_what_is_the_component_s_own_fault_is_critical(
+    outcome: Outcome, state: State, words: str
+) -> None:
+    verdict = judged(*both(read=without_rate(outcome, "why")))
+    assert (verdict.state, verdict.reason) == (state, Reason(outcome.value))
+    assert verdict.sentence == f"scratch-OST0003 {words}"
+
+
+def test_a_component_that_was_broken_is_ok_after_the_next_good_run() -> None:
+    assert judged(*both()).state is State.OK
+
+
+def test_after_an_interrupted_run_the_last_verdict_stands_and_says_so() -> None:
+    cut = Running("ost", "scratch-OST0003", NOW - 7200, interrupted=True)
+    verdict = judged(*both(), running=(cut,))
+    assert verdict.state is State.OK
+    assert "the run that began 2024-10-03 22:00 UTC was interrupted" in verdict.sentence
+    assert judged(*both(read={"rate_Bps": 50e6}), running=(cut,)).state is State.CRITICAL
+    assert judge(expectation(), (), (cut,), NOW).state is State.UNKNOWN

@@ -9,6 +9,7 @@ import pytest
 from plumbline.judge.group import judge_group
 from plumbline.model.limits import Limits
 from plumbline.model.reason import Reason
+from plumbline.model.record import Outcome
 from plumbline.model.reference import Reference
 from plumbline.model.state import State
 from plumbline.model.threshold import Range
@@ -116,3 +117,58 @@ def test_a_remark_of_an_earlier_run_is_not_repeated() -> None:
     old = series(component="OST0", run_id="before", details={"unnamed": ["scratch-OST0010"]})
     new = series(component="OST1", run_id="now", started_at=NOW - 100, finished_at=NOW - 90)
     assert "not in the topology" not in judge_group(members, snapshot(old, new), NOW).sentence
+
+
+def with_outcomes(**outcomes: Outcome) -> Verdict:
+    """Return the verdict on six targets of three servers, of which some ended without a rate."""
+    names = [f"OST{number}" for number in range(6)]
+    members = [
+        expectation(component=name, host=f"oss{place // 2 + 1}", references=REFERENCES)
+        for place, name in enumerate(names)
+    ]
+    every = [
+        series(None, component=name, outcome=outcomes[name], reason=f"why {name}")
+        if name in outcomes
+        else series(200e6, component=name)
+        for name in names
+    ]
+    return judge_group(members, snapshot(*every), NOW)
+
+
+def test_a_member_that_is_broken_has_an_alarm_of_its_own_and_the_group_is_not_ok() -> None:
+    verdict = with_outcomes(OST2=Outcome.BROKEN)
+    assert verdict.state is State.WARNING
+    assert verdict.sentence == "group scratch broken or hung: OST2"
+    assert with_outcomes(OST2=Outcome.HUNG).state is State.WARNING
+
+
+def test_a_server_that_does_not_answer_is_one_alarm_for_all_its_targets() -> None:
+    verdict = with_outcomes(OST2=Outcome.UNREACHABLE, OST3=Outcome.UNREACHABLE)
+    assert (verdict.state, verdict.reason) == (State.CRITICAL, Reason.UNREACHABLE)
+    assert verdict.sentence == (
+        "group scratch server oss2 does not answer: no figure of OST2, OST3"
+    )
+
+
+def test_a_mount_that_is_dead_is_one_alarm_although_no_member_has_a_figure() -> None:
+    every = {f"OST{number}": Outcome.NO_MOUNT for number in range(6)}
+    verdict = with_outcomes(**every)
+    assert verdict.state is State.CRITICAL
+    assert verdict.sentence.startswith("group scratch why OST0: no figure of OST0")
+
+
+def test_questions_that_nobody_answered_accuse_nobody() -> None:
+    assert with_outcomes(OST2=Outcome.UNANSWERED).state is State.OK
+    every = {f"OST{number}": Outcome.UNANSWERED for number in range(6)}
+    assert with_outcomes(**every).state is State.UNKNOWN
+
+
+def test_what_was_broken_long_ago_is_no_alarm_of_today() -> None:
+    old: dict[str, Any] = {
+        "finished_at": NOW - 9 * 86400.0,
+        "outcome": Outcome.UNREACHABLE,
+        "reason": "why",
+    }
+    member = expectation(component="OST0", references=REFERENCES)
+    verdict = judge_group([member], snapshot(series(None, component="OST0", **old)), NOW)
+    assert verdict.state is State.UNKNOWN

@@ -91,6 +91,15 @@ def test_a_measurement_that_hung_passed_nothing() -> None:
     assert (one.vote, one.measured_Bps, one.of.expected_Bps) == (Vote.BAD, 0.0, 202.1e6)
 
 
+@pytest.mark.parametrize(
+    "outcome", [Outcome.BROKEN, Outcome.UNREACHABLE, Outcome.NO_MOUNT, Outcome.UNANSWERED]
+)
+def test_what_gave_no_rate_for_another_reason_than_a_hang_does_not_vote(outcome: Outcome) -> None:
+    ended: dict[str, Any] = {"outcome": outcome, "reason": "Input/output error"}
+    (one,) = seen([series(None, **ended)])
+    assert one.vote is Vote.NONE
+
+
 def test_the_rate_is_the_middle_of_the_runs_that_are_alike() -> None:
     earlier = [
         Sample(NOW - day * DAY_S, rate, 1.0, 201e6, 5, None)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.errors import DocumentError, PlumblineError, ToolError
+from plumbline.errors import DocumentError, NoSpaceError, PlumblineError, StorageError, ToolError
 from plumbline.model.command import Completed
 from plumbline.model.measurement import Measurement
 from plumbline.model.record import Flag, Operation
@@ -119,6 +119,11 @@ BROKEN = [
     ),
     ("sgp_dd", completed("", data("sgp_dd/pastend.txt")), "error finishing sg"),
     ("sgp_dd", completed("", data("sgp_dd/device-ends-5.93.txt"), 99), "Some error occurred"),
+    (
+        "sgp_dd",
+        completed("", data("sgp_dd/io-error-5.93.txt"), 99),
+        "failed with exit code 99: error in normal read, Input/output error$",
+    ),
     ("sgp_dd", completed("", data("sgp_dd/badbs.txt")), "residual counts=409600"),
     ("sgp_dd", completed("", data("sgp_dd/nodev.txt"), 15), "unable to access /dev/sg99"),
     ("sgp_dd", completed("", data("sgp_dd/notime.txt")), "no time"),
@@ -235,3 +240,36 @@ def test_what_a_tool_says_is_cut_between_words_and_never_within_one() -> None:
     assert len(said) <= 300
     assert said.endswith(" ...")
     assert said.removesuffix(" ...").rpartition(" ")[2] in words.split()
+
+
+IO_ERRORS = [
+    (
+        "fio",
+        completed("", "fio: io_u error on file x: Input/output error: read offset=0\n", 1),
+        StorageError,
+    ),
+    ("fio", completed(FIO.replace('"error" : 0', '"error" : 5')), StorageError),
+    ("fio", completed(FIO.replace('"error" : 0', '"error" : 122')), ToolError),
+    (
+        "fio",
+        completed(data("fio/no-space-3.33.json"), data("fio/no-space-3.33.txt"), 1),
+        NoSpaceError,
+    ),
+    ("fio", completed("fio: engine libaio not loadable\n", "", 1), ToolError),
+    (
+        "sgp_dd",
+        completed("", data("sgp_dd/io-error-5.93.txt"), 99),
+        StorageError,
+    ),
+    ("sgp_dd", completed("", data("sgp_dd/device-ends-5.93.txt"), 99), ToolError),
+    ("sgp_dd", completed("", data("sgp_dd/pastend.txt"), 22), ToolError),
+]
+
+
+@pytest.mark.parametrize(("tool", "done", "kind"), IO_ERRORS)
+def test_an_io_error_of_the_storage_is_told_from_a_tool_that_failed(
+    tool: str, done: Completed, kind: type[ToolError]
+) -> None:
+    with pytest.raises(ToolError) as caught:
+        probe_for(tool).parse(job(tool), done)
+    assert type(caught.value) is kind

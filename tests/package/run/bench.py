@@ -13,7 +13,7 @@ from plumbline.model.limits import Limits
 from plumbline.model.record import Record
 from plumbline.model.reference import Reference
 from plumbline.model.spec import ProbeSpec
-from plumbline.run.bench import Bench, Unit
+from plumbline.run.bench import Bench, Later, Unit
 from plumbline.run.clock import Clock
 from plumbline.run.lock import Locks
 from plumbline.run.recording import Recorder
@@ -72,13 +72,23 @@ def is_free(locks: Locks, layer: str, component: str) -> bool:
 def measured(
     unit: Unit, runner: CommandRunner, clock: Clock, *, keep_files: bool = True
 ) -> list[Record]:
-    """Return the records of a unit, all commands answered by one runner."""
+    """Return the records of a unit, all commands answered by one runner.
+
+    What is to be asked again is asked at the end.
+    """
     runners = {task.entry.component: runner for task in unit.tasks}
     recorder = Recorder("run-1", "client1", clock)
     bench = Bench(
         recorder, clock, runners, lambda title: None, lambda: None, lambda: None, keep_files
     )
-    return list(unit.measure(bench))
+    records, units = [], [unit]
+    for one in units:
+        for came in one.measure(bench):
+            if isinstance(came, Later):
+                units.append(came.unit)
+            else:
+                records.append(came)
+    return records
 
 
 def fio_report(argv: tuple[str, ...], rate_MBps: float, moved: int = SIZE) -> Completed:

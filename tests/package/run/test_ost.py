@@ -141,11 +141,129 @@ def test_a_specification_that_its_tool_cannot_do_fails_that_target_alone() -> No
     assert (write.outcome, write.reason[:18]) == (Outcome.FAILED, "sgp_dd only reads;")
 
 
-def test_a_target_that_gives_no_answer_is_hung_and_not_skipped() -> None:
+def test_a_question_that_is_not_answered_twice_says_nothing_about_the_target() -> None:
     runner = target({"stat --file-system": HANGING})
     records = measured(TargetUnit(expectation("a")), runner, FakeClock())
-    assert {record.outcome for record in records} == {Outcome.HUNG}
-    assert "stuck in the kernel" in records[0].reason
+    assert {record.outcome for record in records} == {Outcome.UNANSWERED}
+    assert "stuck in the kernel, twice in this run" in records[0].reason
+    assert len(runner.called("stat --file-system")) == 2
+
+
+def test_a_question_that_is_answered_the_second_time_leads_to_a_rate() -> None:
+    healthy = answer("4096 1000000 900000 900000\n")
+    runner = target({"stat --file-system": [HANGING, healthy]})
+    write, read = measured(TargetUnit(expectation("a")), runner, FakeClock())
+    assert (write.outcome, read.outcome) == (Outcome.OK, Outcome.OK)
+
+
+def test_an_operation_that_was_measured_before_is_not_measured_again() -> None:
+    looks = count()
+
+    def hangs_before_the_read(argv: tuple[str, ...]) -> Completed:
+        return HANGING if next(looks) == 5 else answer(FILE)
+
+    runner = target({STAT: hangs_before_the_read})
+    write, read = measured(TargetUnit(expectation("a")), runner, FakeClock())
+    assert (write.outcome, read.outcome) == (Outcome.OK, Outcome.OK)
+    assert len([call for call in runner.called("fio --name") if "--rw=write" in call]) == 2
+
+
+def test_what_is_to_be_asked_again_keeps_the_file_that_was_written() -> None:
+    looks = count()
+
+    def hangs_before_the_read(argv: tuple[str, ...]) -> Completed:
+        return HANGING if next(looks) == 5 else answer(FILE)
+
+    runner = target({STAT: hangs_before_the_read, **REMOVING})
+    records = measured(TargetUnit(expectation("a")), runner, FakeClock(), keep_files=False)
+    assert [record.outcome for record in records] == [Outcome.OK, Outcome.OK]
+    reads = [place for place, call in enumerate(runner.calls) if "--rw=read" in call]
+    assert runner.calls.index("rm -f -- probe.dat trial") > max(reads)
+
+
+IO_ERROR = answer(
+    stderr="fio: io_u error on file probe.dat: Input/output error: write offset=0\n", exit_code=1
+)
+NO_SPACE = answer(
+    stderr="fio: io_u error on file probe.dat: No space left on device: write offset=0\n",
+    exit_code=1,
+)
+
+
+def test_an_io_error_that_comes_twice_is_a_broken_target() -> None:
+    runner = target({"fio --name": IO_ERROR})
+    write, read = measured(TargetUnit(expectation("a")), runner, FakeClock())
+    assert (write.outcome, read.outcome) == (Outcome.BROKEN, Outcome.SKIPPED)
+    assert "Input/output error" in write.reason
+    assert len(runner.called("fio --name")) == 2
+
+
+def test_an_io_error_whose_cause_is_known_is_no_broken_target() -> None:
+    said = f"{IO_ERROR.stderr}fio: io_u error on file probe.dat: Disk quota exceeded\n"
+    runner = target({"fio --name": answer(stderr=said, exit_code=1)})
+    write, _ = measured(TargetUnit(expectation("a")), runner, FakeClock())
+    assert write.outcome is Outcome.FAILED
+    assert write.reason.startswith("the quota of the measuring user for /mnt/a is used up")
+
+
+def test_an_io_error_that_passes_leaves_a_rate() -> None:
+    ends = [True]
+
+    def once(argv: tuple[str, ...]) -> Completed:
+        return IO_ERROR if ends and ends.pop() else fio_report(argv, 200.0)
+
+    write, read = measured(TargetUnit(expectation("a")), target({"fio --name": once}), FakeClock())
+    assert (write.outcome, read.outcome) == (Outcome.OK, Outcome.OK)
+
+
+def test_no_space_on_a_file_system_that_has_space_is_a_broken_target() -> None:
+    runner = target({"fio --name": NO_SPACE})
+    write, _ = measured(TargetUnit(expectation("a")), runner, FakeClock())
+    assert write.outcome is Outcome.BROKEN
+    assert "the file system has space, its storage gives none" in write.reason
+
+
+def test_no_space_on_a_file_system_that_is_full_is_a_failed_tool() -> None:
+    space = [answer("4096 1000000 900000 900000\n")] * 2 + [answer("4096 1000000 0 0\n")]
+    runner = target({"fio --name": NO_SPACE, "stat --file-system": space})
+    write, _ = measured(TargetUnit(expectation("a")), runner, FakeClock())
+    assert write.outcome is Outcome.FAILED
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        (
+            {"realpath": answer(stderr="realpath: /mnt/a: Stale file handle\n", exit_code=1)},
+            "Stale file handle",
+        ),
+        (
+            {
+                STAT: answer(
+                    stderr="stat: cannot statx '..': Structure needs cleaning\n", exit_code=1
+                )
+            },
+            "Structure needs cleaning",
+        ),
+        (
+            {"cat /proc/self/mountinfo": MOUNTS.replace("/dev/sda1 rw", "/dev/sda1 ro")},
+            "read-only by the kernel",
+        ),
+    ],
+)
+def test_a_directory_that_is_its_target_alone_is_broken_where_it_gives_errors(
+    changes: Mapping[str, Answer], reason: str
+) -> None:
+    write, read = measured(TargetUnit(expectation("a")), target(changes), FakeClock())
+    assert (write.outcome, read.outcome) == (Outcome.BROKEN, Outcome.BROKEN)
+    assert reason in write.reason
+
+
+def test_what_a_person_has_mounted_read_only_is_not_broken() -> None:
+    mounts = MOUNTS.replace("rw", "ro")
+    runner = target({"cat /proc/self/mountinfo": mounts})
+    write, _ = measured(TargetUnit(expectation("a")), runner, FakeClock())
+    assert write.outcome is Outcome.SKIPPED
 
 
 def test_a_target_that_must_not_be_measured_says_why() -> None:
@@ -179,7 +297,7 @@ def test_a_file_that_resists_its_removal_voids_no_record_and_ends_no_run() -> No
 def test_a_target_that_gives_no_answer_is_not_asked_to_remove_its_file() -> None:
     runner = target({"truncate": HANGING, "touch": "", STAT: NO_FILE})
     write, _ = measured(TargetUnit(expectation("a")), runner, FakeClock(), keep_files=False)
-    assert write.outcome is Outcome.HUNG
+    assert write.outcome is Outcome.UNANSWERED
     assert runner.called("rm") == []
 
 

@@ -86,8 +86,40 @@ def test_a_device_that_is_missing_accuses_none_of_the_others() -> None:
 
     *_, together = units([device("sda"), device("sdb")])
     (gone,) = measured(together, server(**{"stat --dereference": look}), FakeClock())
-    assert (gone.component, gone.outcome) == ("sdb", Outcome.SKIPPED)
+    assert (gone.component, gone.outcome) == ("sdb", Outcome.BROKEN)
     assert "No such file" in gone.reason
+
+
+ERROR = answer(
+    stderr="error in normal read, Input/output error\n>>>> Some error occurred,\n", exit_code=99
+)
+
+
+def test_a_device_that_gives_an_io_error_twice_is_broken() -> None:
+    single, *_ = units([device("sda")])
+    (record,) = measured(single, server(timeout=ERROR), FakeClock())
+    assert record.outcome is Outcome.BROKEN
+    assert "Input/output error" in record.reason
+
+
+def test_a_device_whose_error_passes_has_a_rate() -> None:
+    single, *_ = units([device("sda")])
+    (record,) = measured(single, server(timeout=[ERROR, answer(stderr=READ)]), FakeClock())
+    assert record.outcome is Outcome.OK
+
+
+def test_an_error_among_others_that_does_not_come_alone_is_the_tool_s() -> None:
+    calls = []
+
+    def read(argv: tuple[str, ...]) -> Completed:
+        first = "if=/dev/sda" in argv and argv not in calls
+        calls.append(argv)
+        return ERROR if first else answer(stderr=READ)
+
+    *_, together = units([device("sda"), device("sdb")])
+    bad, good = measured(together, server(timeout=read), FakeClock())
+    assert (bad.outcome, good.outcome) == (Outcome.FAILED, Outcome.OK)
+    assert "read alone it gave no error" in bad.reason
 
 
 @pytest.mark.parametrize(

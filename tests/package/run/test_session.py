@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Callable, Generator, Iterator, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Generator, Iterator, NamedTuple, Optional, Sequence, Union
 
 import pytest
 
@@ -13,11 +14,11 @@ from plumbline.errors import PrivilegeError
 from plumbline.model.command import CommandRunner, Completed, Within
 from plumbline.model.record import Outcome, Record
 from plumbline.model.series import Running
-from plumbline.run.bench import Bench, Step
+from plumbline.run.bench import Bench, Later, Step
 from plumbline.run.lock import Locks, StuckError
 from plumbline.run.recording import Recorder
 from plumbline.run.session import Means, Session
-from plumbline.run.trial import Failure, Task, tasks_of
+from plumbline.run.trial import Failure, tasks_of
 from plumbline.store.history import History, Selection
 from tests.package.run.bench import FakeClock, expectation, is_free
 
@@ -29,7 +30,7 @@ class FakeUnit:
         self.tasks = tasks_of(expectation(component))
         self._meanwhile = meanwhile
 
-    def measure(self, bench: Bench) -> Generator[Record, None, None]:
+    def measure(self, bench: Bench) -> Generator[Union[Record, Later], None, None]:
         for task in self.tasks:
             self._meanwhile(bench)
             yield bench.recorder.without(task, Failure(Outcome.SKIPPED, "only a test"))
@@ -91,6 +92,9 @@ class World(NamedTuple):
             )
         )
 
+    def running(self) -> list[tuple[str, str, bool]]:
+        return [(one.layer, one.component, one.interrupted) for one in self.history.running()]
+
     def outcomes(self) -> list[tuple[str, str, str]]:
         records = self.history.records(Selection())
         return [(r.component, r.operation.value, r.outcome.value) for r in records]
@@ -117,7 +121,10 @@ def test_every_task_of_every_unit_gets_a_record(world: World) -> None:
 
 def test_checks_see_what_runs_and_that_it_has_ended(world: World) -> None:
     world.session().run([FakeUnit("a")])
-    assert world.published == [(Running("ost", "a", 1000.0),), ()]
+    (running,), ended = world.published
+    assert (running[:3], ended) == (("ost", "a", 1000.0), ())
+    assert running.process is not None
+    assert running.process.pid == os.getpid()
 
 
 def test_ranks_that_outlive_their_run_keep_all_its_targets_locked(world: World) -> None:
@@ -188,16 +195,55 @@ def test_a_target_that_a_stuck_tool_holds_is_hung_and_accuses_no_other(
 ) -> None:
     hold = world.locks.hold
 
-    def stuck(layer: str, component: str) -> AbstractContextManager[int]:
-        if component == "a":
-            raise StuckError("process 7 of a run 2 d ago is stuck in the kernel", component)
-        return hold(layer, component)
-
-    monkeypatch.setattr(world.locks, "hold", stuck)
+    monkeypatch.setattr(world.locks, "hold", stuck(hold, ["fio"] * 9))
     together = FakeUnit("b")
     together.tasks = (*tasks_of(expectation("b")), *tasks_of(expectation("a")))
     world.session().run([together])
     assert world.outcomes() == [("a", "write", "hung"), ("a", "read", "hung")]
+
+
+Hold = Callable[[str, str], AbstractContextManager[int]]
+
+
+def stuck(hold: Hold, programs: list[str]) -> Hold:
+    """Return how locks are taken while ``a`` is held by one of these programs after another."""
+
+    def taken(layer: str, component: str) -> AbstractContextManager[int]:
+        if component == "a" and programs:
+            text = "process 7 of a run 2 d ago is stuck in the kernel"
+            raise StuckError(text, component, frozenset([programs.pop(0)]))
+        return hold(layer, component)
+
+    return taken
+
+
+def test_a_target_on_which_a_question_is_stuck_is_asked_again_at_the_end(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(world.locks, "hold", stuck(world.locks.hold, ["stat"]))
+    world.session().run([FakeUnit("a"), FakeUnit("b")])
+    assert [component for component, _, _ in world.outcomes()] == ["b", "b", "a", "a"]
+
+
+def test_a_target_on_which_a_question_stays_stuck_is_not_said_to_hang(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(world.locks, "hold", stuck(world.locks.hold, ["stat", "cat"]))
+    world.session().run([FakeUnit("a")])
+    assert [outcome for _, _, outcome in world.outcomes()] == ["unanswered"] * 2
+
+
+class LaterUnit(FakeUnit):
+    """A unit that is to be asked again when the others are done."""
+
+    def measure(self, bench: Bench) -> Generator[Union[Record, Later], None, None]:
+        yield Later(FakeUnit("a"))
+
+
+def test_what_is_to_be_asked_again_is_asked_when_the_others_are_done(world: World) -> None:
+    world.session().run([LaterUnit("a"), FakeUnit("b")])
+    assert [component for component, _, _ in world.outcomes()] == ["b", "b", "a", "a"]
+    assert world.running() == []
 
 
 def test_the_limit_of_a_run_skips_what_it_leaves_no_time_for(world: World) -> None:
@@ -225,32 +271,24 @@ def test_an_interrupt_keeps_what_came_before_and_leaves_nothing_open(world: Worl
     assert is_free(world.locks, "ost", "a")
 
 
-def known() -> list[Task]:
-    return [task for name in "ab" for task in tasks_of(expectation(name))]
+KNOWN = {("ost", "a"), ("ost", "b")}
 
 
-def test_what_a_killed_run_left_open_is_recorded_as_failed_and_closed(world: World) -> None:
+def test_what_a_killed_run_left_open_is_noted_as_interrupted(world: World) -> None:
     world.history.begin("run-0", Running("ost", "a", 400.0))
     world.history.begin("run-0", Running("raw", "retired", 400.0))
-    world.session().close_killed(known())
-    assert world.outcomes() == [("a", "write", "failed"), ("a", "read", "failed")]
-    reasons = {record.reason for record in world.history.records(Selection())}
-    assert "the run that began 10 min ago was killed before a write ended; run it again" in reasons
-    assert world.history.running() == ()
+    world.session().settle_killed(KNOWN)
+    assert world.outcomes() == []
+    assert world.running() == [("ost", "a", True)]
+    world.session().run([FakeUnit("a")])
+    assert world.running() == []
 
 
-def test_what_a_living_run_measures_is_not_closed(world: World) -> None:
+def test_what_a_living_run_measures_is_left_alone(world: World) -> None:
     world.history.begin("run-0", Running("ost", "a", 400.0))
     with world.locks.hold("ost", "a"):
-        world.session().close_killed(known())
-    assert world.outcomes() == []
-    assert world.history.running() == (Running("ost", "a", 400.0),)
-
-
-def test_a_clock_that_went_back_gives_no_negative_age(world: World) -> None:
-    world.history.begin("run-0", Running("ost", "a", 99_000.0))
-    world.session().close_killed(known())
-    assert "began 0 s ago" in next(iter(world.history.records(Selection()))).reason
+        world.session().settle_killed(KNOWN)
+    assert world.running() == [("ost", "a", False)]
 
 
 def test_two_units_of_the_same_components_take_their_locks_in_the_same_order(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from pathlib import Path
 from uuid import uuid4
 
@@ -14,6 +16,8 @@ import pytest
 
 from plumbline.errors import StoreError
 from plumbline.model.exchange import Cursor
+from plumbline.model.process import Process
+from plumbline.model.series import Running
 from plumbline.store.export import MOST_BYTES, extract
 from plumbline.store.history import History
 from tests.package.records import record
@@ -25,6 +29,8 @@ READ = """
 import sys
 from pathlib import Path
 from plumbline.model.exchange import Cursor
+from plumbline.model.process import Process
+from plumbline.model.series import Running
 from plumbline.store.export import extract
 found = extract(Path(sys.argv[1]), Cursor(), 500)
 print(len(found.rows), len(found.running))
@@ -147,3 +153,29 @@ def test_reading_while_a_run_writes_loses_no_record(tmp_path: Path) -> None:
             seen.append(seq)
     writer.join()
     assert seen == list(range(1, 122))
+
+
+DISK, TARGET = Running("raw", "disk", 5.0), Running("ost", "OST0", 7.0)
+
+
+def test_what_was_interrupted_is_not_said_to_run(tmp_path: Path) -> None:
+    path = tmp_path / "history.sqlite"
+    gone = Process(1, 1, "another boot", "00:00:0")
+    with History(path) as history:
+        history.begin("run-1", DISK)
+        history.begin("run-2", TARGET)
+        history.begin("run-3", Running("ost", "OST1", 8.0, gone))
+        assert extract(path, Cursor(), 10).running == (TARGET, DISK)
+        history.interrupt("raw", "disk")
+        assert extract(path, Cursor(), 10).running == (TARGET,)
+
+
+def test_a_history_that_an_older_version_has_written_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "history.sqlite"
+    with History(path) as history:
+        history.begin("run-1", DISK)
+    with closing(sqlite3.connect(path)) as database:
+        for column in ("process", "interrupted"):
+            database.execute(f"ALTER TABLE running DROP COLUMN {column}")
+        database.execute("PRAGMA user_version = 2")
+    assert extract(path, Cursor(), 10).running == (DISK,)

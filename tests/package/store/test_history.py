@@ -135,9 +135,13 @@ def test_a_history_of_the_first_schema_goes_on(tmp_path: Path) -> None:
         database.execute("DROP INDEX records_series")
         database.execute("ALTER TABLE records DROP COLUMN flags")
         database.execute("CREATE INDEX records_series ON records (layer, component, seq)")
+        for column in ("process", "interrupted"):
+            database.execute(f"ALTER TABLE running DROP COLUMN {column}")
+        database.execute("INSERT INTO running VALUES ('ost', 'a', 5.0, 'run-0')")
         database.execute("PRAGMA user_version = 1")
     for number in (1, 2):
         with History(path) as history:
+            assert history.running() == (Running("ost", "a", 5.0),)
             history.save(record(id=f"new{number}", flags=(Flag.SHORT,)))
             assert [point.flags for point in history.points(KEY, 9)] == ["short"] * number + [""]
 
@@ -147,7 +151,7 @@ def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as database:
         database.execute("PRAGMA user_version = 7")
     with pytest.raises(
-        StoreError, match="has schema 7, this version of plumbline writes 2; update"
+        StoreError, match="has schema 7, this version of plumbline writes 3; update"
     ):
         History(path)
 
@@ -257,3 +261,12 @@ def test_bodies_are_plain_json_for_other_tools(history: History) -> None:
     with closing(sqlite3.connect(history.path)) as database:
         ((body,),) = database.execute("SELECT body FROM records").fetchall()
     assert json.loads(body)["id"] == "x"
+
+
+@pytest.mark.parametrize("process", ["", "{", "[1, 2]", '[1, 2, 3, "08:01:7"]', "7"])
+def test_a_damaged_note_of_a_run_is_named(history: History, process: str) -> None:
+    history.begin("run-1", Running("ost", "a", 1000.0))
+    with closing(sqlite3.connect(history.path)) as connection, connection:
+        connection.execute("UPDATE running SET process = ?", (process,))
+    with pytest.raises(DocumentError, match="note of a run of ost a is damaged"):
+        history.running()

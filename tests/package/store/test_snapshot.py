@@ -85,6 +85,31 @@ def test_a_damaged_document_is_refused_with_the_remedy(
             assert "\n" not in str(caught.value)
 
 
+NOTE = ["ost", "a", 1000.0]
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        ["ost", 1, 1000.0],
+        ["ost", "a", "1000"],
+        [*NOTE, [1, 2, "boot"], False],
+        [*NOTE, [-1, 2, "boot", "08:01:7"], False],
+        [*NOTE, [1, 2.5, "boot", "08:01:7"], False],
+        [*NOTE, [1, 2, None, "08:01:7"], False],
+        [*NOTE, 7, False],
+        [*NOTE, None, 1],
+        [*NOTE, None, False, 0],
+    ],
+)
+def test_a_damaged_note_of_a_run_is_refused(
+    paths: tuple[Path, Path], damaged: list[object]
+) -> None:
+    rewrite(running=[damaged])(paths[1])
+    with pytest.raises(DocumentError, match=r"the snapshot is damaged \(.*run the probe again"):
+        load_snapshot(str(paths[1]))
+
+
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_file_without_end_is_refused_before_it_is_read(
     paths: tuple[Path, Path], number: int

@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from plumbline.errors import DocumentError, SkipTarget
+from plumbline.errors import (
+    BrokenTarget,
+    DisturbedTarget,
+    DocumentError,
+    LostTarget,
+    NoMount,
+    SkipTarget,
+)
 from plumbline.model.command import Completed, Within
 from plumbline.targets import target_for
 from tests.package.fakes import HANGING, NO_FILE, Answer, FakeRunner, answer, file_status, unsafe
@@ -172,3 +179,56 @@ def test_traffic_of_a_brick_is_not_known_to_the_client() -> None:
 def test_a_subvolume_of_another_kind_is_refused() -> None:
     with pytest.raises(DocumentError, match="not a subvolume of a distribute volume"):
         target(subvolume="scratch-replicate-0")
+
+
+def beside(connected: int) -> dict[str, Answer]:
+    """What the client knows of all bricks: two on each server, those of oss2 connected or not."""
+    found: dict[str, Answer] = {"stat --file-system": answer()}
+    for index in range(6):
+        folder = f"cat {GRAPH}/scratch-client-{index}"
+        found[f"{folder}/options/remote-host"] = f"oss{index // 2 + 1}\n"
+        known = 0 if index == 3 else connected if index == 2 else 1
+        found[f"{folder}/private"] = f"connected = {known}\n"
+    return found
+
+
+@pytest.mark.parametrize(("connected", "answers"), [(1, True), (0, False)])
+def test_a_server_answers_while_another_of_its_bricks_is_connected(
+    connected: int, answers: bool
+) -> None:
+    run = FakeRunner({**healthy(), **beside(connected)})
+    with pytest.raises(LostTarget):
+        target().state(run)
+    assert target().server_answers(run) is answers
+    # a brick that is asked nothing is missed by nobody
+    assert run.calls.index("stat --file-system -- /mnt/scratch") < len(run.calls) - 1
+
+
+def test_of_a_server_with_one_brick_nobody_knows_whether_it_answers() -> None:
+    alone = {f"cat {GRAPH}/scratch-client-2/options/remote-host": "oss9\n"}
+    assert target().server_answers(FakeRunner({**healthy(), **beside(0), **alone})) is None
+
+
+def test_a_client_that_has_died_is_no_fault_of_a_brick() -> None:
+    dead = "cat: /mnt/scratch/.meta/version: Transport endpoint is not connected\n"
+    with pytest.raises(NoMount, match="has died; unmount and mount it again"):
+        target().state(FakeRunner(healthy(version=answer(stderr=dead, exit_code=1))))
+
+
+def test_an_io_error_of_the_brick_is_told_from_one_of_the_folder_that_all_bricks_share() -> None:
+    own = answer("", "stat: cannot statx 'probe.dat': Input/output error\n", 1)
+    with pytest.raises(BrokenTarget, match="Input/output error"):
+        target().state(FakeRunner(healthy(stat=own)))
+    for shared in ("stat: cannot statx '..'", "/mnt/scratch/.plumbline", FOLDER):
+        failed = answer("", f"{shared}: Input/output error\n", 1)
+        with pytest.raises(DisturbedTarget, match="Input/output error"):
+            target().state(FakeRunner(healthy(stat=failed)))
+    touch = answer("", "touch: cannot touch 'trial': Read-only file system\n", 1)
+    with pytest.raises(BrokenTarget, match="Read-only file system"):
+        target().state(FakeRunner(healthy(touch=touch)))
+
+
+def test_a_folder_that_cannot_be_made_while_another_brick_is_down_accuses_nobody() -> None:
+    refused = answer(stderr=f"{FOLDER}: Transport endpoint is not connected\n", exit_code=1)
+    with pytest.raises(DisturbedTarget, match="not connected"):
+        target().state(FakeRunner(healthy(touch=refused)))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from plumbline.errors import DocumentError, PrivilegeError, SkipTarget
+from plumbline.errors import BrokenTarget, DocumentError, PrivilegeError, SkipTarget
 from plumbline.model.command import Completed, Within
 from plumbline.model.record import Flag
 from plumbline.targets import target_for
@@ -169,7 +169,7 @@ def test_an_ost_that_is_failed_over_is_still_at_home() -> None:
                 "imports": "osc.lustre-OST0003-osc-ffff8.import=\n"
                 + data("st4_ost_down_osc_import.txt")
             },
-            "is DISCONN: the OST, its server or the network",
+            "is DISCONN",
         ),
         (
             {
@@ -447,3 +447,38 @@ def test_an_exceeded_quota_says_what_to_raise() -> None:
     assert cause == (
         "the quota of the measuring user for /mnt/lustre is used up; raise it for user plumbline"
     )
+
+
+EVERY = "lctl get_param osc.lustre-OST*-osc-*.import"
+
+
+def lost(**states: str) -> dict[str, Answer]:
+    """What the client knows of all OSTs while it has lost OST0003, of one server unless said."""
+    text = imports("all")
+    for ost, state in states.items():
+        head, name, tail = text.partition(f"osc.lustre-{ost}-osc-{CLIENT}.import=")
+        text = head + name + tail.replace("state: FULL", f"state: {state}", 1)
+    return {**healthy(), EVERY: text, "lfs df --ost=1": HANGING, "lfs df --ost=0": HANGING}
+
+
+def test_a_server_answers_while_it_is_connected_for_another_ost() -> None:
+    assert target().server_answers(FakeRunner(lost(OST0003="DISCONN"))) is True
+
+
+def test_a_server_that_is_connected_for_none_of_its_osts_does_not_answer() -> None:
+    states = {f"OST000{index}": "DISCONN" for index in range(4)}
+    assert target().server_answers(FakeRunner(lost(**states))) is False
+
+
+def test_an_idle_connection_says_nothing_until_its_ost_has_answered() -> None:
+    states = {"OST0003": "DISCONN", "OST0001": "DISCONN", "OST0002": "DISCONN", "OST0000": "IDLE"}
+    answers = lost(**states)
+    assert target().server_answers(FakeRunner(answers)) is None
+    answers["lfs df --ost=0"] = data("lfs_df.txt").splitlines()[2]
+    assert target().server_answers(FakeRunner(answers)) is True
+
+
+def test_an_ost_that_gave_up_writing_is_broken() -> None:
+    df = data("lfs_df.txt").replace("[OST:3] ", "[OST:3] R")
+    with pytest.raises(BrokenTarget, match="is read-only, says lfs df"):
+        target().state(FakeRunner(healthy(df=df)))

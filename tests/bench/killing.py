@@ -1,0 +1,152 @@
+"""Kill runs of one layer at random moments on the node that this is copied to; see kills.py.
+
+Needs Python alone and root.  Prints one JSON object: what was found after all kills.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+
+STATE = Path("/var/lib/plumbline-kills")
+LOCKS = Path("/run/plumbline")
+TOOLS = ("fio", "sgp_dd", "netperf", "mpirun", "prterun", "orterun", "prted")
+
+
+def main() -> None:
+    """Kill so many runs of a layer."""
+    layer, kills = sys.argv[1], int(sys.argv[2])
+    prepare()
+    found = dict.fromkeys(("caught", "lost", "changed", "orphans", "locks", "hangs", "damaged"), 0)
+    random.seed(os.urandom(8))
+    began = time.monotonic()
+    run(layer).wait()
+    longest = time.monotonic() - began
+    for number in range(kills):
+        before = records()
+        process = run(layer)
+        time.sleep(random.uniform(0.05, longest))
+        found["caught"] += process.poll() is None
+        whole = number % 2 == 0
+        kill(process.pid, whole)
+        process.wait()
+        if whole:
+            found["hangs"] += hanging(layer)
+        compare(before, records(), found)
+        if number % 5 == 4 or number == kills - 1:
+            before = records()
+            run(layer).wait()
+            compare(before, records(), found)
+            found["orphans"] += len(tools())
+            found["locks"] += len(list(LOCKS.glob("*.lock")))
+            found["hangs"] += hanging(layer)
+    with closing(sqlite3.connect(STATE / "history.sqlite")) as database:
+        found["damaged"] += database.execute("PRAGMA integrity_check").fetchone() != ("ok",)
+    print(json.dumps({**found, "kills": kills, "records": len(records())}))
+
+
+def prepare() -> None:
+    """Make a state of its own with small measurements, and what to judge hangs by."""
+    subprocess.run(["install", "-d", "-o", "plumbline", "-g", "plumbline", STATE], check=True)
+    document = json.loads(Path("/etc/plumbline/expectations.json").read_text(encoding="utf-8"))
+    for entry in document["entries"]:
+        entry["spec"].update(bytes=64 << 20, repeats=1)
+    write("expectations.json", document)
+    for entry in document["entries"]:
+        entry["limits"]["hung_after_s"] = 0.0
+    write("impatient.json", document)
+
+
+def write(name: str, document: object) -> None:
+    """Write a document that the user of the probes can read."""
+    (STATE / name).write_text(json.dumps(document), encoding="utf-8")
+    (STATE / name).chmod(0o644)
+
+
+def run(layer: str) -> subprocess.Popen[bytes]:
+    """Begin a run as the unit would."""
+    groups = ["plumbline", "disk"] if layer == "raw" else ["plumbline"]
+    return subprocess.Popen(
+        ["plumbline", "probe", layer, "--quiet"]
+        + ["--expectations", str(STATE / "expectations.json")]
+        + ["--state", str(STATE), *(["--slot", "1"] if layer == "net" else [])],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        user="plumbline",
+        group="plumbline",
+        extra_groups=groups,
+        start_new_session=True,
+    )
+
+
+def kill(pid: int, whole: bool) -> None:
+    """Kill a run, or also all that it has started, as systemd does."""
+    below = descendants(pid) if whole else []
+    for each in (pid, *below):
+        with suppress(ProcessLookupError):
+            os.kill(each, signal.SIGKILL)
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the processes below one."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, ValueError):
+            fields = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
+            if int(fields[1]) == pid:
+                found += [int(folder.name), *descendants(int(folder.name))]
+    return found
+
+
+def tools() -> list[int]:
+    """Return the tools that are there."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (folder / "comm").read_text().strip() in TOOLS:
+                found.append(int(folder.name))
+    return found
+
+
+def records() -> dict[str, str]:
+    """Return all records by their ids."""
+    path = STATE / "history.sqlite"
+    if not path.exists():
+        return {}
+    with closing(sqlite3.connect(path)) as database:
+        return dict(database.execute("SELECT id, body FROM records"))
+
+
+def compare(before: dict[str, str], after: dict[str, str], found: dict[str, int]) -> None:
+    """Count the records that are gone or changed."""
+    found["lost"] += len(before.keys() - after.keys())
+    found["changed"] += sum(after.get(name, body) != body for name, body in before.items())
+
+
+def hanging(layer: str) -> int:
+    """Return how many components are said to hang, by a limit of nothing."""
+    done = subprocess.run(
+        ["plumbline", "judge", "--json", "--layer", layer, "--expectations"]
+        + [STATE / "impatient.json", "--snapshot", STATE / "snapshot.json"],
+        stdout=subprocess.PIPE,
+        check=False,
+        cwd="/",
+        user="plumbline",
+        group="plumbline",
+        extra_groups=["plumbline"],
+    )
+    verdicts = json.loads(done.stdout)["verdicts"] if done.stdout else []
+    return sum(" hangs: " in verdict["sentence"] for verdict in verdicts)
+
+
+if __name__ == "__main__":
+    main()

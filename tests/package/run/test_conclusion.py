@@ -1,0 +1,99 @@
+"""Whose fault a failure is that came twice: the target's, its server's, or this node's."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+import pytest
+
+from plumbline.errors import LostTarget, NoMount, SkipTarget
+from plumbline.model.command import CommandRunner
+from plumbline.model.record import Outcome
+from plumbline.run.conclusion import Suspicion
+from plumbline.run.trial import Failure
+from plumbline.targets.directory import DirectoryTarget
+from plumbline.targets.interface import TargetState
+from tests.package.fakes import HANGING, FakeRunner
+from tests.package.run.bench import expectation
+
+LOST = LostTarget("this client has no connection to scratch-client-3")
+FINE = None
+
+
+class Silent(NoMount):
+    """The mount does not answer."""
+
+
+class Known(DirectoryTarget):
+    """A target that is in a state, on a server that answers or not."""
+
+    def __init__(self, error: Optional[SkipTarget], answers: Optional[bool]) -> None:
+        super().__init__("/mnt/a", "", "a", 0.9)
+        self._error = error
+        self._answers = answers
+
+    def state(self, run: CommandRunner) -> TargetState:
+        if isinstance(self._error, Silent):
+            run(["cat", "/mnt/a/.meta/version"], 1.0)
+        if self._error:
+            raise self._error
+        return TargetState(None, (), {})
+
+    def server_answers(self, run: CommandRunner) -> Optional[bool]:
+        return self._answers
+
+
+CASES = [
+    # an error, and the target is there
+    (Outcome.BROKEN, FINE, None, Outcome.BROKEN),
+    (Outcome.HUNG, FINE, None, Outcome.HUNG),
+    # an error because the server has gone down in the midst of a write
+    (Outcome.BROKEN, LOST, False, Outcome.UNREACHABLE),
+    (Outcome.HUNG, LOST, False, Outcome.UNREACHABLE),
+    # an error because the target is gone and its server is not
+    (Outcome.BROKEN, LOST, True, Outcome.BROKEN),
+    (Outcome.HUNG, LOST, True, Outcome.HUNG),
+    # nobody can tell a target from its server: the alarm is on the server's host either way
+    (Outcome.BROKEN, LOST, None, Outcome.BROKEN),
+    (Outcome.UNREACHABLE, LOST, None, Outcome.BROKEN),
+    (Outcome.UNREACHABLE, LOST, True, Outcome.BROKEN),
+    (Outcome.UNREACHABLE, LOST, False, Outcome.UNREACHABLE),
+    (Outcome.BROKEN, NoMount("nothing is mounted"), None, Outcome.NO_MOUNT),
+    (Outcome.NO_MOUNT, NoMount("nothing is mounted"), None, Outcome.NO_MOUNT),
+    (Outcome.UNANSWERED, FINE, None, Outcome.UNANSWERED),
+    # the daemon of the mount is stopped in the midst of a write
+    (Outcome.HUNG, Silent("cat gave no answer"), None, Outcome.UNANSWERED),
+    (Outcome.HUNG, SkipTarget("93% full"), None, Outcome.HUNG),
+]
+
+
+@pytest.mark.parametrize(("came", "state", "answers", "concluded"), CASES)
+def test_the_target_its_server_or_this_node_is_at_fault(
+    came: Outcome, state: Optional[SkipTarget], answers: Optional[bool], concluded: Outcome
+) -> None:
+    suspicion = Suspicion(
+        expectation("a"), Known(state, answers), FakeRunner({"cat": HANGING}), 0.0, last=True
+    )
+    assert suspicion.concluded(Failure(came, "fio: Input/output error")).outcome is concluded
+
+
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_what_may_pass_or_be_another_one_s_fault_is_tried_twice(outcome: Outcome) -> None:
+    first = Suspicion(expectation("a"), Known(FINE, None), FakeRunner({}), 0.0, last=False)
+    certain = (Outcome.OK, Outcome.FAILED, Outcome.SKIPPED, Outcome.HUNG)
+    assert first.waits(Failure(outcome, "")) is (outcome not in certain)
+    assert not first._replace(last=True).waits(Failure(outcome, ""))
+
+
+class Evicted(Known):
+    """A target whose server has evicted this client."""
+
+    def cause(self, run: CommandRunner, said: str, since: float) -> str:
+        return f"evicted since {since:g}"
+
+
+def test_an_io_error_that_has_a_cause_is_no_fault_of_the_target() -> None:
+    suspicion = Suspicion(expectation("a"), Evicted(FINE, None), FakeRunner({}), 7.0, last=True)
+    concluded = suspicion.concluded(Failure(Outcome.BROKEN, "truncate: Input/output error"))
+    assert concluded.outcome is Outcome.FAILED
+    assert concluded.reason == "evicted since 7 (truncate: Input/output error)"
