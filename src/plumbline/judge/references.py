@@ -1,5 +1,7 @@
 """What the runs of a measurement are held against: peers, baseline, or its own history.
 
+Samples come in the order of arrival, which is not that of their moments where a clock was stepped.
+
 Peers of the same run or day take away what all of them share.  Where there are too few, the
 baseline is the reference; without one, the measurement's own earlier runs.
 """
@@ -96,7 +98,7 @@ class References:
                 runs.append(Run(at, value - day.value, max(_LEAST_SPREAD, day.spread)))
         if not runs:
             return None
-        return Held(Source(tuple(runs[::-1]), kind.apart), form)
+        return Held(Source(tuple(sorted(runs)), kind.apart), form)
 
     def _accepted_low(self, one: Measurement) -> bool:
         """Return whether a person has accepted that a component is slower than its peers."""
@@ -130,7 +132,7 @@ def _values(one: Measurement, form: Against) -> Iterator[tuple[float, float]]:
 
 def _alone(one: Measurement) -> Optional[Held]:
     """Return the runs beside the baseline, busy days and all."""
-    values = tuple(_values(one, Against.BASELINE))[::-1]
+    values = sorted(_values(one, Against.BASELINE))
     if one.baseline is None or not values:
         return None
     spread = max(_SPREAD_ALONE, one.baseline.spread)
@@ -148,12 +150,12 @@ def _few(one: Measurement) -> Optional[Held]:
     ]
     if not runs:
         return None
-    return Held(Source(tuple(runs[::-1]), FEW_APART, BESIDE_PEERS), Against.FEW)
+    return Held(Source(tuple(sorted(runs)), FEW_APART, BESIDE_PEERS), Against.FEW)
 
 
 def _own_history(one: Measurement) -> Optional[Held]:
     """Return the newer half of the runs beside the median of the older one."""
-    values = [(sample.started_at, rate) for sample, rate in _speaking(one)][::-1]
+    values = sorted((sample.started_at, rate) for sample, rate in _speaking(one))
     count = max(_BEFORE, len(values) // 2)
     if len(values) <= count:
         return None

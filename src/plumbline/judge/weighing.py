@@ -26,6 +26,9 @@ Nodes = Mapping[str, Sequence[Expectation]]
 Component = tuple[str, str]
 """Layer and name."""
 
+_LEAST_LIMIT = 0.01
+"""A smaller loss, a logarithm, no reference tells from none, whatever the policy asks."""
+
 
 class _Asked(NamedTuple):
     """One measurement of a component: its operation in words, its partner's name if it has one."""
@@ -72,7 +75,7 @@ class Weighing:
         if not held:
             return None
         limits = self._limits[place]
-        question = Question(-log(1 - limits.peer_loss), log(limits.alarm_odds))
+        question = Question(max(_LEAST_LIMIT, -log(1 - limits.peer_loss)), log(limits.alarm_odds))
         words = list(dict.fromkeys(one.what for one, _ in held))
         claims = [_claim([pair for pair in held if pair[0].what == what]) for what in words]
         together = [_together(held)] if len(claims) > 1 else []

@@ -128,6 +128,17 @@ def test_a_host_is_slow_with_several_partners() -> None:
     assert not single.alarm
 
 
+def test_a_clock_that_was_stepped_back_and_a_limit_of_nothing_do_no_harm() -> None:
+    limits = Limits(peer_loss=0.0)
+    one = expectation(component=NAMES[0], limits=limits)
+    moments = [NOW - 3610 - shift for shift in (5 * DAY_S, 0.0, 9 * DAY_S, 3600.0)]
+    earlier = [Sample(at, 80e6, None, None, 0, None) for at in moments]
+    memory = snapshot(series(80e6, None, earlier, component=NAMES[0]))
+    found = Weighing({"client1": [one]}, {"client1": memory}).of("ost", NAMES[0])
+    assert found
+    assert found.ratio == pytest.approx(0.4, abs=0.01)
+
+
 def test_of_damaged_series_nothing_is_known() -> None:
     memory = taken()
     damaged = memory._replace(series={**memory.series, f"ost/{NAMES[0]}": [{"latest": 3}]})
