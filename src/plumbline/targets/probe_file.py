@@ -196,7 +196,8 @@ class ProbeFile(NamedTuple):
 
 
 def _number(text: str) -> int:
-    return whole(text, "a number that stat printed", SkipTarget)
+    # inodes of GlusterFS are hashes of 64 bits
+    return whole(text, "a number that stat printed", SkipTarget, most=(1 << 64) - 1)
 
 
 def absolute(path: object, what: str) -> str:
