@@ -1,8 +1,8 @@
 """Whether the process of a run, or a tool that it has left, is still there.
 
 Asked by checks, which run as another user: of a process that is hidden from them (``hidepid``), and
-of one that is gone but has left a tool, the lock tells.  Within a container the kernel hides the locks
-of processes that have ended, and a run that has left a tool counts as interrupted there.
+of one that is gone but has left a tool, the lock tells.  Within a container the kernel hides locks
+whose owner has ended, and a run that has left a tool counts as interrupted there.
 """
 
 from __future__ import annotations
