@@ -72,7 +72,7 @@ def make_node(
     for path, text in {**FILES, **files}.items():
         file = root / path.lstrip("/")
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+        file.write_text(text, encoding="utf-8", errors="surrogateescape")
     for path, goal in {**DISKS, **links}.items():
         link = root / path.lstrip("/")
         link.parent.mkdir(parents=True, exist_ok=True)
