@@ -7,7 +7,7 @@ from typing import Iterator, Mapping, Optional, Sequence
 from plumbline.model.expectation import PARALLEL
 from plumbline.model.record import Operation
 from plumbline.model.reference import Ceiling, Reference
-from plumbline.plan.assignments import Assignment
+from plumbline.plan.assignment import Assignment
 from plumbline.plan.places import Step
 from plumbline.plan.policy import Policy, goal_of
 

@@ -17,7 +17,7 @@ from plumbline.expect.speeds import Limits, Speeds
 from plumbline.model.expectation import PARALLEL
 from plumbline.model.record import Operation
 from plumbline.model.reference import Ceiling
-from plumbline.plan.assignments import Assignment
+from plumbline.plan.assignment import Assignment
 from plumbline.plan.places import Step
 from plumbline.ranks.layout import assign, readers, spread
 from plumbline.topology.graph import Topology

@@ -11,7 +11,7 @@ from typing import Sequence
 
 from plumbline.model.path_service import PathService
 from plumbline.model.service import Service
-from plumbline.plan.assignments import Assignment
+from plumbline.plan.assignment import Assignment
 from plumbline.topology.graph import Topology
 
 _SYSTEM = "file system"

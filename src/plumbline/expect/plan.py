@@ -17,7 +17,8 @@ from plumbline.model.expectation import Expectation, Expectations, Neighbour
 from plumbline.model.part import SitePart
 from plumbline.model.path_service import PathService
 from plumbline.model.service import Service
-from plumbline.plan.assignments import Assignment, assignments
+from plumbline.plan.assignment import Assignment
+from plumbline.plan.assignments import assignments
 from plumbline.plan.budget import alarm_odds
 from plumbline.plan.policy import FsLayer, Policy, TimedLayer
 from plumbline.topology.graph import Component, Topology

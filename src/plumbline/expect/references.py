@@ -13,7 +13,8 @@ from plumbline.expect.speeds import Limits, speeds
 from plumbline.model.expectation import Expectation, Partner
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.reference import Ceiling, Reference
-from plumbline.plan.assignments import Assignment, by_server
+from plumbline.plan.assignment import Assignment
+from plumbline.plan.assignments import by_server
 from plumbline.plan.places import Step
 from plumbline.plan.rounds import partners
 from plumbline.topology.graph import Topology

@@ -11,7 +11,7 @@ from plumbline.ceiling import Limit, in_sum
 from plumbline.expect.references import find_limits, find_pair
 from plumbline.expect.speeds import Speeds, speeds
 from plumbline.model.record import Operation
-from plumbline.plan.assignments import Assignment
+from plumbline.plan.assignment import Assignment
 from plumbline.topology.graph import Topology
 from plumbline.topology.sharing import Sharing, sharings
 

@@ -13,7 +13,7 @@ from plumbline.errors import DocumentError
 from plumbline.expect.parallel import by_file_system
 from plumbline.model.anchor import anchor, group_anchor
 from plumbline.model.service import Service
-from plumbline.plan.assignments import Assignment
+from plumbline.plan.assignment import Assignment
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
 

@@ -7,16 +7,11 @@ three or four low runs in a row happen to healthy systems.
 
 from __future__ import annotations
 
-from plumbline.judge.finding import Finding, Rule
-from plumbline.judge.phrases import figures, moment
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.reason import Reason
-from plumbline.model.state import State
 
 if TYPE_CHECKING:
     from typing import Optional, Sequence
 
-    from plumbline.judge.measured import Measured
     from plumbline.model.limits import Limits
     from plumbline.model.series import Sample
 
@@ -24,7 +19,6 @@ BEFORE = 8
 """Runs before a step that stand for the level before it."""
 
 _DAY_S = 86400.0
-_COVERAGE_HALVED = 0.5
 
 
 class Step(NamedTuple):
@@ -59,23 +53,6 @@ def step_of(samples: Sequence[Sample], limits: Limits) -> Optional[Step]:
     )
 
 
-def step_down(of: Measured) -> Optional[Finding]:
-    """See whether the last runs are below those before, and their middle beyond a level of these.
-
-    Where coverage has halved meanwhile, others explain the loss.
-    """
-    step = of.step
-    if step is None or not of.low(100 * step.ratio) or of.accepted:
-        return None
-    if step.highest > 1 - of.limits.peer_loss or step.coverage < _COVERAGE_HALVED:
-        return None
-    text = (
-        f"{figures(of)}: stepped down on {moment(step.since)}, to {100 * step.ratio:.0f} % of the "
-        f"{BEFORE} runs before"
-    )
-    return Finding(State.WARNING, Reason.STEP_DOWN, text)
-
-
 def _reach(rated: Sequence[Sample], limits: Limits) -> Optional[int]:
     days: set[int] = set()
     for count, sample in enumerate(rated, start=1):
@@ -104,17 +81,3 @@ def _coverage_ratio(after: Sequence[Sample], before: Sequence[Sample]) -> float:
 def _median(values: Sequence[float]) -> float:
     ordered, middle = sorted(values), len(values) // 2
     return (ordered[middle] + ordered[~middle]) / 2
-
-
-def _explain(of: Measured) -> str:
-    step = of.step
-    if step is None:
-        return "too few runs of its own"
-    return (
-        f"since {moment(step.since)} {100 * step.ratio:.0f} % of the runs before, the best "
-        f"{100 * step.highest:.0f} %, coverage {100 * step.coverage:.0f} %"
-        f"{'; as accepted with the baseline' if of.accepted else ''}"
-    )
-
-
-STEP_DOWN = Rule(Reason.STEP_DOWN, step_down, _explain)

@@ -3,38 +3,21 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import Any, Iterator, Mapping, NamedTuple, Sequence
+from typing import Iterator, Sequence
 
 from plumbline.errors import DocumentError
 from plumbline.model.expectation import PARALLEL
 from plumbline.model.limits import Limits
 from plumbline.model.spec import ProbeSpec
+from plumbline.plan.assignment import Assignment
 from plumbline.plan.clients import refuse_two_clients
 from plumbline.plan.feasible import refuse_infeasible
 from plumbline.plan.parallel import parallel, spec_of_all
-from plumbline.plan.places import Place, Step, devices, paired, targets
+from plumbline.plan.places import Place, devices, paired, targets
 from plumbline.plan.policy import Policy, hung_after_given, limits_of, spec_of
 from plumbline.plan.rounds import span
 from plumbline.ranks.terms import SPARE_S, limit_s
 from plumbline.topology.graph import Topology
-
-
-class Assignment(NamedTuple):
-    """One component in one layer: an expectation before its references are known.
-
-    ``node`` measures, ``host`` has the part that is judged; ``steps`` are in measuring order.
-    """
-
-    layer: str
-    component: str
-    node: str
-    host: str
-    group: str
-    target: Mapping[str, Any]
-    path: tuple[str, ...]
-    steps: tuple[Step, ...]
-    spec: ProbeSpec
-    limits: Limits
 
 
 def assignments(topology: Topology, policy: Policy) -> tuple[Assignment, ...]:

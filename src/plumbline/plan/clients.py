@@ -11,7 +11,7 @@ from plumbline.errors import DocumentError
 from plumbline.model.expectation import PARALLEL
 
 if TYPE_CHECKING:
-    from plumbline.plan.assignments import Assignment
+    from plumbline.plan.assignment import Assignment
 
 
 def refuse_two_clients(found: Sequence[Assignment]) -> None:
