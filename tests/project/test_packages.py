@@ -73,7 +73,8 @@ def check(folder: Path, *words: str, **packages: list[str]) -> str:
 @pytest.mark.long
 def test_where_all_is_installed_nothing_is_fetched(tmp_path: Path) -> None:
     said = check(tmp_path)
-    assert re.findall(r"msg: (\w+) goes on", said) == ["client1", "oss1", "oss2"]
+    # hosts answer in any order
+    assert sorted(re.findall(r"msg: (\w+) goes on", said)) == ["client1", "oss1", "oss2"]
     assert "Fetch the packages" not in re.sub(r"TASK \[[^\n]*\n+(?=TASK|PLAY)", "", said)
 
 
