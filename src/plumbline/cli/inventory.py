@@ -122,9 +122,13 @@ def deployed_hosts(inventory: Inventory) -> frozenset[str]:
     while groups:
         group = groups.pop()
         if isinstance(group, Mapping):
-            hosts = group.get("hosts")
+            hosts = group.get("hosts") or {}
+            if not isinstance(hosts, (Mapping, list)):
+                raise DocumentError(
+                    f"{path}: hosts is {hosts!r:.60}, which names none; write a host a line"
+                )
             # Ansible writes oss[01:24] what the topology writes oss[01-24]
-            written = [str(name).replace(":", "-") for name in hosts or {}]
+            written = [str(name).replace(":", "-") for name in hosts]
             names.update(name for text in written for name in expand(text))
             groups += [below for key, below in group.items() if key not in ("hosts", "vars")]
     return frozenset(names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from plumbline.model.named_tuple import TYPE_CHECKING
 
@@ -15,13 +16,28 @@ def refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number")
 
 
+_HUGE = r"[eE]\+?0*[1-9][0-9]{2}|[0-9]{309}"
+_HUGE_TEXT, _HUGE_BYTES = re.compile(_HUGE), re.compile(_HUGE.encode())
+"""What a number looks like that may be infinite as a float, as 1e999 is."""
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise ValueError(f"{text:.20} is too large a number")
+    return value
+
+
 def read_json(text: Union[str, bytes]) -> Any:
     """Return what a JSON document says.
 
     Raises:
-        ValueError: it is none, or so deep that nobody has written it.
+        ValueError: it is none, so deep that nobody has written it, or has a number without bound.
     """
+    huge = _HUGE_TEXT.search(text) if isinstance(text, str) else _HUGE_BYTES.search(text)
+    # a function of Python for every number would take as long as all else
+    strict = _finite if huge else None
     try:
-        return json.loads(text, parse_constant=refuse_constant)
+        return json.loads(text, parse_constant=refuse_constant, parse_float=strict)
     except RecursionError as error:
         raise ValueError("its values lie too deep in one another") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Iterable
 
 from plumbline.plan.policy import Policy
+from plumbline.units import LARGEST
 
 MONTH_S = 30.44 * 86400.0
 
@@ -22,7 +23,7 @@ def alarm_odds(policy: Policy, layers: Iterable[str]) -> float:
     """
     asked = {layer: MONTH_S / _period_s(policy, layer) for layer in ("ost", "raw", "net", "fs")}
     questions = sum(asked[layer] for layer in layers)
-    return max(LEAST_ODDS, questions / policy.alarm_budget)
+    return min(LARGEST, max(LEAST_ODDS, questions / policy.alarm_budget))
 
 
 def _period_s(policy: Policy, layer: str) -> float:
