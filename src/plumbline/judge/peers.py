@@ -12,8 +12,7 @@ from statistics import median
 from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from plumbline.robust import deviation, error_of_median
-
-DAY_S = 86400.0
+from plumbline.siblings import DAY_S
 
 LEAST = 5
 """Members, of which four are beside each: two slow ones among fewer make all others look fast."""
@@ -22,7 +21,7 @@ _MANY = 20
 _DAYS = 3
 """Of fewer days no member's level is known."""
 
-_LEAST_SPREAD = 0.015
+LEAST_SPREAD = 0.015
 """Even a steady measurement is off by this much: caches, zones of disks, timers."""
 FEW_APART = 0.05
 """Good members differ by up to this (ORNL's acceptance limit), where nothing better is known."""
@@ -92,7 +91,7 @@ def _middle(values: Sequence[float]) -> Middle:
     """
     middle, count = median(values), len(values)
     spread = deviation(values, middle) * count / (count - 0.8)
-    return Middle(middle, max(_LEAST_SPREAD, hypot(spread, error_of_median(spread, count))))
+    return Middle(middle, max(LEAST_SPREAD, hypot(spread, error_of_median(spread, count))))
 
 
 def _apart(members: Sequence[Sequence[float]]) -> float:

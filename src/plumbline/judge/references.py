@@ -15,7 +15,7 @@ from typing import Hashable, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.judge.chance import ALONE, BESIDE_PEERS, Run, Source
 from plumbline.judge.measured import contended
-from plumbline.judge.peers import FEW_APART, Kinds, day_of
+from plumbline.judge.peers import FEW_APART, LEAST_SPREAD, Kinds, day_of
 from plumbline.model.limits import Limits
 from plumbline.model.reference import Baseline
 from plumbline.model.series import Sample
@@ -23,7 +23,6 @@ from plumbline.robust import deviation, error_of_median
 
 _PEERS = 4
 """Peers of one run whose median is a reference: one slow one among fewer makes others look fast."""
-_LEAST_SPREAD = 0.015
 _SPREAD_ALONE = 0.05
 """What runs without peers differ by at least, as the steady benchmarks of a year did."""
 _BEFORE = 8
@@ -95,7 +94,7 @@ class References:
         for at, value in _values(one, form):
             day = kind.days.get(day_of(at))
             if day:
-                runs.append(Run(at, value - day.value, max(_LEAST_SPREAD, day.spread)))
+                runs.append(Run(at, value - day.value, day.spread))
         if not runs:
             return None
         return Held(Source(tuple(sorted(runs)), kind.apart), form)
@@ -136,7 +135,7 @@ def _alone(one: Measurement) -> Optional[Held]:
     if one.baseline is None or not values:
         return None
     spread = max(_SPREAD_ALONE, one.baseline.spread)
-    off = max(_LEAST_SPREAD, error_of_median(spread, max(1, one.baseline.runs)))
+    off = max(LEAST_SPREAD, error_of_median(spread, max(1, one.baseline.runs)))
     runs = tuple(Run(at, value, spread) for at, value in values)
     return Held(Source(runs, off, ALONE), Against.BASELINE)
 

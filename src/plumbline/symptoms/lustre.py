@@ -22,6 +22,7 @@ from plumbline.targets.lustre_output import Import, parse_import
 
 NAME = "lustre"
 
+_IMPORTS = ("lctl", "get_param", "osc.*.import", "mdc.*.import")
 _MODULE = "/sys/fs/lustre"
 _IMPORT = re.compile(r"^(?:osc|mdc|osp)\.(\S+)\.import=\n", re.MULTILINE)
 _TARGET = re.compile(r"(\S+-(?:OST|MDT)[0-9a-f]{4})-")
@@ -42,7 +43,7 @@ def look(node: Node) -> Look:
         PrivilegeError: it keeps them to root.
     """
     # a metadata server has no mdc, which lctl takes for a failure and still shows the others
-    shown = node.system.run(["lctl", "get_param", "osc.*.import", "mdc.*.import"], QUICK_S)
+    shown = node.system.run(_IMPORTS, QUICK_S)
     text = shown.stdout
     heads = list(_IMPORT.finditer(text))
     if not heads or shown.timed_out or shown.hung:
@@ -131,6 +132,6 @@ def connected(node: Node) -> frozenset[str]:
     Raises:
         ToolError: lctl is not installed.
     """
-    shown = node.system.run(["lctl", "get_param", "osc.*.import", "mdc.*.import"], QUICK_S)
+    shown = node.system.run(_IMPORTS, QUICK_S)
     states = _STATE.findall(shown.stdout)
     return frozenset(device for device, state in states if state in _CONNECTED)
