@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterator, Mapping, Optional
 
 from plumbline.model.command import Completed
 from plumbline.probes import probe_for
-from plumbline.run.counters import diskstats, lustre_stats
+from plumbline.run.counters import diskstats
 from plumbline.run.launch import Launch
 from plumbline.run.launcher import find_launcher
 from plumbline.run.system import LocalSystem
@@ -18,13 +18,13 @@ from plumbline.symptoms.gather import COLLECTORS
 from plumbline.symptoms.node import Node
 from plumbline.symptoms.parts import Parts
 from plumbline.targets import target_for
+from plumbline.targets.lustre_counters import job_stats, lustre_stats
 from plumbline.targets.lustre_output import (
     parse_import,
     parse_layout,
     parse_objects,
     parse_osts,
     parse_parameter,
-    parse_transfers,
     parse_tunables,
     parse_usage,
 )
@@ -174,8 +174,8 @@ def _lustre_output() -> Iterator[Reader]:
         ("getstripe of PFL", "lfs_getstripe_pfl.txt", parse_layout),
         ("getstripe -y", "lfs_getstripe_y.txt", parse_objects),
         ("getstripe -y of PFL", "lfs_getstripe_y_pfl.txt", parse_objects),
-        ("obdfilter stats", "lctl_obdfilter_n_stats.txt", parse_transfers),
-        ("obdfilter stats as counters", "lctl_obdfilter_n_stats.txt", _counted),
+        ("obdfilter stats", "lctl_obdfilter_n_stats.txt", _counted),
+        ("job_stats", "lctl_job_stats_n.txt", _jobs),
     ]
     for name, file, parse in parsers:
         yield Reader(
@@ -193,6 +193,10 @@ def _eviction(given: bytes, _: Path) -> object:
 
 def _counted(said: str) -> object:
     return lustre_stats(said, "stats")
+
+
+def _jobs(said: str) -> object:
+    return job_stats(said, "job_stats")
 
 
 def _diskstats(given: bytes, _: Path) -> object:

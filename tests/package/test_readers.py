@@ -27,7 +27,8 @@ SOURCE = ROOT / "src" / "plumbline"
 FOUND = ROOT / "tests" / "data" / "mutations"
 """A folder for each reader, with inputs that once broke it."""
 
-NAMES = ("from_json", "unpack", "diskstats", "lustre_stats", "understand", "expand", "look")
+NAMES = {"from_json", "unpack", "diskstats", "lustre_stats", "job_stats", "understand"}
+NAMES |= {"expand", "look"}
 BEGINNINGS = ("parse", "read_", "load")
 CALLS = {"read_json", "loads", "raw_decode", "read_yaml", "whole", "real", "DictReader"}
 """What makes a function a reader: its name, or a call that turns a text into a value."""

@@ -14,6 +14,7 @@ from typing import Iterator, Mapping, NamedTuple, Protocol, Sequence
 from plumbline.errors import DocumentError, ToolError
 from plumbline.model.printed import whole
 from plumbline.model.record import Operation
+from plumbline.targets.lustre_counters import OPERATIONS, lustre_stats
 
 DISKSTATS = "/proc/diskstats"
 LUSTRE = ("/proc/fs/lustre/obdfilter", "/sys/kernel/debug/lustre/obdfilter")
@@ -29,8 +30,6 @@ _TARGET = re.compile(r".+-OST[0-9a-f]{4}")
 _SECTOR_BYTES = 512
 """Of /proc/diskstats, whatever the device says of its own (Documentation/admin-guide/iostats)."""
 _READ_PLACE, _WRITTEN_PLACE = 5, 9
-_SUM_PLACE = 6
-_LUSTRE_WORDS = {"read_bytes": Operation.READ, "write_bytes": Operation.WRITE}
 
 Number = tuple[int, int]
 """Major and minor number of a device."""
@@ -120,7 +119,7 @@ def closed(targets: Targets) -> dict[Counter, str]:
     return {
         Counter(name, operation, "lustre"): NEEDS_DEBUGFS
         for name in targets.closed
-        for operation in _LUSTRE_WORDS.values()
+        for operation in OPERATIONS
     }
 
 
@@ -155,30 +154,6 @@ def _device(words: Sequence[str]) -> tuple[Number, tuple[int, int]]:
         whole(words[place], DISKSTATS) for place in (0, 1, _READ_PLACE, _WRITTEN_PLACE)
     )
     return (major, minor), (read * _SECTOR_BYTES, written * _SECTOR_BYTES)
-
-
-def lustre_stats(text: str, path: str) -> dict[Operation, int]:
-    """Return bytes read and written by a target; one that has moved none yet has no line for it.
-
-    A line is ``read_bytes 116 samples [bytes] MIN MAX SUM SUMSQUARE``.
-
-    Raises:
-        ToolError: the text is no such table.
-    """
-    if not text.startswith("snapshot_time"):
-        raise ToolError(f"{path} is not understood: it begins with {text[:40]!r}")
-    return {**dict.fromkeys(_LUSTRE_WORDS.values(), 0), **dict(_sums(text, path))}
-
-
-def _sums(text: str, path: str) -> Iterator[tuple[Operation, int]]:
-    for line in text.splitlines():
-        words = line.split()
-        operation = _LUSTRE_WORDS.get(words[0]) if words else None
-        if operation is None:
-            continue
-        if len(words) <= _SUM_PLACE or words[3] != "[bytes]":
-            raise ToolError(f"{path} is not understood: {line.strip()[:80]!r} has no sum of bytes")
-        yield operation, whole(words[_SUM_PLACE], f"the sum of bytes in {path}")
 
 
 def device_number(component: str, path: str) -> Number:

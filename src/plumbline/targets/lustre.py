@@ -16,6 +16,7 @@ from plumbline.errors import (
     NoMount,
     PrivilegeError,
     SkipTarget,
+    ToolError,
 )
 from plumbline.model.allowed import OST
 from plumbline.model.command import CommandRunner, Within
@@ -25,6 +26,7 @@ from plumbline.targets.ask import QUICK_S, SLOW_S, ask, complaint, objection
 from plumbline.targets.debugfs import NEEDS_DEBUGFS, debugfs_is_closed
 from plumbline.targets.file_target import FileTarget
 from plumbline.targets.interface import TargetState
+from plumbline.targets.lustre_counters import lustre_stats
 from plumbline.targets.lustre_output import (
     TUNABLES,
     Import,
@@ -33,7 +35,6 @@ from plumbline.targets.lustre_output import (
     parse_layout,
     parse_osts,
     parse_parameter,
-    parse_transfers,
     parse_tunables,
     parse_usage,
 )
@@ -98,8 +99,15 @@ class LustreTarget(FileTarget):
 
     def traffic(self, run: CommandRunner) -> Optional[int]:
         """Return the OST's bytes where this node is also its server, None on a mere client."""
-        completed = run(["lctl", "get_param", "-n", f"obdfilter.{self._ost}.stats"], QUICK_S)
-        return parse_transfers(completed.stdout) if completed.ok else None
+        name = f"obdfilter.{self._ost}.stats"
+        completed = run(["lctl", "get_param", "-n", name], QUICK_S)
+        if not completed.ok:
+            return None
+        try:
+            return sum(lustre_stats(completed.stdout, name).values())
+        except ToolError:
+            # what others move is worth knowing, and never worth a measurement
+            return None
 
     def cause(self, run: CommandRunner, said: str, since: float) -> str:
         """Return why a tool failed; the state of the connection shows an eviction."""

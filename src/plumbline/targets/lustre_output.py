@@ -18,7 +18,6 @@ _DF = re.compile(
 _IN_BYTES = re.compile(r"^UUID\s+bytes\s", re.MULTILINE)
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGTPE]?)")
 _OBJECT = re.compile(r"^[ \t]+(\d+)[ \t]+\d+[ \t]+0x[0-9a-f]+[ \t]+\S+[ \t]*$", re.MULTILINE)
-_TRANSFER = re.compile(r"^(?:read|write)_bytes\s+\d+ samples \[bytes\] \d+ \d+ (\d+)", re.MULTILINE)
 
 _CHOSEN = re.compile(r"\[(\S+)\]")
 
@@ -161,12 +160,6 @@ def _is_released(pattern: str) -> bool:
     if re.fullmatch(r"(0x)?[0-9a-f]+", pattern):
         return bool(whole(pattern, "lmm_pattern", SkipTarget, 16) & 0x80000000)
     return "released" in pattern.split(",")
-
-
-def parse_transfers(text: str) -> Optional[int]:
-    """Return the bytes read and written so far from ``obdfilter.*.stats``, None without any."""
-    sums = _TRANSFER.findall(text)
-    return sum(whole(each, "the sum of bytes", SkipTarget) for each in sums) if sums else None
 
 
 def _index(text: str) -> int:

@@ -23,7 +23,6 @@ from plumbline.run.counters import (
     closed,
     device_number,
     diskstats,
-    lustre_stats,
     unwatched,
 )
 from plumbline.run.system import LocalSystem
@@ -78,25 +77,6 @@ def test_a_device_that_is_gone_has_no_counter() -> None:
 def test_lines_that_are_not_understood_are_said(text: str) -> None:
     with pytest.raises(ToolError, match=r"/proc/diskstats is not understood"):
         diskstats(text)
-
-
-def test_a_target_has_the_sums_of_its_bytes() -> None:
-    assert lustre_stats(OST0, "stats") == {READ: 478150656, WRITE: 747634688}
-
-
-def test_a_target_that_has_moved_nothing_yet_stands_at_zero() -> None:
-    fresh = "\n".join(line for line in OST0.splitlines() if "[bytes]" not in line)
-    assert lustre_stats(fresh, "stats") == {READ: 0, WRITE: 0}
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "lctl: error", "snapshot_time 1\nread_bytes 2 samples [bytes] 1 2"],
-    ids=["empty", "an error", "without a sum"],
-)
-def test_text_that_is_no_table_of_a_target_is_said(text: str) -> None:
-    with pytest.raises(ToolError, match="stats is not understood"):
-        lustre_stats(text, "stats")
 
 
 @pytest.mark.parametrize("folder", LUSTRE)

@@ -401,8 +401,12 @@ def test_nothing_that_was_not_placed_is_ever_proven() -> None:
 
 def test_traffic_is_known_on_the_server_alone() -> None:
     assert target().traffic(FakeRunner(healthy())) is None
-    stats = data("lctl_obdfilter_n_stats.txt").split("snapshot_time")[1]
+    stats = "snapshot_time" + data("lctl_obdfilter_n_stats.txt").split("snapshot_time")[1]
     assert target().traffic(FakeRunner(healthy(stats=stats))) == 478150656 + 747634688
+
+
+def test_statistics_that_are_not_understood_cost_no_measurement() -> None:
+    assert target().traffic(FakeRunner(healthy(stats="what a new release prints"))) is None
 
 
 @pytest.mark.parametrize("name", ["lustre-OST3", "OST0003", "lustre-MDT0000", "a/b-OST0003", ""])

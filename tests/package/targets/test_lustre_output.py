@@ -16,7 +16,6 @@ from plumbline.targets.lustre_output import (
     parse_layout,
     parse_osts,
     parse_parameter,
-    parse_transfers,
     parse_usage,
 )
 from plumbline.targets.probe_file import Space
@@ -84,7 +83,6 @@ def test_the_group_column_is_not_taken_for_an_index() -> None:
     [
         parse_osts,
         parse_layout,
-        parse_transfers,
         lambda text: parse_import("device", text),
         lambda text: parse_parameter(text, "lustre-OST0001", "import"),
         lambda text: parse_usage(text, "lustre-OST0001"),
