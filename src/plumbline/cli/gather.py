@@ -75,6 +75,7 @@ def gather(nodes: Sequence[str], manner: Manner) -> Iterator[Gathered]:
     if due:
         with History(manner.history) as history:
             history.prune(now - KEEP_DAYS * _DAY_S)
+            history.prune_servers(now)
 
 
 class _Work:

@@ -19,7 +19,10 @@ from plumbline.units import format_rate, parse_duration
 if TYPE_CHECKING:
     from plumbline.model.expectation import Expectations
     from plumbline.model.record import Record
+    from plumbline.run.clock import Clock
     from plumbline.run.counters import Devices, Number, Targets
+    from plumbline.run.jobs import Jobs
+    from plumbline.run.sample import Sampled
 
 _EPILOG = """\
 It reads counters and nothing else, ends by itself at its limit, and keeps what it has when it is
@@ -60,21 +63,62 @@ def add(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Sample, keep, print what moved; return 0."""
     from plumbline.run.clock import SystemClock
-    from plumbline.run.counters import closed
-    from plumbline.run.sample import records_of, sample
+    from plumbline.run.sample import sample
     from plumbline.store.history import History
 
-    limit_s = parse_duration(arguments.limit)
+    limit_s, clock = parse_duration(arguments.limit), SystemClock()
     node = _node(arguments)
     devices, targets = _sources(arguments, node)
     _complain(node, targets)
+    shown = _Shown(arguments.json)
     with _told_to_end() as enough, History(Path(arguments.state) / DATABASE) as history:
-        sampled = sample([devices, targets], SystemClock(), enough.wait, limit_s)
-        records = list(records_of(sampled, node.node, closed(targets)))
-        for record in records:
-            history.save(record)
-    _print(records, sampled.seconds, arguments.json)
+        parts = sample([devices, targets], clock, enough.wait, limit_s)
+        with _jobs_followed(targets, clock) as jobs:
+            for seconds, records in _records(parts, node.node, targets, jobs):
+                for record in records:
+                    history.save(record)
+                shown.add(seconds, records)
+        history.prune_servers(clock.wall())
+    shown.end()
+    if jobs.trouble:
+        print(f"plumbline: {node.node}: {jobs.trouble}", file=sys.stderr)
     return 0
+
+
+def _records(
+    parts: Iterator[Sampled], host: str, targets: Targets, jobs: Jobs
+) -> Iterator[tuple[int, list[Record]]]:
+    """Yield the seconds and the records of each part; what may not be read is said in the first."""
+    from uuid import uuid4
+
+    from plumbline.run.counters import closed
+    from plumbline.run.sample import Origin, records_of
+
+    origin, unreadable = Origin(host, str(uuid4())), closed(targets)
+    for part in parts:
+        yield part.seconds, list(records_of(part, origin, unreadable, jobs.drain()))
+        unreadable = {}
+
+
+@contextmanager
+def _jobs_followed(targets: Targets, clock: Clock) -> Iterator[Jobs]:
+    """Follow the jobs of targets in a thread, which nobody waits for: it may hang in the kernel."""
+    from plumbline.run.command import SystemRunner
+    from plumbline.run.jobs import Jobs
+    from plumbline.run.system import LocalSystem
+
+    jobs, over = Jobs(LocalSystem(SystemRunner()), list(targets.names), clock), threading.Event()
+
+    def follow() -> None:
+        pause_s = jobs.look()
+        while pause_s is not None and not over.wait(pause_s):
+            pause_s = jobs.look()
+
+    threading.Thread(target=follow, daemon=True).start()
+    try:
+        yield jobs
+    finally:
+        over.set()
 
 
 def _node(arguments: argparse.Namespace) -> Expectations:
@@ -163,26 +207,40 @@ def _told_to_end() -> Iterator[threading.Event]:
             signal.signal(one, handler)
 
 
-def _print(records: Sequence[Record], seconds: int, as_json: bool) -> None:
-    from plumbline.output.table import render
+class _Shown:
+    """What is printed: records as they come, or a table of all parts at the end."""
 
-    if as_json:
-        for record in records:
-            print(json.dumps(record.to_json(), allow_nan=False))
-        return
-    rows = [
-        (one.component, one.operation.value, _source(one), format_rate(one.rate_Bps), _highest(one))
-        for one in records
-        if one.rate_Bps is not None
-    ]
-    if rows:
-        print(render(("component", "operation", "counted by", "rate", "highest second"), rows))
-    print(f"{seconds} s watched; {len(rows)} of {len(records)} counters moved")
+    def __init__(self, as_json: bool) -> None:
+        self._as_json = as_json
+        self._seconds = 0
+        self._counters: dict[tuple[str, str, str], tuple[float, float]] = {}
+
+    def add(self, seconds: int, records: Sequence[Record]) -> None:
+        """Take the records of a part of so many seconds."""
+        self._seconds += seconds
+        for one in records:
+            if self._as_json:
+                print(json.dumps(one.to_json(), allow_nan=False), flush=True)
+            key = one.component, one.operation.value, _source(one)
+            moved, highest = self._counters.get(key, (0.0, 0.0))
+            self._counters[key] = moved + one.bytes, max((highest, *one.profile_Bps))
+
+    def end(self) -> None:
+        """Print the table."""
+        from plumbline.output.table import render
+
+        if self._as_json:
+            return
+        rows = [
+            (*key, format_rate(moved / self._seconds), format_rate(highest))
+            for key, (moved, highest) in self._counters.items()
+            if moved
+        ]
+        if rows:
+            headers = ("component", "operation", "counted by", "rate", "highest second")
+            print(render(headers, rows))
+        print(f"{self._seconds} s watched; {len(rows)} of {len(self._counters)} counters moved")
 
 
 def _source(record: Record) -> str:
     return str((record.details or {}).get("source", ""))
-
-
-def _highest(record: Record) -> str:
-    return format_rate(max(record.profile_Bps))

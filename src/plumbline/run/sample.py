@@ -1,4 +1,4 @@
-"""Counters of a server, second by second -> one record for each that moved something.
+"""Counters of a server, second by second -> records of each part of the time.
 
 The loop ends by itself: at its limit, or as soon as it is told.  Between two readings it sleeps, so
 a minute of it costs some milliseconds.
@@ -13,13 +13,17 @@ from uuid import uuid4
 
 from plumbline.errors import UsageError
 from plumbline.model.course import SERVER
-from plumbline.model.record import Outcome, Record, Scenario
+from plumbline.model.record import Operation, Outcome, Record, Scenario
 from plumbline.run.clock import Clock
 from plumbline.run.counters import Counter, Reading, Source
+from plumbline.run.jobs import JobTraffic, as_rows
 from plumbline.units import format_duration
 
 LONGEST_S = 3600.0
-"""An hour of 100 devices is 6 MB of memory and as much in the history."""
+"""An hour of 100 devices that are busy both ways is 7 MB in the history."""
+
+PART_S = 300
+"""What was seen is kept so often: the console need not wait for the end to know who moved what."""
 
 Wait = Callable[[float], bool]
 """Waits so many seconds at most and returns whether the sampling shall end."""
@@ -41,15 +45,28 @@ class Sampled(NamedTuple):
     """What was seen; ``began_at`` is seconds since the epoch, ``seconds`` how long it was watched.
 
     A counter that went back, or was not there for a while, has several stretches or none.
+    ``merged`` are seconds that one reading stands for, as first second and number; ``late_s`` is
+    the most that a reading was away from its second.
     """
 
     began_at: float
     seconds: int
     courses: dict[Counter, list[Stretch]]
+    merged: tuple[tuple[int, int], ...] = ()
+    late_s: float = 0.0
 
 
-def sample(sources: Sequence[Source], clock: Clock, wait: Wait, limit_s: float) -> Sampled:
-    """Watch counters until the limit, or until ``wait`` says that it is enough.
+class Origin(NamedTuple):
+    """Who has sampled: the host, and what all records of one sampling have in common."""
+
+    host: str
+    run_id: str
+
+
+def sample(
+    sources: Sequence[Source], clock: Clock, wait: Wait, limit_s: float
+) -> Iterator[Sampled]:
+    """Watch counters until the limit, or until ``wait`` says that it is enough; yield the parts.
 
     Raises:
         UsageError: the limit is no time that a sampler may take.
@@ -59,26 +76,77 @@ def sample(sources: Sequence[Source], clock: Clock, wait: Wait, limit_s: float) 
         raise UsageError(
             f"a limit of {limit_s:g} s: sampling takes 1 s to {format_duration(LONGEST_S)}"
         )
-    began_at, start = clock.wall(), clock.monotonic()
-    before, last_s, done = _read(sources), 0.0, 0
-    courses: dict[Counter, list[Stretch]] = {one: [] for one in before}
+    return _parts(_Watch(sources, clock), wait, limit_s)
+
+
+def _parts(watch: _Watch, wait: Wait, limit_s: float) -> Iterator[Sampled]:
     enough = False
-    while not enough and done < limit_s:
-        enough = wait(max(0.0, done + 1 - (clock.monotonic() - start)))
-        now, now_s = _read(sources), clock.monotonic() - start
+    while not enough and watch.done < limit_s:
+        end_s = min(limit_s, watch.done + PART_S)
+        while not enough and watch.done < end_s:
+            enough = wait(watch.until_next_s())
+            watch.look()
+        part = watch.part()
+        if part.seconds:
+            yield part
+
+
+class _Watch:
+    """Counters since the start; ``done`` are the seconds that were read."""
+
+    def __init__(self, sources: Sequence[Source], clock: Clock) -> None:
+        self._sources = sources
+        self._clock = clock
+        self._began_at, self._start = clock.wall(), clock.monotonic()
+        self._before, self._last_s, self.done = self._read(), 0.0, 0
+        self._lateness_s = [0.0]
+        self._begin_part()
+
+    def until_next_s(self) -> float:
+        """Return the seconds until the next reading."""
+        return max(0.0, self.done + 1 - self._elapsed_s())
+
+    def look(self) -> None:
+        """Read all counters, and note what each has moved since the last time."""
+        now, now_s = self._read(), self._elapsed_s()
         # a machine that was held up gets one reading for several seconds: each has the mean
-        seconds = round(now_s) - done
-        if seconds > 0:
-            for counter, stood in now.items():
-                rate_Bps = (stood - before.get(counter, stood + 1)) / (now_s - last_s)
-                if rate_Bps >= 0:
-                    _extend(courses.setdefault(counter, []), done, seconds, rate_Bps)
-            before, last_s, done = now, now_s, done + seconds
-    return Sampled(began_at, done, courses)
+        seconds = round(now_s) - self.done
+        if seconds <= 0:
+            return
+        for counter, stood in now.items():
+            rate_Bps = (stood - self._before.get(counter, stood + 1)) / (now_s - self._last_s)
+            if rate_Bps >= 0:
+                place = self.done - self._part_begin
+                _extend(self._courses.setdefault(counter, []), place, seconds, rate_Bps)
+        if seconds > 1:
+            self._merged.append((self.done - self._part_begin, seconds))
+        self._before, self._last_s, self.done = now, now_s, self.done + seconds
+        self._lateness_s.append(abs(now_s - self.done))
 
+    def part(self) -> Sampled:
+        """Return what was seen since the last part."""
+        begin = self._part_begin
+        part = Sampled(
+            self._began_at + begin,
+            self.done - begin,
+            self._courses,
+            tuple(self._merged),
+            max(self._lateness_s),
+        )
+        self._begin_part()
+        return part
 
-def _read(sources: Sequence[Source]) -> Reading:
-    return {counter: stood for one in sources for counter, stood in one.read().items()}
+    def _begin_part(self) -> None:
+        self._part_begin = self.done
+        self._courses: dict[Counter, list[Stretch]] = {one: [] for one in self._before}
+        self._merged: list[tuple[int, int]] = []
+        self._lateness_s = self._lateness_s[-1:]
+
+    def _elapsed_s(self) -> float:
+        return self._clock.monotonic() - self._start
+
+    def _read(self) -> Reading:
+        return {counter: stood for one in self._sources for counter, stood in one.read().items()}
 
 
 def _extend(stretches: list[Stretch], at_s: int, seconds: int, rate_Bps: float) -> None:
@@ -88,31 +156,42 @@ def _extend(stretches: list[Stretch], at_s: int, seconds: int, rate_Bps: float) 
 
 
 def records_of(
-    sampled: Sampled, host: str, closed: Mapping[Counter, str] = MappingProxyType({})
+    sampled: Sampled,
+    origin: Origin,
+    closed: Mapping[Counter, str] = MappingProxyType({}),
+    jobs: Sequence[JobTraffic] = (),
 ) -> Iterator[Record]:
     """Yield what is kept: each stretch from the first second in which something moved to the last.
 
     A counter that never moved, or could not be read, has one record that says so; ``closed`` has
-    those that this user may not read, with the reason.
+    those that this user may not read, with the reason.  ``jobs`` go with what was read of their
+    target.
     """
-    run_id = str(uuid4())
     courses = {**dict.fromkeys(closed, ()), **sampled.courses}
     for counter, stretches in courses.items() if sampled.seconds else ():
         about = {
-            "run_id": run_id,
+            "run_id": origin.run_id,
             "layer": SERVER,
             "component": counter.component,
             "operation": counter.operation,
             "scenario": Scenario.TOGETHER,
-            "host": host,
-            "details": {"source": counter.source, "watched_s": sampled.seconds},
+            "host": origin.host,
         }
-        moving = [one for one in map(_trimmed, stretches) if one]
+        own = [one for one in jobs if one.target == counter.component]
+        told = {"jobs": as_rows(own)} if own and counter.operation is Operation.READ else {}
+        moving = [one for one in stretches if any(one.rates_Bps)]
         still = _still(sampled, counter, stretches, closed.get(counter, ""))
-        for result in map(_moved, moving) if moving else [still]:
+        results = [_moved(sampled, one) for one in moving] or [still]
+        for number, result in enumerate(results):
+            details = {
+                "source": counter.source,
+                "watched_s": sampled.seconds,
+                **result.details,
+                **({} if number else told),
+            }
             at = sampled.began_at
             times = {"started_at": at + result.begin_s, "finished_at": at + result.end_s}
-            yield Record(id=str(uuid4()), **about, **times, **result.values)
+            yield Record(id=str(uuid4()), **about, **times, **result.values, details=details)
 
 
 class _Result(NamedTuple):
@@ -121,18 +200,18 @@ class _Result(NamedTuple):
     begin_s: int
     end_s: int
     values: dict[str, Any]
+    details: dict[str, Any]
 
 
-def _trimmed(stretch: Stretch) -> Optional[Stretch]:
+def _trimmed(stretch: Stretch) -> Stretch:
     """Return a stretch without the seconds at its ends in which nothing moved."""
     moving = [place for place, rate in enumerate(stretch.rates_Bps) if rate]
-    if not moving:
-        return None
     first, last = moving[0], moving[-1]
     return Stretch(stretch.begin_s + first, stretch.rates_Bps[first : last + 1])
 
 
-def _moved(stretch: Stretch) -> _Result:
+def _moved(sampled: Sampled, whole: Stretch) -> _Result:
+    stretch = _trimmed(whole)
     seconds, moved = len(stretch.rates_Bps), sum(stretch.rates_Bps)
     values = {
         "outcome": Outcome.OK,
@@ -141,7 +220,27 @@ def _moved(stretch: Stretch) -> _Result:
         "rate_Bps": moved / seconds,
         "profile_Bps": tuple(map(round, stretch.rates_Bps)),
     }
-    return _Result(stretch.begin_s, stretch.end_s, values)
+    return _Result(
+        stretch.begin_s, stretch.end_s, values, _followed(sampled, whole, stretch.begin_s)
+    )
+
+
+def _followed(sampled: Sampled, whole: Stretch, begin_s: int) -> dict[str, Any]:
+    """Return how well the seconds are known, all of them counted from ``begin_s``.
+
+    ``watched`` is from when until when the counter was followed without a break: outside of the
+    profile it stood still.
+    """
+    inside = [
+        [first - begin_s, count]
+        for first, count in sampled.merged
+        if first < whole.end_s and first + count > whole.begin_s
+    ]
+    return {
+        "watched": [whole.begin_s - begin_s, whole.end_s - begin_s],
+        "late_s": round(sampled.late_s, 3),
+        **({"merged": inside} if inside else {}),
+    }
 
 
 def _still(
@@ -153,4 +252,6 @@ def _still(
         if stretches
         else (Outcome.FAILED, closed or f"{counter.source} had no counter to follow for {seconds}")
     )
-    return _Result(0, sampled.seconds, {"outcome": outcome, "reason": reason})
+    first: Optional[Stretch] = stretches[0] if len(stretches) == 1 else None
+    followed = _followed(sampled, first, 0) if first else {}
+    return _Result(0, sampled.seconds, {"outcome": outcome, "reason": reason}, followed)

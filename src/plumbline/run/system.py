@@ -23,14 +23,14 @@ class LocalSystem:
         """Run a command on this machine; raise ToolError if it is not installed."""
         return self._runner(argv, timeout_s)
 
-    def read(self, path: str) -> str:
+    def read(self, path: str, most_bytes: int = _MOST_BYTES) -> str:
         """Return a small file's text without blanks at its ends; empty if it cannot be read.
 
         Some files of /sys refuse to be read while their device is down: they have nothing to say.
         """
         try:
             with self._below(path).open("rb") as file:
-                return file.read(_MOST_BYTES).decode("utf-8", "replace").strip()
+                return file.read(most_bytes).decode("utf-8", "replace").strip()
         # a name with a zero byte is refused as a wrong value
         except (OSError, ValueError):
             return ""

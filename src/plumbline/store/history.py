@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Iterator, NamedTuple, Optional
 
 from plumbline.errors import DocumentError, StoreError
+from plumbline.model.course import SERVER
 from plumbline.model.json_text import read_json
 from plumbline.model.process import Process
 from plumbline.model.record import Operation, Record, Scenario
@@ -23,6 +24,10 @@ KEEP_DAYS = 400
 KEEP_RECORDS = 30
 """The latest records of a series stay, whatever the clock says of their age."""
 
+KEEP_SERVER_DAYS = 31
+"""Of what servers counted second by second: long, and of use as long as its run is looked at."""
+
+_DAY_S = 86400.0
 
 RECORD = (
     "INTO records (id, run_id, layer, component, operation, scenario, partner, "
@@ -202,6 +207,13 @@ class History:
             "row_number() OVER (PARTITION BY layer, component, operation, scenario, partner "
             "ORDER BY seq DESC) AS place FROM records) WHERE place > ? AND started_at < ?)",
             (KEEP_RECORDS, before),
+        )
+
+    def prune_servers(self, now: float) -> int:
+        """Drop what servers counted more than KEEP_SERVER_DAYS before ``now``; return the count."""
+        return self._database.change(
+            "DELETE FROM records WHERE layer = ? AND started_at < ?",
+            (SERVER, now - KEEP_SERVER_DAYS * _DAY_S),
         )
 
     def _record(self, body: object) -> Record:

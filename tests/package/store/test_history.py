@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.errors import DocumentError, StoreError
+from plumbline.model.course import SERVER
 from plumbline.model.reason import Reason
 from plumbline.model.record import Flag, Operation, Scenario
 from plumbline.model.series import Running
@@ -125,6 +126,15 @@ def test_a_clock_that_jumps_ahead_does_not_cost_the_history(history: History) ->
     for day in range(KEEP_RECORDS):
         history.save(record(started_at=day * DAY))
     assert history.prune(before=1e12) == 0
+
+
+def test_what_servers_counted_goes_sooner(history: History) -> None:
+    for day in (0, 40):
+        history.save(record(layer=SERVER, component="disk1", started_at=day * DAY))
+        history.save(record(started_at=day * DAY))
+    assert history.prune_servers(41 * DAY) == 1
+    assert [one.started_at for one in history.records(Selection(layer=SERVER))] == [40 * DAY]
+    assert len(history.points(KEY, 10)) == 2
 
 
 def test_a_history_of_the_first_schema_goes_on(tmp_path: Path) -> None:
