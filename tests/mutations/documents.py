@@ -29,6 +29,7 @@ from plumbline.cli.plain_yaml import write_lines
 from plumbline.cli.question import read_request
 from plumbline.cli.records import read_records
 from plumbline.cli.submit import _read
+from plumbline.coverage.counted import by_sampling
 from plumbline.errors import DocumentError
 from plumbline.expect.plan import Plan
 from plumbline.judge.component import judge
@@ -38,6 +39,7 @@ from plumbline.judge.pair import judge_pair_host
 from plumbline.model.conditions import of_record
 from plumbline.model.exchange import Cursor, Head, Request
 from plumbline.model.expectation import Expectations
+from plumbline.model.others import Job, Others
 from plumbline.model.process import Process
 from plumbline.model.reason import Reason
 from plumbline.model.record import Flag, Latency, Operation, Record
@@ -49,7 +51,7 @@ from plumbline.model.verdict import Figure, Verdict
 from plumbline.output.call import parse as parse_call
 from plumbline.output.plugin import plugin_output
 from plumbline.profile.calls import pack, unpack
-from plumbline.ranks.job import Job
+from plumbline.ranks.job import Job as RanksJob
 from plumbline.ranks.job import encoded as encoded_job
 from plumbline.run.holder import read_holder
 from plumbline.run.launch import parse_clients
@@ -74,6 +76,7 @@ from plumbline.symptoms.symptom import Direction, Look, Report, Symptom
 from plumbline.topology.ranges import HEXADECIMAL, expand
 from plumbline.units import parse_bytes, parse_duration, parse_line_rate, parse_rate
 from tests.mutations.reader import Feed, Reader, encoded, put, text
+from tests.package.coverage.servers import counted
 from tests.package.fakes import FakeRunner
 from tests.package.judgements import BASELINE, NOW, expectation, host_expectation, sent, series
 from tests.package.judgements import snapshot as snapshot_of
@@ -413,6 +416,16 @@ REQUEST = {
 }
 
 
+(COUNTED, _) = counted(
+    [0.0, 5e6, 7e6, 7e6, 1e6], jobs=[[1000.0, 1010.5, "4711", 5, 0]], merged=[[2, 2]], late_s=0.1
+)
+
+
+def _counted_by(data: bytes, _: Path) -> object:
+    (one,) = by_sampling([Record.from_json(_parsed(text(data)))])
+    return one.covers(1000.0, 1003.0, 0.5), one.moved(1000.5, 1003.0, 0.5)
+
+
 def _records(data: bytes, folder: Path) -> None:
     for one in read_records([put(folder, "r.jsonl", data)]):
         of_record(one)
@@ -475,6 +488,13 @@ def _programs() -> Iterator[Reader]:
         (_dumped(RECORD.to_json()),),
         lambda data, _: Record.from_json(_parsed(text(data))),
     )
+    others = Others("oss1", 0.29, 0.33, Job("4711", 38 * 10**9, 40.0))
+    yield Reader(
+        "others in a record",
+        (_dumped(others.to_json()),),
+        lambda data, _: Others.from_json(_parsed(text(data))).in_doubt(),
+    )
+    yield Reader("counted by a server", (_dumped(COUNTED.to_json()),), _counted_by)
     symptoms = _dumped({**REPORT.to_json(), "past": PAST.to_json()})
     yield Reader("symptoms", (symptoms,), _symptoms)
     yield Reader("request", (_dumped(REQUEST),), _request)
@@ -486,7 +506,9 @@ def _programs() -> Iterator[Reader]:
     ledger = Ledger({"test": "ost"}, 9).ended(done(Point(1, 1 << 20), 100, 200))
     yield Reader("sweep", (_dumped(ledger.to_json()),), _sweep)
     yield Reader(
-        "job", (encoded_job(JOB.to_json()),), lambda data, _: Job.from_json(_parsed(text(data)))
+        "job",
+        (encoded_job(JOB.to_json()),),
+        lambda data, _: RanksJob.from_json(_parsed(text(data))),
     )
     yield Reader("results of ranks", (encoded_job(RESULT.to_json()),), _ranks)
     yield Reader("call profile", (pack({"test": "ost"}, blocks()),), lambda data, _: unpack(data))

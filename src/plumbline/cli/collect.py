@@ -14,6 +14,7 @@ from plumbline.errors import DocumentError, ToolError, UsageError
 from plumbline.units import format_duration, parse_duration
 
 if TYPE_CHECKING:
+    from plumbline.cli.cover import Coverage
     from plumbline.cli.gather import Gathered
 
 HISTORY = "/var/lib/plumbline-console/history.sqlite"
@@ -67,10 +68,12 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Collect; return 0, 69 when a node did not answer, 65 when records were damaged."""
+    from plumbline.cli.cover import cover
     from plumbline.cli.gather import Manner, gather
     from plumbline.store.plan import load_plan
 
-    nodes = _chosen(arguments.node, list(load_plan(arguments.plan).nodes))
+    plan = load_plan(arguments.plan)
+    nodes = _chosen(arguments.node, list(plan.nodes))
     manner = Manner(
         Path(arguments.history),
         _remote(arguments.remote),
@@ -83,7 +86,8 @@ def run(arguments: argparse.Namespace) -> int:
         if not arguments.quiet:
             print(f"{len(found)} of {len(nodes)}: {_sentence(one)}", file=sys.stderr, flush=True)
     found.sort(key=lambda one: nodes.index(one.node))
-    _report(found, arguments)
+    coverage = cover(manner.history, plan.nodes, time.time())
+    _report(found, coverage, arguments)
     if any(one.trouble for one in found):
         return ToolError.exit_code
     return DocumentError.exit_code if any(one.damaged for one in found) else 0
@@ -119,7 +123,7 @@ def _at_once(count: int) -> int:
     return count
 
 
-def _report(found: Sequence[Gathered], arguments: argparse.Namespace) -> None:
+def _report(found: Sequence[Gathered], coverage: Coverage, arguments: argparse.Namespace) -> None:
     from plumbline.output.table import render
 
     if arguments.json:
@@ -128,6 +132,7 @@ def _report(found: Sequence[Gathered], arguments: argparse.Namespace) -> None:
             "collected_at": time.time(),
             "history": arguments.history,
             "nodes": [one.to_json() for one in found],
+            "coverage": coverage.to_json(),
         }
         print(json.dumps(document, allow_nan=False))
         return
@@ -138,6 +143,8 @@ def _report(found: Sequence[Gathered], arguments: argparse.Namespace) -> None:
         f"{sum(one.new for one in found)} new records of {len(found) - silent} nodes; "
         f"{silent} did not answer"
     )
+    for sentence in coverage.sentences():
+        print(sentence)
 
 
 def _sentence(one: Gathered) -> str:

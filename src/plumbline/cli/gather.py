@@ -11,6 +11,7 @@ import os
 import queue
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
@@ -26,6 +27,9 @@ from plumbline.store.symptoms import COLLECTED
 from plumbline.symptoms.said import TROUBLE
 
 _DAY_S = 86400.0
+
+_CLOCK_WITHIN_S = 0.02
+"""A clock that is known so well is not looked at again: readings of counters are a second apart."""
 
 
 class Manner(NamedTuple):
@@ -171,6 +175,7 @@ class _Work:
                 break
         else:
             return
+        state.look_again(conversation)
         if state.clock:
             collection.clock(state.clock)
         collection.running(state.result.node, answer.head.running)
@@ -196,6 +201,18 @@ class _Progress:
             ahead_s = said - (asked_at + answered_at) / 2
             self.clock = NodeClock(self.result.node, answered_at, ahead_s, within_s)
             self.result = self.result._replace(clock_s=round(ahead_s, 1))
+
+    def look_again(self, conversation: Conversation) -> None:
+        """Compare the clocks once more where the way to the node took long, as a login does.
+
+        What was answered before stands, whether or not there is another answer.
+        """
+        if self.clock is None or self.clock.within_s <= _CLOCK_WITHIN_S:
+            return
+        asked_at = time.time()
+        with suppress(PlumblineError):
+            answer = conversation.ask(Request(self.result.cursor, 1))
+            self.compare(answer.head.now, asked_at, time.time())
 
     def keep(self, answer: Answer, collection: Collection) -> None:
         """Keep an answer and the cursor behind it."""

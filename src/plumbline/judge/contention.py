@@ -6,6 +6,7 @@ from plumbline.judge.finding import Finding, Rule
 from plumbline.judge.measured import contended as is_contended
 from plumbline.judge.phrases import against_levels, figures
 from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.model.others import others_of
 from plumbline.model.reason import Reason
 from plumbline.model.state import State
 
@@ -13,9 +14,12 @@ if TYPE_CHECKING:
     from typing import Optional
 
     from plumbline.judge.measured import Measured
+    from plumbline.model.others import Others
+    from plumbline.model.record import Record
     from plumbline.model.series import Sample
 
 _DAY_S = 86400.0
+_SERVER = "server"
 
 
 def contended_for_days(of: Measured) -> Optional[Finding]:
@@ -33,11 +37,40 @@ def contended(of: Measured) -> Optional[Finding]:
     """Low while others used the component too; says nothing about it."""
     if not (of.low(of.percent) and of.contended):
         return None
+    others = others_of(of.record)
+    job = f", {others.job}" if others and others.job else ""
     text = (
-        f"{figures(of)}: contended (coverage {of.record.coverage:.2f}, "
-        f"{of.limits.min_coverage:g} needed), does not count"
+        f"{figures(of)}: contended: coverage {of.record.coverage:.2f} "
+        f"({of.limits.min_coverage:g} needed){job}; does not count"
     )
     return Finding(State.OK, Reason.CONTENDED, text, counts=False)
+
+
+def coverage_words(record: Record) -> str:
+    """Return what is known of others during a run, and by whom it was counted; why nothing is.
+
+    Raises:
+        DocumentError: what the record says of it is damaged.
+    """
+    others = others_of(record)
+    if record.coverage is None:
+        return _unknown(record, others)
+    words = f"coverage {record.coverage:.2f}"
+    if others is None:
+        return words
+    bounds = (bound for bound in (others.least, others.most) if bound is not None)
+    known = " to ".join(f"{bound:.2f}" for bound in bounds)
+    job = f", {others.job}" if others.job else ""
+    return f"{words} ({known}) by the counters of {others.server}{job}"
+
+
+def _unknown(record: Record, others: Optional[Others]) -> str:
+    if others is not None:
+        return f"contention unknown: {others.in_doubt()}"
+    # a client of Lustre says of which version the server is, and cannot see what it moves
+    if _SERVER in (record.versions or {}):
+        return "contention unknown: no counters of its server"
+    return "coverage unknown"
 
 
 def _contended_each_day(of: Measured) -> bool:

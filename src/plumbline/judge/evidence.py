@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import isinf
 
+from plumbline.judge.contention import coverage_words
 from plumbline.judge.course import course_words
 from plumbline.judge.floor import evidence_of_floor
 from plumbline.judge.measured import label
@@ -91,8 +92,7 @@ def _conditions(record: Record) -> str:
     parts += [f"{name} {version}" for name, version in sorted((record.versions or {}).items())]
     if record.fill is not None:
         parts.append(f"filled to {100 * record.fill:.0f} %")
-    coverage = "unknown" if record.coverage is None else f"{record.coverage:.2f}"
-    parts.append(f"coverage {coverage}")
+    parts.append(coverage_words(record))
     if record.latency:
         parts.append(f"latency p99 {1e3 * record.latency.p99_s:.1f} ms")
     if record.retransmits is not None:

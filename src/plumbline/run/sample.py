@@ -85,7 +85,7 @@ def _parts(watch: _Watch, wait: Wait, limit_s: float) -> Iterator[Sampled]:
         end_s = min(limit_s, watch.done + PART_S)
         while not enough and watch.done < end_s:
             enough = wait(watch.until_next_s())
-            watch.look()
+            watch.count()
         part = watch.part()
         if part.seconds:
             yield part
@@ -106,7 +106,7 @@ class _Watch:
         """Return the seconds until the next reading."""
         return max(0.0, self.done + 1 - self._elapsed_s())
 
-    def look(self) -> None:
+    def count(self) -> None:
         """Read all counters, and note what each has moved since the last time."""
         now, now_s = self._read(), self._elapsed_s()
         # a machine that was held up gets one reading for several seconds: each has the mean

@@ -136,7 +136,7 @@ def test_a_contended_target_explains_a_slow_whole() -> None:
     assert (verdict.state, verdict.reason) == (State.OK, Reason.CONTENDED)
     assert not verdict.counts
     assert "held up by OST2" in verdict.sentence
-    assert "contended (coverage 0.40" in verdict.sentence
+    assert "contended: coverage 0.40" in verdict.sentence
 
 
 def test_a_target_that_hangs_is_critical_and_named() -> None:

@@ -65,7 +65,7 @@ CASES: list[tuple[dict[str, Any], State, Reason, str]] = [
         State.OK,
         Reason.CONTENDED,
         (
-            f"read 80.3 MB/s, 40 % of baseline {FIRM}: contended (coverage 0.62, 0.9 needed), "
+            f"read 80.3 MB/s, 40 % of baseline {FIRM}: contended: coverage 0.62 (0.9 needed); "
             "does not count"
         ),
     ),

@@ -1,0 +1,150 @@
+"""Hold what clients measured against what servers counted, once ``collect`` has brought both.
+
+A client of Lustre cannot know what others move on a target; the console has the servers' counters.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Iterator, Mapping, NamedTuple, Optional
+
+from plumbline.coverage.counted import PART_S, by_sampling
+from plumbline.coverage.share import MOST_APART_S, Covered, Servers, covered
+from plumbline.errors import DocumentError
+from plumbline.model.expectation import Expectations
+from plumbline.model.others import Others
+from plumbline.model.record import Record
+from plumbline.store.uncovered import Uncovered
+from plumbline.targets import osts_of
+
+_DAY_S = 86400.0
+_LOOKED_BACK_S = 3 * _DAY_S
+"""A node that was away over a weekend still gets its coverage."""
+
+_SETTLED_S = 3600.0
+"""What is in doubt stays open for so long: more of its run may come, and then tell."""
+
+_KINDS = ("lustre", "lustre-striped")
+_LAYERS = ("ost", "fs")
+
+
+class Measured(NamedTuple):
+    """What the plan says of a component: its Lustre targets, and when a run of it is contended."""
+
+    targets: tuple[str, ...]
+    min_coverage: float
+
+
+class Coverage(NamedTuple):
+    """What came of it, in records; ``waiting`` are those for which no counters are there yet.
+
+    ``doubts`` says of each record that stays in doubt why.
+    """
+
+    known: int = 0
+    contended: int = 0
+    waiting: int = 0
+    doubts: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form."""
+        return self._asdict()
+
+    def sentences(self) -> Iterator[str]:
+        """Yield what a person should know; nothing where nothing was to be covered."""
+        if self.known or self.doubts:
+            yield (
+                f"contention: known for {self.known} measurements of Lustre targets by their "
+                f"servers' counters, {self.contended} contended; in doubt for {len(self.doubts)}"
+            )
+        yield from (f"contention unknown: {doubt}" for doubt in self.doubts[:3])
+
+
+def cover(history: Path, nodes: Mapping[str, Expectations], now: float) -> Coverage:
+    """Give the records of the last days the coverage that the servers' counters show.
+
+    Raises:
+        StoreError: the history cannot be read or written; what was covered before is kept.
+    """
+    measured = {
+        (entry["layer"], entry["component"]): Measured(targets, entry["limits"]["min_coverage"])
+        for node in nodes.values()
+        for entry in node.entries
+        if (targets := _targets(entry))
+    }
+    result = Coverage()
+    with Uncovered(history) as uncovered:
+        work = _Work(uncovered, measured, now)
+        for layer in _LAYERS:
+            names = {component for known, component in measured if known == layer}
+            since = now - _LOOKED_BACK_S
+            for record in uncovered.records(layer, names, since) if names else ():
+                result = _counted(result, record, work.cover(record))
+    return result
+
+
+def _targets(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the OSTs of an entry of the expectations, none of anything else."""
+    target = entry["target"]
+    if entry["layer"] not in _LAYERS or target.get("kind") not in _KINDS:
+        return ()
+    return osts_of(target) or (target.get("ost", entry["component"]),)
+
+
+class _Covered(NamedTuple):
+    """What was kept of a record, and whether that is contended."""
+
+    said: Covered
+    contended: bool
+
+
+class _Work:
+    """What is covered, and what the plan says of it."""
+
+    def __init__(
+        self, uncovered: Uncovered, measured: Mapping[tuple[str, str], Measured], now: float
+    ) -> None:
+        self._uncovered = uncovered
+        self._measured = measured
+        self._now = now
+        self._clocks = uncovered.clocks()
+
+    def cover(self, record: Record) -> Optional[_Covered]:
+        """Cover a record for good; return None where that is not possible, or not yet."""
+        known = self._measured[record.layer, record.component]
+        said = self._said(record, known)
+        if said is None:
+            return None
+        if said.coverage is None and record.finished_at > self._now - _SETTLED_S:
+            return None
+        self._uncovered.cover(record, said.coverage, said.others)
+        contended = said.coverage is not None and said.coverage < known.min_coverage
+        return _Covered(said, contended)
+
+    def _said(self, record: Record, known: Measured) -> Optional[Covered]:
+        run = self._uncovered.run(record)
+        begin = min(one.started_at for one in run) - PART_S
+        end = max(one.finished_at for one in run) + PART_S
+        # clocks that are farther apart are refused, but have to be seen for that
+        apart_s = MOST_APART_S + max((abs(one.ahead_s) for one in self._clocks.values()), default=0)
+        try:
+            counted = {
+                target: by_sampling(
+                    self._uncovered.counted(target, begin - 2 * apart_s, end + 2 * apart_s)
+                )
+                for target in known.targets
+            }
+        except DocumentError as error:
+            return Covered(None, Others("", unknown=str(error)))
+        return covered(record, run, Servers(counted, self._clocks), known.min_coverage)
+
+
+def _counted(result: Coverage, record: Record, came: Optional[_Covered]) -> Coverage:
+    if came is None:
+        return result._replace(waiting=result.waiting + 1)
+    if came.said.coverage is None:
+        doubt = f"{record.component} {record.operation.value}: {came.said.others.in_doubt()}"
+        return result._replace(doubts=(*result.doubts, doubt))
+    return result._replace(
+        known=result.known + 1, contended=result.contended + (1 if came.contended else 0)
+    )

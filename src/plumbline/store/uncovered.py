@@ -1,0 +1,86 @@
+"""The records of a console of which nobody knows yet whether others used the target meanwhile.
+
+Once the counters of the servers have said it, it is kept with the record, in all that a judge asks.
+A record that has a coverage of its own, or that counters were held against, is left as it is.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Collection, Iterator, Optional
+
+from plumbline.errors import DocumentError
+from plumbline.model.course import SERVER, NodeClock
+from plumbline.model.json_text import read_json
+from plumbline.model.others import OTHERS, Others
+from plumbline.model.record import Record
+from plumbline.store.clocks import read_clocks
+from plumbline.store.database import Database
+
+_OPEN = (
+    "SELECT component, body FROM records WHERE started_at >= ? AND layer = ? AND coverage IS NULL "
+    "AND rate_Bps IS NOT NULL ORDER BY seq"
+)
+_RUN = (
+    "SELECT body FROM records WHERE run_id = ? AND layer = ? AND component = ? "
+    "AND rate_Bps IS NOT NULL"
+)
+_COUNTED = (
+    "SELECT body FROM records WHERE layer = ? AND component = ? AND started_at BETWEEN ? AND ? "
+    "ORDER BY started_at"
+)
+_COVER = "UPDATE records SET coverage = ?, body = ? WHERE id = ? AND coverage IS NULL"
+
+
+class Uncovered:
+    """The history of a console, for whoever covers its records; use it in a ``with``.
+
+    Each method raises StoreError when the history cannot be read or written, and DocumentError for
+    a damaged record.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open the history; raise StoreError if that fails."""
+        self._path = path
+        self._database = Database(path)
+
+    def __enter__(self) -> Uncovered:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._database.close()
+
+    def records(self, layer: str, components: Collection[str], since: float) -> Iterator[Record]:
+        """Yield what was measured since, in epoch seconds, and is not known to be contended."""
+        for component, body in self._database.table(_OPEN, (since, layer)):
+            record = self._record(body) if component in components else None
+            if record is not None and OTHERS not in (record.details or {}):
+                yield record
+
+    def run(self, record: Record) -> list[Record]:
+        """Return all measurements of a record's component in its run."""
+        key = record.run_id, record.layer, record.component
+        return [self._record(body) for (body,) in self._database.table(_RUN, key)]
+
+    def counted(self, target: str, begin: float, end: float) -> list[Record]:
+        """Return what servers have counted of a target, by records that begin in this time."""
+        rows = self._database.table(_COUNTED, (SERVER, target, begin, end))
+        return [self._record(body) for (body,) in rows]
+
+    def clocks(self) -> dict[str, NodeClock]:
+        """Return how the clock of each node stood when it was last asked."""
+        return {one.node: one for one in read_clocks(self._database)}
+
+    def cover(self, record: Record, coverage: Optional[float], others: Others) -> None:
+        """Keep for good what the counters say of a record; None where they leave it in doubt."""
+        details = {**(record.details or {}), OTHERS: others.to_json()}
+        body = record._replace(coverage=coverage, details=details).to_json()
+        text = json.dumps(body, separators=(",", ":"), allow_nan=False)
+        self._database.change(_COVER, (coverage, text, record.id))
+
+    def _record(self, body: str) -> Record:
+        try:
+            return Record.from_json(read_json(body))
+        except (ValueError, DocumentError) as error:
+            raise DocumentError(f"history {self._path} holds a damaged record: {error}") from error

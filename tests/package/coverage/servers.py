@@ -1,0 +1,63 @@
+"""A server that counts a target second by second, and the records that its sampler keeps."""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Sequence
+
+from plumbline.model.course import SERVER
+from plumbline.model.record import Operation, Outcome, Record, Scenario
+from tests.package.records import record
+
+OST = "scratch-OST0003"
+START = 1000.0
+
+
+def counted(
+    read_Bps: Sequence[float],
+    write_Bps: Optional[Sequence[float]] = None,
+    start: float = START,
+    host: str = "oss1",
+    **details: Any,
+) -> list[Record]:
+    """Return what a sampler keeps of both directions; of writing zeros unless told."""
+    zeros = [0.0] * len(read_Bps)
+    both = (
+        (Operation.READ, read_Bps),
+        (Operation.WRITE, zeros if write_Bps is None else write_Bps),
+    )
+    return [_kept(way, rates, start, host, details) for way, rates in both]
+
+
+def _kept(
+    way: Operation, rates: Sequence[float], start: float, host: str, details: dict[str, Any]
+) -> Record:
+    moved = sum(rates)
+    values: dict[str, Any] = {
+        "run_id": f"sampling of {host}",
+        "layer": SERVER,
+        "component": OST,
+        "operation": way,
+        "scenario": Scenario.TOGETHER,
+        "host": host,
+        "started_at": start,
+        "finished_at": start + len(rates),
+        "bytes": round(moved),
+        "seconds": float(len(rates)),
+        "rate_Bps": moved / len(rates) or None,
+        "repeats_Bps": (),
+        "profile_Bps": tuple(rates) if moved else (),
+        "tool": None,
+        "spec": None,
+        "outcome": Outcome.OK if moved else Outcome.SKIPPED,
+        "reason": "" if moved else "lustre counted no byte",
+        "details": {
+            "source": "lustre",
+            "watched_s": len(rates),
+            "watched": [0, len(rates)],
+            "late_s": 0.0,
+            **details,
+        },
+    }
+    if way is not Operation.READ:
+        values["details"].pop("jobs", None)
+    return record(**values)

@@ -1,0 +1,103 @@
+"""What a verdict says of others who used a target while it was measured."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import pytest
+
+from plumbline.errors import DocumentError
+from plumbline.judge.component import judge
+from plumbline.judge.contention import coverage_words
+from plumbline.model.others import OTHERS, Job, Others
+from plumbline.model.reason import Reason
+from plumbline.model.record import Operation
+from plumbline.model.state import State
+from tests.package.judgements import NOW, expectation, series
+from tests.package.records import record
+
+JOB = Job("4711", 38 * 10**9, 40.0)
+CONTENDED = Others("oss1", 0.29, 0.33, JOB)
+ON_LUSTRE = {"client": "2.15.5", "server": "2.15.5"}
+
+
+def told(others: Others) -> dict[str, Any]:
+    return {OTHERS: others.to_json()}
+
+
+@pytest.mark.parametrize(
+    ("coverage", "others", "versions", "words"),
+    [
+        (0.97, None, None, "coverage 0.97"),
+        (
+            0.31,
+            CONTENDED,
+            ON_LUSTRE,
+            "coverage 0.31 (0.29 to 0.33) by the counters of oss1, "
+            "job 4711 moved 38.0 GB in the 40 s around it",
+        ),
+        (
+            0.31,
+            CONTENDED._replace(job=None),
+            ON_LUSTRE,
+            "coverage 0.31 (0.29 to 0.33) by the counters of oss1",
+        ),
+        (
+            None,
+            Others("oss1", 0.82, 0.97),
+            ON_LUSTRE,
+            "contention unknown: coverage between 0.82 and 0.97 by the counters of oss1",
+        ),
+        (
+            None,
+            Others("oss1", unknown="the clocks of client1 and oss1 are 12 s apart"),
+            ON_LUSTRE,
+            "contention unknown: the clocks of client1 and oss1 are 12 s apart",
+        ),
+        (None, None, ON_LUSTRE, "contention unknown: no counters of its server"),
+        (None, None, {"filesystem": "nfs"}, "coverage unknown"),
+        (None, None, None, "coverage unknown"),
+    ],
+)
+def test_a_line_says_what_is_known_and_by_whom(
+    coverage: Optional[float],
+    others: Optional[Others],
+    versions: Optional[dict[str, str]],
+    words: str,
+) -> None:
+    details = told(others) if others else None
+    assert coverage_words(record(coverage=coverage, details=details, versions=versions)) == words
+
+
+def test_the_sentence_names_the_job_that_took_the_target() -> None:
+    both = [
+        series(80.3e6, peers_Bps=None, coverage=0.31, operation=way, details=told(CONTENDED))
+        for way in (Operation.READ, Operation.WRITE)
+    ]
+    verdict = judge(expectation(), both, (), NOW)
+    assert (verdict.state, verdict.reason) == (State.OK, Reason.CONTENDED)
+    assert verdict.sentence.endswith(
+        "contended: coverage 0.31 (0.9 needed), job 4711 moved 38.0 GB in the 40 s around it; "
+        "does not count"
+    )
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"server": "oss1"},
+        "none",
+        {**CONTENDED.to_json(), "least": "much"},
+        {**CONTENDED.to_json(), "most": 7},
+        {**CONTENDED.to_json(), "job": ["4711"]},
+        {**CONTENDED.to_json(), "job": {"id": 4711, "bytes": 1, "seconds": 1}},
+    ],
+)
+def test_what_is_damaged_is_said(others: object) -> None:
+    with pytest.raises(DocumentError, match="what a record says of others is damaged"):
+        coverage_words(record(details={OTHERS: others}))
+
+
+def test_it_survives_its_document() -> None:
+    for others in (CONTENDED, Others("oss1"), CONTENDED._replace(job=None)):
+        assert Others.from_json(others.to_json()) == others
