@@ -17,6 +17,11 @@ from plumbline.cli.cover import cover
 from plumbline.model.others import Job, Others, others_of
 from plumbline.model.record import Record
 from plumbline.model.reference import Reference
+from plumbline.run.command import SystemRunner
+from plumbline.run.counters import Targets
+from plumbline.run.jobs import Jobs
+from plumbline.run.sample import Origin, records_of, sample
+from plumbline.run.system import LocalSystem
 from plumbline.store.history import History, Selection
 from plumbline.store.plan import load_plan
 from plumbline.store.uncovered import Uncovered
@@ -24,6 +29,8 @@ from tests.package.cli.test_collect import Site
 from tests.package.coverage.servers import OST, counted
 from tests.package.judgements import BASELINE, expectation
 from tests.package.records import record
+from tests.package.run.bench import FakeClock
+from tests.project.repository import ROOT
 
 MB = 1e6
 VERSIONS = {"client": "2.15.5", "server": "2.15.5"}
@@ -253,3 +260,64 @@ def test_half_a_year_of_a_large_site_is_not_read_again(lustre: Lustre) -> None:
     with Uncovered(lustre.history) as uncovered:
         found = list(uncovered.records("ost", {OST}, time.time() - 3 * 86400.0))
     assert len(found) == 3
+
+
+# --- from the files of a server
+
+
+STATS = (ROOT / "tests/data/lustre/lctl_obdfilter_n_stats.txt").read_text(encoding="utf-8")
+JOBS = (ROOT / "tests/data/lustre/lctl_job_stats_n.txt").read_text(encoding="utf-8")
+READ_BEFORE, WRITTEN_BEFORE, JOB_BEFORE = 478150656, 747634688, 67108864
+
+
+class Server:
+    """The files in which a real Lustre counts, and a clock that moves them on."""
+
+    def __init__(self, root: Path, clock: FakeClock, others_Bps: float) -> None:
+        self._folder = root / "proc/fs/lustre/obdfilter" / OST
+        self._folder.mkdir(parents=True)
+        self._clock = clock
+        self._others_Bps = others_Bps
+        self._read, self._written = READ_BEFORE, WRITTEN_BEFORE
+        self._begin = clock.wall()
+        self._write()
+
+    def wait(self, seconds: float) -> bool:
+        """Let the time go by in which the probe reads and a job writes."""
+        self._clock.sleep(seconds)
+        second = self._clock.wall() - self._begin
+        self._read += round(80 * MB) if 20 < second <= 30 else 0
+        self._written += round(self._others_Bps)
+        self._write()
+        return False
+
+    def _write(self) -> None:
+        stats = "snapshot_time" + STATS.split("snapshot_time")[1]
+        stats = stats.replace(str(READ_BEFORE), str(self._read))
+        (self._folder / "stats").write_text(stats.replace(str(WRITTEN_BEFORE), str(self._written)))
+        moved = self._written - WRITTEN_BEFORE + JOB_BEFORE
+        (self._folder / "job_stats").write_text(JOBS.replace(str(JOB_BEFORE), str(moved)))
+
+
+def test_what_lustre_counts_on_the_server_is_known_on_the_console(lustre: Lustre) -> None:
+    clock = FakeClock()
+    clock.now = lustre.begin
+    server = Server(lustre.folder / "root", clock, 180 * MB)
+    files = LocalSystem(SystemRunner(), lustre.folder / "root")
+    targets = Targets(files)
+    jobs = Jobs(files, list(targets.names), clock)
+
+    def wait(seconds: float) -> bool:
+        if round(clock.wall() - lustre.begin) in (15, 35):
+            jobs.look()
+        return server.wait(seconds)
+
+    (part,) = sample([targets], clock, wait, 60)
+    with History(lustre.folder / "oss1" / "history.sqlite") as history:
+        for one in records_of(part, Origin("oss1", "sampling"), {}, jobs.drain()):
+            history.save(one)
+    lustre.probed()
+    lustre.collect()
+    kept = lustre.known()
+    assert kept.coverage == pytest.approx(80 / 260, abs=0.02)
+    assert others(kept).job == Job("alpha.0", 20 * 180_000_000, 20.0)

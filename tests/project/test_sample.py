@@ -1,0 +1,81 @@
+"""The timer of the sampler: it watches while the layers measure that need it, and no longer.
+
+The templates are filled by Ansible itself, for a server of a plan that names two schedules.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.project.repository import ROOT
+
+pytestmark = pytest.mark.long
+
+PLAY = """
+- hosts: localhost
+  gather_facts: false
+  vars_files: [{role}/defaults/main.yml, {root}/roles/agent/vars/main.yml, {role}/vars/main.yml]
+  tasks:
+    - ansible.builtin.template:
+        src: {role}/templates/plumbline-sample.{{{{ item }}}}.j2
+        dest: {folder}/{{{{ item }}}}
+        mode: "0644"
+      loop: [timer, service]
+    - ansible.builtin.copy:
+        content: "{{{{ __sample_calendars | to_json }}}}"
+        dest: {folder}/calendars
+        mode: "0644"
+"""
+OST = {"calendar": "*-*-* 02:06", "randomized_delay_s": 600, "limit_s": 2400}
+FS = {"calendar": "Sun *-*-* 04:06", "randomized_delay_s": 300, "limit_s": 2400}
+SERVED = {"served": ["scratch-OST0000"]}
+
+
+@pytest.mark.parametrize(
+    ("schedule", "node", "options", "expected"),
+    [
+        ({"ost": OST, "fs": FS}, SERVED, {}, ([FS["calendar"], OST["calendar"]], 3000)),
+        ({"ost": OST, "fs": FS}, {}, {}, ([FS["calendar"]], 1500)),
+        ({"ost": OST}, SERVED, {"sample_with_targets": False}, ([], 1200)),
+        ({"ost": {**OST, "limit_s": 7200}}, SERVED, {}, ([OST["calendar"]], 3600)),
+    ],
+    ids=["both", "no targets", "not wanted", "an hour at most"],
+)
+def test_it_watches_while_targets_or_all_of_them_are_measured(
+    schedule: dict[str, Any],
+    node: dict[str, Any],
+    options: dict[str, Any],
+    expected: tuple[list[str], int],
+    tmp_path: Path,
+) -> None:
+    calendars, limit_s = expected
+    plan = {"schedule": schedule, "nodes": {"localhost": node}}
+    given = {"agent_plan": plan, "agent_lustre_capabilities": [], **options}
+    play = tmp_path / "play.yml"
+    words = {"root": ROOT, "role": ROOT / "roles" / "sample", "folder": tmp_path}
+    play.write_text(PLAY.format(**words), encoding="utf-8")
+    command = str(Path(sys.executable).with_name("ansible-playbook"))
+    ended = subprocess.run(
+        [command, "--connection", "local", "--extra-vars", json.dumps(given), str(play)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "ANSIBLE_LOCALHOST_WARNING": "false", "HOME": str(tmp_path)},
+        timeout=120,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    timer = (tmp_path / "timer").read_text(encoding="utf-8").splitlines()
+    assert [line for line in timer if line.startswith("OnC")] == [
+        f"OnCalendar={one}" for one in calendars
+    ]
+    assert json.loads((tmp_path / "calendars").read_text(encoding="utf-8")) == calendars
+    service = (tmp_path / "service").read_text(encoding="utf-8")
+    assert f"sample --limit {limit_s}s\n" in service
+    assert f"RuntimeMaxSec={limit_s + 60}\n" in service
