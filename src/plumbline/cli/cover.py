@@ -14,7 +14,7 @@ from plumbline.errors import DocumentError
 from plumbline.model.expectation import Expectations
 from plumbline.model.others import Others
 from plumbline.model.record import Record
-from plumbline.store.uncovered import Uncovered
+from plumbline.store.uncovered import Found, Uncovered
 from plumbline.targets import osts_of
 
 _DAY_S = 86400.0
@@ -73,13 +73,18 @@ def cover(history: Path, nodes: Mapping[str, Expectations], now: float) -> Cover
         if (targets := _targets(entry))
     }
     result = Coverage()
+    found: list[Found] = []
     with Uncovered(history) as uncovered:
         work = _Work(uncovered, measured, now)
         for layer in _LAYERS:
             names = {component for known, component in measured if known == layer}
             since = now - _LOOKED_BACK_S
             for record in uncovered.records(layer, names, since) if names else ():
-                result = _counted(result, record, work.cover(record))
+                one = work.found(record)
+                result = _counted(result, one, measured[layer, record.component])
+                found += [one] if one else []
+        if found:
+            uncovered.cover(found)
     return result
 
 
@@ -89,13 +94,6 @@ def _targets(entry: Mapping[str, Any]) -> tuple[str, ...]:
     if entry["layer"] not in _LAYERS or target.get("kind") not in _KINDS:
         return ()
     return osts_of(target) or (target.get("ost", entry["component"]),)
-
-
-class _Covered(NamedTuple):
-    """What was kept of a record, and whether that is contended."""
-
-    said: Covered
-    contended: bool
 
 
 class _Work:
@@ -109,17 +107,14 @@ class _Work:
         self._now = now
         self._clocks = uncovered.clocks()
 
-    def cover(self, record: Record) -> Optional[_Covered]:
-        """Cover a record for good; return None where that is not possible, or not yet."""
-        known = self._measured[record.layer, record.component]
-        said = self._said(record, known)
+    def found(self, record: Record) -> Optional[Found]:
+        """Return what is to be kept of a record; None where nothing is known, or not yet."""
+        said = self._said(record, self._measured[record.layer, record.component])
         if said is None:
             return None
         if said.coverage is None and record.finished_at > self._now - _SETTLED_S:
             return None
-        self._uncovered.cover(record, said.coverage, said.others)
-        contended = said.coverage is not None and said.coverage < known.min_coverage
-        return _Covered(said, contended)
+        return Found(record, said.coverage, said.others)
 
     def _said(self, record: Record, known: Measured) -> Optional[Covered]:
         run = self._uncovered.run(record)
@@ -139,12 +134,12 @@ class _Work:
         return covered(record, run, Servers(counted, self._clocks), known.min_coverage)
 
 
-def _counted(result: Coverage, record: Record, came: Optional[_Covered]) -> Coverage:
-    if came is None:
+def _counted(result: Coverage, found: Optional[Found], known: Measured) -> Coverage:
+    if found is None:
         return result._replace(waiting=result.waiting + 1)
-    if came.said.coverage is None:
-        doubt = f"{record.component} {record.operation.value}: {came.said.others.in_doubt()}"
+    if found.coverage is None:
+        record = found.record
+        doubt = f"{record.component} {record.operation.value}: {found.others.in_doubt()}"
         return result._replace(doubts=(*result.doubts, doubt))
-    return result._replace(
-        known=result.known + 1, contended=result.contended + (1 if came.contended else 0)
-    )
+    contended = 1 if found.coverage < known.min_coverage else 0
+    return result._replace(known=result.known + 1, contended=result.contended + contended)

@@ -19,8 +19,8 @@ from plumbline.units import format_bytes, format_duration
 MOST_APART_S = 2.0
 """Clocks that differ by more are not kept: nobody knows how far they were apart when measured."""
 
-_COUNTED = 0.01
-"""Of what is counted: a reading is some milliseconds away from its second."""
+_COUNTED = 0.001
+"""Of what is counted: rates of seconds are whole bytes."""
 
 _FEWER = 0.02
 """By so much fewer than the probe's own bytes may be counted, and not by more."""

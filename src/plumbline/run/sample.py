@@ -98,7 +98,7 @@ class _Watch:
         self._sources = sources
         self._clock = clock
         self._began_at, self._start = clock.wall(), clock.monotonic()
-        self._before, self._last_s, self.done = self._read(), 0.0, 0
+        self._before, self.done = self._read(), 0
         self._lateness_s = [0.0]
         self._begin_part()
 
@@ -114,13 +114,14 @@ class _Watch:
         if seconds <= 0:
             return
         for counter, stood in now.items():
-            rate_Bps = (stood - self._before.get(counter, stood + 1)) / (now_s - self._last_s)
+            # by the seconds that it stands for, so that no byte is lost when a reading comes late
+            rate_Bps = (stood - self._before.get(counter, stood + 1)) / seconds
             if rate_Bps >= 0:
                 place = self.done - self._part_begin
                 _extend(self._courses.setdefault(counter, []), place, seconds, rate_Bps)
         if seconds > 1:
             self._merged.append((self.done - self._part_begin, seconds))
-        self._before, self._last_s, self.done = now, now_s, self.done + seconds
+        self._before, self.done = now, self.done + seconds
         self._lateness_s.append(abs(now_s - self.done))
 
     def part(self) -> Sampled:

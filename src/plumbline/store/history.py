@@ -7,9 +7,10 @@ The order is that of arrival: a wall clock that was stepped cannot make an old r
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Iterator, NamedTuple, Optional
+from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError, StoreError
 from plumbline.model.course import SERVER
@@ -24,10 +25,11 @@ KEEP_DAYS = 400
 KEEP_RECORDS = 30
 """The latest records of a series stay, whatever the clock says of their age."""
 
-KEEP_SERVER_DAYS = 31
-"""Of what servers counted second by second: long, and of use as long as its run is looked at."""
+KEEP_SERVER_DAYS = 7
+"""Of what servers counted second by second, but beside runs of all targets, which are drawn."""
 
 _DAY_S = 86400.0
+_BESIDE_S = 3600.0
 
 RECORD = (
     "INTO records (id, run_id, layer, component, operation, scenario, partner, "
@@ -210,11 +212,23 @@ class History:
         )
 
     def prune_servers(self, now: float) -> int:
-        """Drop what servers counted more than KEEP_SERVER_DAYS before ``now``; return the count."""
-        return self._database.change(
-            "DELETE FROM records WHERE layer = ? AND started_at < ?",
+        """Drop what servers counted more than KEEP_SERVER_DAYS before ``now``; return the count.
+
+        What was counted within an hour of a run of layer ``fs`` stays as long as other records.
+        """
+        runs = sorted(
+            at
+            for (at,) in self._database.table("SELECT started_at FROM records WHERE layer = 'fs'")
+        )
+        old = self._database.table(
+            "SELECT seq, started_at FROM records WHERE layer = ? AND started_at < ?",
             (SERVER, now - KEEP_SERVER_DAYS * _DAY_S),
         )
+        gone = [seq for seq, at in old if not _beside(runs, at)]
+        with self._database.together():
+            for seq in gone:
+                self._database.change("DELETE FROM records WHERE seq = ?", (seq,))
+        return len(gone)
 
     def _record(self, body: object) -> Record:
         try:
@@ -224,6 +238,12 @@ class History:
                 f"history {self.path} holds a damaged record: {error}; measure again to have a "
                 "sound one after it"
             ) from error
+
+
+def _beside(moments: Sequence[float], at: float) -> bool:
+    """Return whether one of some moments, in their order, is near another one."""
+    place = bisect_left(moments, at - _BESIDE_S)
+    return place < len(moments) and moments[place] <= at + _BESIDE_S
 
 
 def _compact(document: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Collection, Iterator, Optional
+from typing import Collection, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError
 from plumbline.model.course import SERVER, NodeClock
@@ -31,6 +31,14 @@ _COUNTED = (
     "ORDER BY started_at"
 )
 _COVER = "UPDATE records SET coverage = ?, body = ? WHERE id = ? AND coverage IS NULL"
+
+
+class Found(NamedTuple):
+    """What the counters say of a record; the coverage is None where they leave it in doubt."""
+
+    record: Record
+    coverage: Optional[float]
+    others: Others
 
 
 class Uncovered:
@@ -72,15 +80,21 @@ class Uncovered:
         """Return how the clock of each node stood when it was last asked."""
         return {one.node: one for one in read_clocks(self._database)}
 
-    def cover(self, record: Record, coverage: Optional[float], others: Others) -> None:
-        """Keep for good what the counters say of a record; None where they leave it in doubt."""
-        details = {**(record.details or {}), OTHERS: others.to_json()}
-        body = record._replace(coverage=coverage, details=details).to_json()
-        text = json.dumps(body, separators=(",", ":"), allow_nan=False)
-        self._database.change(_COVER, (coverage, text, record.id))
+    def cover(self, found: Sequence[Found]) -> None:
+        """Keep for good what the counters say of records: all of it, or nothing."""
+        with self._database.together():
+            for one in found:
+                self._database.change(_COVER, (one.coverage, _body(one), one.record.id))
 
     def _record(self, body: str) -> Record:
         try:
             return Record.from_json(read_json(body))
         except (ValueError, DocumentError) as error:
             raise DocumentError(f"history {self._path} holds a damaged record: {error}") from error
+
+
+def _body(found: Found) -> str:
+    record = found.record
+    details = {**(record.details or {}), OTHERS: found.others.to_json()}
+    body = record._replace(coverage=found.coverage, details=details).to_json()
+    return json.dumps(body, separators=(",", ":"), allow_nan=False)

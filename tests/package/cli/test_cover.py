@@ -24,7 +24,7 @@ from plumbline.run.sample import Origin, records_of, sample
 from plumbline.run.system import LocalSystem
 from plumbline.store.history import History, Selection
 from plumbline.store.plan import load_plan
-from plumbline.store.uncovered import Uncovered
+from plumbline.store.uncovered import Found, Uncovered
 from tests.package.cli.test_collect import Site
 from tests.package.coverage.servers import OST, counted
 from tests.package.judgements import BASELINE, expectation
@@ -170,7 +170,7 @@ def test_a_coverage_of_its_own_is_left_alone(lustre: Lustre) -> None:
     assert lustre.collect() == 0
     assert lustre.known().coverage == 0.97
     with Uncovered(lustre.history) as uncovered:
-        uncovered.cover(lustre.known(), 0.3, Others("oss1"))
+        uncovered.cover([Found(lustre.known(), 0.3, Others("oss1"))])
     assert lustre.known().coverage == 0.97
 
 

@@ -128,13 +128,15 @@ def test_a_clock_that_jumps_ahead_does_not_cost_the_history(history: History) ->
     assert history.prune(before=1e12) == 0
 
 
-def test_what_servers_counted_goes_sooner(history: History) -> None:
-    for day in (0, 40):
+def test_what_servers_counted_goes_sooner_but_beside_runs_of_all_targets(history: History) -> None:
+    for day in (0, 10, 40):
         history.save(record(layer=SERVER, component="disk1", started_at=day * DAY))
         history.save(record(started_at=day * DAY))
+    history.save(record(layer="fs", started_at=10 * DAY + 1800))
     assert history.prune_servers(41 * DAY) == 1
-    assert [one.started_at for one in history.records(Selection(layer=SERVER))] == [40 * DAY]
-    assert len(history.points(KEY, 10)) == 2
+    kept = [one.started_at for one in history.records(Selection(layer=SERVER))]
+    assert kept == [10 * DAY, 40 * DAY]
+    assert len(history.points(KEY, 10)) == 3
 
 
 def test_a_history_of_the_first_schema_goes_on(tmp_path: Path) -> None:
