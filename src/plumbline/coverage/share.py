@@ -158,7 +158,9 @@ def _others(
     """Return the bytes of others in a window: at least, probably, at most."""
     most = counted.most * (1 + _COUNTED) - window.own
     if whole is not None and all(_covers(one, whole) for one in followed):
-        most = min(most, _moved(followed, whole).most * (1 + _COUNTED) - whole.own)
+        beside = _moved(followed, whole).most * (1 + _COUNTED) - whole.own
+        # fewer than the probe's own: something of it is not where it is looked for
+        most = min(most, beside) if beside >= 0 else most
     most = max(0.0, most)
     least = min(most, max(0.0, counted.least * (1 - _COUNTED) - window.own))
     return Bounds(least, min(most, max(least, counted.likely - window.own)), most)

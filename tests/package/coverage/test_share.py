@@ -103,6 +103,14 @@ def test_the_next_operation_of_the_same_run_is_no_other() -> None:
     assert known(share(write, counted(read, written), both)).coverage == 1.0
 
 
+def test_an_operation_of_which_the_server_saw_too_little_explains_nothing() -> None:
+    rates = [20 * MB + (100 * MB if 10 <= second < 40 else 0) for second in range(60)]
+    one = probe(10, 40, 100 * MB)
+    # the second is said to have moved what no counter has seen
+    both = [one, probe(42, 52, 100 * MB)]
+    assert known(share(one, counted(rates), both)) == known(share(one, counted(rates)))
+
+
 def test_operations_that_overlap_do_not_explain_one_another() -> None:
     rates = [0.0] * 10 + [200 * MB] * 10 + [0.0] * 10
     one = probe(10, 20, 100 * MB)
@@ -219,11 +227,12 @@ def test_of_a_quiet_run_no_job_is_named() -> None:
 # --- the bounds, against traffic that is known to the hundredth of a second
 
 TICKS = 100
+LONG_S = 70
 PROBE_Bps = 100 * MB
 
 
 class Truth:
-    """A minute of a target: two operations of a probe, others who come and go, clocks in doubt."""
+    """Some seconds of a target: two operations of a probe, others who come and go, two clocks."""
 
     def __init__(self, chance: Random) -> None:
         self.begin_s = 20 + chance.random()
@@ -232,7 +241,8 @@ class Truth:
         busy_Bps = chance.choice((0.0, 3.0, 12.0, 40.0, 200.0)) * MB
         period = chance.choice((7, 90, 700, 10_000))
         self.others = [
-            busy_Bps * (tick // period % 2) * chance.random() / TICKS for tick in range(60 * TICKS)
+            busy_Bps * (tick // period % 2) * chance.random() / TICKS
+            for tick in range(LONG_S * TICKS)
         ]
         self.apart_s = chance.uniform(-0.4, 0.4)
         self.within_s = chance.choice((0.0, 0.05, 0.3))
@@ -265,12 +275,12 @@ class Truth:
     def counted(self, chance: Random) -> list[Record]:
         """Return what a sampler keeps whose readings come up to 30 ms late, by its own clock."""
         late_s = chance.uniform(0, 0.03)
-        edges = [second + chance.uniform(0, late_s) for second in range(61)]
+        edges = [second + chance.uniform(0, late_s) for second in range(LONG_S - 4)]
         ahead = round(self.apart_s * TICKS)
         rates = []
         for first, last in zip(edges, edges[1:]):
             ticks = range(round(first * TICKS) - ahead, round(last * TICKS) - ahead)
-            moved = sum(self.own(t) + self.others[t] for t in ticks if 0 <= t < 60 * TICKS)
+            moved = sum(self.own(t) + self.others[t] for t in ticks if 0 <= t < len(self.others))
             rates.append(float(round(moved)))
         return counted(rates, late_s=round(late_s + 1 / TICKS, 3))
 
