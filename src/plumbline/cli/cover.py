@@ -65,13 +65,9 @@ def cover(history: Path, nodes: Mapping[str, Expectations], now: float) -> Cover
 
     Raises:
         StoreError: the history cannot be read or written; what was covered before is kept.
+        DocumentError: an entry of the plan is damaged.
     """
-    measured = {
-        (entry["layer"], entry["component"]): Measured(targets, entry["limits"]["min_coverage"])
-        for node in nodes.values()
-        for entry in node.entries
-        if (targets := _targets(entry))
-    }
+    measured = dict(_measured(nodes))
     result = Coverage()
     found: list[Found] = []
     with Uncovered(history) as uncovered:
@@ -86,6 +82,19 @@ def cover(history: Path, nodes: Mapping[str, Expectations], now: float) -> Cover
         if found:
             uncovered.cover(found)
     return result
+
+
+def _measured(
+    nodes: Mapping[str, Expectations],
+) -> Iterator[tuple[tuple[str, str], Measured]]:
+    """Yield layer and component of all that lies on Lustre targets, with what is known of it."""
+    for node in nodes.values():
+        for layer in _LAYERS:
+            if any(entry["layer"] == layer and _targets(entry) for entry in node.entries):
+                for one in node.find(layer):
+                    targets = _targets(one._asdict())
+                    if targets:
+                        yield (layer, one.component), Measured(targets, one.limits.min_coverage)
 
 
 def _targets(entry: Mapping[str, Any]) -> tuple[str, ...]:
@@ -106,27 +115,27 @@ class _Work:
         self._measured = measured
         self._now = now
         self._clocks = uncovered.clocks()
+        ahead_s = max((abs(one.ahead_s) for one in self._clocks.values()), default=0.0)
+        # clocks that are far apart are refused, but have to be seen for that
+        self._reach_s = PART_S + 2 * (ahead_s + MOST_APART_S)
 
     def found(self, record: Record) -> Optional[Found]:
         """Return what is to be kept of a record; None where nothing is known, or not yet."""
-        said = self._said(record, self._measured[record.layer, record.component])
+        said = self._said(record)
         if said is None:
             return None
         if said.coverage is None and record.finished_at > self._now - _SETTLED_S:
             return None
         return Found(record, said.coverage, said.others)
 
-    def _said(self, record: Record, known: Measured) -> Optional[Covered]:
-        run = self._uncovered.run(record)
-        begin = min(one.started_at for one in run) - PART_S
-        end = max(one.finished_at for one in run) + PART_S
-        # clocks that are farther apart are refused, but have to be seen for that
-        apart_s = MOST_APART_S + max((abs(one.ahead_s) for one in self._clocks.values()), default=0)
+    def _said(self, record: Record) -> Optional[Covered]:
+        known = self._measured[record.layer, record.component]
         try:
+            run = self._uncovered.run(record)
+            begin = min(one.started_at for one in run) - self._reach_s
+            end = max(one.finished_at for one in run) + self._reach_s
             counted = {
-                target: by_sampling(
-                    self._uncovered.counted(target, begin - 2 * apart_s, end + 2 * apart_s)
-                )
+                target: by_sampling(self._uncovered.counted(target, begin, end))
                 for target in known.targets
             }
         except DocumentError as error:

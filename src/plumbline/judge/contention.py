@@ -28,7 +28,7 @@ def contended_for_days(of: Measured) -> Optional[Finding]:
         return None
     text = (
         f"{figures(of)}: cannot be judged, contended on each of the last "
-        f"{of.limits.confirm_days} days; choose a quieter hour for the probe"
+        f"{of.limits.confirm_days} days{_job(of)}; choose a quieter hour for the probe"
     )
     return Finding(State.UNKNOWN, Reason.CONTENDED_FOR_DAYS, text, counts=False)
 
@@ -37,13 +37,17 @@ def contended(of: Measured) -> Optional[Finding]:
     """Low while others used the component too; says nothing about it."""
     if not (of.low(of.percent) and of.contended):
         return None
-    others = others_of(of.record)
-    job = f", {others.job}" if others and others.job else ""
     text = (
         f"{figures(of)}: contended: coverage {of.record.coverage:.2f} "
-        f"({of.limits.min_coverage:g} needed){job}; does not count"
+        f"({of.limits.min_coverage:g} needed){_job(of)}; does not count"
     )
     return Finding(State.OK, Reason.CONTENDED, text, counts=False)
+
+
+def _job(of: Measured) -> str:
+    """Return the job that moved most, with a comma before it; empty where none is known."""
+    others = others_of(of.record)
+    return f", {others.job}" if others and others.job else ""
 
 
 def coverage_words(record: Record) -> str:
@@ -92,9 +96,8 @@ def _low_and_contended(of: Measured, sample: Sample) -> bool:
 
 
 def _explain(of: Measured) -> str:
-    coverage = of.record.coverage
-    known = "coverage not known" if coverage is None else f"coverage {coverage:.2f}"
-    return f"{known}, contended below {of.limits.min_coverage:g}; {against_levels(of)}"
+    least = f"contended below {of.limits.min_coverage:g}"
+    return f"{coverage_words(of.record)}, {least}; {against_levels(of)}"
 
 
 def _explain_days(of: Measured) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from datetime import datetime, timezone
-from typing import Any, Iterator, Mapping, NamedTuple, Sequence
+from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.course import NodeClock, Run
 from plumbline.model.record import Operation, Outcome, Record
@@ -64,28 +64,49 @@ class Served(NamedTuple):
 def served(run: Run, operation: str, window: tuple[float, float]) -> list[Served]:
     """Return what servers counted in a window of the run, in seconds since the epoch.
 
-    Where the run names the parts that it crossed, others are left out.  A server does not know that
-    it reads again.
+    Where the run names the parts that it crossed, others are left out, and so are the seconds in
+    which it crossed other ones.  A server does not know that it reads again.
     """
+    spans = _spans(run, operation)
     operation = _COUNTED_AS.get(operation, operation)
     crossed = _crossed(run)
     moved = [one for one in run.servers if one.profile_Bps and one.operation.value == operation]
     own = [one for one in moved if one.component in crossed]
     shifts = _shifts(run)
-    found = (_clipped(one, shifts.get(one.host, 0.0), window) for one in own or moved)
+    found = (
+        _clipped(one, shifts.get(one.host, 0.0), window[0], _both(window, spans.get(one.component)))
+        for one in own or moved
+    )
     return [one for one in found if one.rates_Bps]
+
+
+def _spans(run: Run, operation: str) -> dict[str, tuple[float, float]]:
+    """Return from when until when an operation crossed each part, in seconds since the epoch."""
+    spans: dict[str, tuple[float, float]] = {}
+    for one in run.records:
+        if one.operation.value == operation:
+            ended = max(one.finished_at, one.started_at + len(one.profile_Bps))
+            for name in (one.component, *one.path):
+                begin, end = spans.get(name, (one.started_at, ended))
+                spans[name] = min(begin, one.started_at), max(end, ended)
+    return spans
+
+
+def _both(window: tuple[float, float], span: Optional[tuple[float, float]]) -> tuple[float, float]:
+    begin, end = span or window
+    return max(window[0], begin), min(window[1], end)
 
 
 def _crossed(run: Run) -> set[str]:
     return {name for one in run.records for name in (one.component, *one.path)}
 
 
-def _clipped(record: Record, ahead_s: float, window: tuple[float, float]) -> Served:
-    begin_s = record.started_at - ahead_s - window[0]
-    length_s = window[1] - window[0]
-    first = max(0, int(-_BEFORE_S - begin_s))
-    last = max(0, int(length_s + _AFTER_S - begin_s))
-    return Served(record, begin_s + first, record.profile_Bps[first:last])
+def _clipped(record: Record, ahead_s: float, start: float, window: tuple[float, float]) -> Served:
+    """Return what of a record lies in a window, by seconds after ``start``."""
+    at = record.started_at - ahead_s
+    first = max(0, int(window[0] - _BEFORE_S - at))
+    last = max(0, int(window[1] + _AFTER_S - at))
+    return Served(record, at - start + first, record.profile_Bps[first:last])
 
 
 def _shifts(run: Run) -> dict[str, float]:

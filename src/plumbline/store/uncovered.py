@@ -60,9 +60,12 @@ class Uncovered:
         self._database.close()
 
     def records(self, layer: str, components: Collection[str], since: float) -> Iterator[Record]:
-        """Yield what was measured since, in epoch seconds, and is not known to be contended."""
+        """Yield what was measured since, in epoch seconds, and has no coverage.
+
+        One that is damaged is left out: whoever judges says so.
+        """
         for component, body in self._database.table(_OPEN, (since, layer)):
-            record = self._record(body) if component in components else None
+            record = self._sound(body) if component in components else None
             if record is not None and OTHERS not in (record.details or {}):
                 yield record
 
@@ -85,6 +88,12 @@ class Uncovered:
         with self._database.together():
             for one in found:
                 self._database.change(_COVER, (one.coverage, _body(one), one.record.id))
+
+    def _sound(self, body: str) -> Optional[Record]:
+        try:
+            return self._record(body)
+        except DocumentError:
+            return None
 
     def _record(self, body: str) -> Record:
         try:

@@ -6,7 +6,9 @@ Client and server are folders of this machine, as in the tests of ``collect``; t
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Optional
 
@@ -182,6 +184,20 @@ def test_what_a_server_counted_and_nobody_understands_is_said(
     lustre.sampled(180 * MB, watched=["a", "b"])
     (doubt,) = collected(lustre, capsys)["doubts"]
     assert "what oss1 counted is damaged" in doubt
+
+
+def test_a_damaged_record_keeps_no_other_from_its_coverage(
+    lustre: Lustre, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lustre.probed(run_id="run-0")
+    lustre.probed()
+    lustre.sampled(180 * MB)
+    assert collected(lustre, capsys)["contended"] == 2
+    with closing(sqlite3.connect(lustre.history)) as database, database:
+        spoil = "UPDATE records SET coverage = NULL, body = {} WHERE run_id = ?"
+        database.execute(spoil.format("'{cut'"), ("run-0",))
+        database.execute(spoil.format("json_remove(body, '$.details', '$.coverage')"), ("run-1",))
+    assert collected(lustre, capsys) == {"known": 1, "contended": 1, "waiting": 0, "doubts": []}
 
 
 def test_a_person_reads_it_in_one_line(lustre: Lustre, capsys: pytest.CaptureFixture[str]) -> None:

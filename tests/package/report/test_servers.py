@@ -47,6 +47,18 @@ def test_where_the_run_names_its_parts_others_are_left_out() -> None:
     assert len(served(run_of(counter("d", 1), counter("e", 1)), "read", WINDOW)) == 2
 
 
+def test_a_target_is_shown_while_it_was_measured_and_not_while_others_were() -> None:
+    targets = [
+        record(component=name, started_at=1000.0 + begin, finished_at=1010.0 + begin)
+        for name, begin in (("OST0", 0), ("OST1", 100))
+    ]
+    busy = [counter(name, *[1] * 300, started_at=900.0) for name in ("OST0", "OST1")]
+    run = Run("ost", "run-1", tuple(targets), tuple(busy))
+    first, second = served(run, "read", (1000.0, 1110.0))
+    assert (first.begin_s, len(first.rates_Bps)) == (-1, 1 + 10 + 5)
+    assert (second.begin_s, len(second.rates_Bps)) == (99, 1 + 10 + 5)
+
+
 def test_a_clock_that_is_known_is_put_right_and_said() -> None:
     clocks = (NodeClock("oss1", 0.0, 3.5, 0.1), NodeClock("client1", 0.0, 0.5, 0.2))
     run = run_of(counter("d", 1, started_at=1004.0))._replace(clocks=clocks)
