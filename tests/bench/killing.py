@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import random
 import signal
 import sqlite3
@@ -30,6 +31,8 @@ def main() -> None:
     began = time.monotonic()
     run(layer).wait()
     longest = time.monotonic() - began
+    if not records():
+        sys.exit(f"the first run of {layer} left no record; run it by hand and see what it says")
     for number in range(kills):
         before = records()
         process = run(layer)
@@ -73,7 +76,6 @@ def write(name: str, document: object) -> None:
 
 def run(layer: str) -> subprocess.Popen[bytes]:
     """Begin a run as the unit would."""
-    groups = ["plumbline", "disk"] if layer == "raw" else ["plumbline"]
     return subprocess.Popen(
         ["plumbline", "probe", layer, "--quiet"]
         + ["--expectations", str(STATE / "expectations.json")]
@@ -83,9 +85,14 @@ def run(layer: str) -> subprocess.Popen[bytes]:
         cwd="/",
         user="plumbline",
         group="plumbline",
-        extra_groups=groups,
+        extra_groups=[*own_groups(), *(["disk"] if layer == "raw" else [])],
         start_new_session=True,
     )
+
+
+def own_groups() -> list[int]:
+    """Return the groups of the user of the probes, as its units have them."""
+    return os.getgrouplist("plumbline", pwd.getpwnam("plumbline").pw_gid)
 
 
 def kill(pid: int, whole: bool) -> None:
@@ -142,7 +149,7 @@ def hanging(layer: str) -> int:
         cwd="/",
         user="plumbline",
         group="plumbline",
-        extra_groups=["plumbline"],
+        extra_groups=own_groups(),
     )
     verdicts = json.loads(done.stdout)["verdicts"] if done.stdout else []
     return sum(" hangs: " in verdict["sentence"] for verdict in verdicts)
