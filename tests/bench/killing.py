@@ -75,11 +75,11 @@ def write(name: str, document: object) -> None:
 
 
 def run(layer: str) -> subprocess.Popen[bytes]:
-    """Begin a run as the unit would."""
+    """Begin a run as the unit would; the first of all hosts begins in each even slot."""
     return subprocess.Popen(
         ["plumbline", "probe", layer, "--quiet"]
         + ["--expectations", str(STATE / "expectations.json")]
-        + ["--state", str(STATE), *(["--slot", "1"] if layer == "net" else [])],
+        + ["--state", str(STATE), *(["--slot", "0"] if layer == "net" else [])],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         cwd="/",
