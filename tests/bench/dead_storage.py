@@ -96,7 +96,8 @@ def probe(lab: Lab, fault: Fault) -> Round:
         if fault.layer == "ost"
         else lab.on_host(
             fault.host,
-            f"setpriv --reuid plumbline --regid plumbline --groups disk,plumbline -- plumbline "
+            "setpriv --reuid plumbline --regid plumbline "
+            "--groups disk,$(id -G plumbline | tr ' ' ,) -- plumbline "
             f"probe {fault.layer} {words} --state {STATE} --json --quiet {fault.options}; true",
         )
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import random
 import signal
 import sqlite3
@@ -30,6 +31,8 @@ def main() -> None:
     began = time.monotonic()
     run(layer).wait()
     longest = time.monotonic() - began
+    if not records():
+        sys.exit(f"the first run of {layer} left no record; run it by hand and see what it says")
     for number in range(kills):
         before = records()
         process = run(layer)
@@ -72,20 +75,24 @@ def write(name: str, document: object) -> None:
 
 
 def run(layer: str) -> subprocess.Popen[bytes]:
-    """Begin a run as the unit would."""
-    groups = ["plumbline", "disk"] if layer == "raw" else ["plumbline"]
+    """Begin a run as the unit would; the first of all hosts begins in each even slot."""
     return subprocess.Popen(
         ["plumbline", "probe", layer, "--quiet"]
         + ["--expectations", str(STATE / "expectations.json")]
-        + ["--state", str(STATE), *(["--slot", "1"] if layer == "net" else [])],
+        + ["--state", str(STATE), *(["--slot", "0"] if layer == "net" else [])],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         cwd="/",
         user="plumbline",
         group="plumbline",
-        extra_groups=groups,
+        extra_groups=[*own_groups(), *(["disk"] if layer == "raw" else [])],
         start_new_session=True,
     )
+
+
+def own_groups() -> list[int]:
+    """Return the groups of the user of the probes, as its units have them."""
+    return os.getgrouplist("plumbline", pwd.getpwnam("plumbline").pw_gid)
 
 
 def kill(pid: int, whole: bool) -> None:
@@ -142,7 +149,7 @@ def hanging(layer: str) -> int:
         cwd="/",
         user="plumbline",
         group="plumbline",
-        extra_groups=["plumbline"],
+        extra_groups=own_groups(),
     )
     verdicts = json.loads(done.stdout)["verdicts"] if done.stdout else []
     return sum(" hangs: " in verdict["sentence"] for verdict in verdicts)

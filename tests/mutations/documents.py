@@ -411,6 +411,7 @@ REQUEST = {
     "done": [STEP],
     "begun": {"client1": NOW},
     "silent": ["oss3"],
+    "outside": ["oss1"],
     "symptoms": {"oss1": REPORT.to_json()},
     "forks": 5,
 }

@@ -32,6 +32,10 @@ NO_FILE = answer(
 """What it says where the folders alone are there."""
 
 
+REMOVED = "rm -f -- probe.dat trial trial-1 trial-2 trial-3 trial-4 trial-5"
+"""The call that removes a probe file and whatever a killed run left beside it."""
+
+
 def unsafe(reason: str) -> Deed:
     """Return what a runner does where a folder or file is refused: the command is not run."""
 

@@ -147,12 +147,50 @@ def test_an_outage_is_told_by_both_ends_and_is_over_when_each_says_so(
     assert correlator.feed(recorded("recovered")) == [("client1", FINE), ("oss2", FINE)]
 
 
-def test_a_target_that_goes_to_another_server_in_order_is_no_event(correlator: Correlator) -> None:
+MOVED = "0;EVENTS OK - scratch-OST0003 moved from oss1 to {}"
+
+
+def test_a_target_that_goes_to_another_server_in_order_has_moved_until_it_is_home(
+    correlator: Correlator,
+) -> None:
     back = recorded("recovered").replace("oss2", "oss1")
     outward, homeward = recorded("failover"), recorded("failover").replace("oss1", "oss2")
     recovering = recorded("outage").partition("\n")[2].partition("\n")[2]
-    assert correlator.feed(outward, recovering, recorded("recovered")) == []
-    assert correlator.feed(homeward, recovering.replace("oss2", "oss1"), back) == []
+    moved = MOVED.format("oss2")
+    told = correlator.feed(outward, recovering, recorded("recovered"))
+    assert told == [("oss1", moved), ("oss2", moved)]
+    # another server, on the way home
+    further = [one.replace("oss2", "oss3") for one in (recovering, recorded("recovered"))]
+    moved = MOVED.format("oss3")
+    told = correlator.feed(homeward, *further)
+    assert told == [("oss1", moved), ("oss2", FINE), ("oss3", moved)]
+    homeward = homeward.replace("oss2", "oss3")
+    told = correlator.feed(homeward, recovering.replace("oss2", "oss1"), back)
+    assert told == [("oss1", FINE), ("oss3", FINE)]
+
+
+def test_a_target_that_has_moved_is_kept_for_a_day_after_its_server_has_spoken_of_it(
+    correlator: Correlator,
+) -> None:
+    assert len(correlator.feed(recorded("failover"), recorded("recovered"))) == 2
+    aged(correlator.folder / "open", 80_000)
+    # what its server says of it is no news, and keeps it
+    assert (
+        correlator.feed(syslog("Lustre: scratch-OST0003: haven't heard from client", "oss2")) == []
+    )
+    aged(correlator.folder / "open", 80_000)
+    assert correlator.feed() == []
+    aged(correlator.folder / "open", 10_000)
+    assert correlator.feed() == [("oss1", FINE), ("oss2", FINE)]
+
+
+def test_what_breaks_stands_before_what_has_moved(correlator: Correlator) -> None:
+    correlator.feed(recorded("failover"), recorded("recovered"))
+    lost = syslog("sd 0:0:0:1: [sdb] Synchronizing SCSI cache")
+    moved = "scratch-OST0003 moved from oss1 to oss2"
+    assert correlator.feed(lost) == [
+        ("oss1", f"2;EVENTS CRITICAL - disk sdb went away, {moved}"),
+    ]
 
 
 def kernel(name: str, host: str = "oss1") -> list[str]:
@@ -198,11 +236,14 @@ def test_what_breaks_long_after_a_shutdown_was_announced_is_told(correlator: Cor
 def test_what_is_lost_long_after_a_target_was_served_again_is_told(tmp_path: Path) -> None:
     correlator = Correlator(tmp_path)
     try:
-        assert correlator.feed(recorded("failover"), recorded("recovered")) == []
+        moved = [(host, MOVED.format("oss2")) for host in ("oss1", "oss2")]
+        assert correlator.feed(recorded("failover"), recorded("recovered")) == moved
         aged(tmp_path / "open", 1000)
         # the minute in which it starts has forgotten it
         correlator.feed()
-        assert correlator.feed(recorded("outage")) == OUTAGE
+        client, (server, outage) = OUTAGE
+        also = f"{outage}, scratch-OST0003 moved from oss1 to oss2"
+        assert correlator.feed(recorded("outage")) == [client, (server, also)]
     finally:
         correlator.close()
 

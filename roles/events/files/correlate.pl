@@ -3,7 +3,8 @@
 # The rules know messages, this knows time: problem() and recovered() say whether there is news, and the rules wait for
 # the end of a burst before they call report_news(). leaves(), unmounts(), unmounted() and serves() say what hosts and targets
 # are doing in order, and what follows from that is no problem. Nothing that a message says reaches Nagios but the few words that a rule has
-# captured, and of those only plain letters. What is open survives a restart in a file.
+# captured, and of those only plain letters. What is open survives a restart in a file. A target that another server has taken in
+# order is no problem either, but both say so, OK.
 
 package Plumbline::Events;
 
@@ -19,6 +20,7 @@ my %open;     # host -> key -> {severity, text, count, since, last, life}
 my %news;     # hosts of which a result is due
 my %leaving;  # host -> when it said that it shuts down
 my %moved;    # target that was unmounted -> {host, at, complete, back}: by whom, when, whether that ended, when it was served again
+my %away;     # target that another server took in order -> {home, host, since, last}: whose it is, who has it, and who said so when
 
 my %CODE = (OK => 0, WARNING => 1, CRITICAL => 2);
 my $MOST_TEXTS = 5;
@@ -37,6 +39,7 @@ sub setup {
     %open   = ();
     %leaving = ();
     %moved   = ();
+    %away    = ();
     load();
     return scalar keys %known;
 }
@@ -93,12 +96,39 @@ sub unmounted {
     return;
 }
 
-# A server, the same or another, has it again.
+# A server, the same or another, has it again. Returns whether that is new.
 sub serves {
     my ($called, $target) = @_;
-    my $one = $moved{$target};
-    $one->{back} ||= time() if defined $name{$called} && $one && $one->{complete};
-    return;
+    my $host = $name{$called};
+    return 0 unless defined $host;
+    my $one   = $moved{$target};
+    my $first = $one && $one->{complete} && !$one->{back};
+    $one->{back} = time() if $first;
+    my $away = $away{$target};
+    return stays_away($host, $target) if $away && $away->{home} ne $host;
+    return comes_home($target)        if $away;
+    return 0 unless $first && $one->{host} ne $host && keys %away < $MOST_OPEN;
+    $away{$target} = {home => $one->{host}, host => $host, since => time(), last => time()};
+    @news{ $one->{host}, $host } = (1, 1);
+    return 1;
+}
+
+# A server that is not its own has a target, the one that had it before or yet another.
+sub stays_away {
+    my ($host, $target) = @_;
+    my $away   = $away{$target};
+    my $before = $away->{host};
+    @$away{qw(host last)} = ($host, time());
+    return 0 if $before eq $host;
+    $away->{since} = time();
+    @news{ $away->{home}, $before, $host } = (1, 1, 1);
+    return 1;
+}
+
+sub comes_home {
+    my $away = delete $away{ $_[0] };
+    @news{ @$away{qw(home host)} } = (1, 1);
+    return 1;
 }
 
 # Returns whether it follows from what is done in order: a host that shuts down lets go of its disks and links, and boots again; a
@@ -157,6 +187,10 @@ sub minute {
         }
     }
     overdue($now, \%due);
+    for my $target (grep { $now - $away{$_}{last} >= $option{lasting_s} } keys %away) {
+        my $away = delete $away{$target};
+        @due{ @$away{qw(home host)} } = (1, 1);
+    }
     my $turn   = int($now / 60);
     my $number = 0;
     for my $host (sort keys %known) {
@@ -208,6 +242,11 @@ sub result {
         $all->{since} = $one->{since}            if $one->{since} < $all->{since};
         $all->{code}  = $CODE{ $one->{severity} } if $CODE{ $one->{severity} } > $all->{code};
     }
+    for my $target (keys %away) {
+        my ($home, $at, $since) = @{ $away{$target} }{qw(home host since)};
+        next if $host ne $home && $host ne $at;
+        $texts{"$target moved from $home to $at"} = {count => 1, since => $since, code => 0};
+    }
     my @order = sort { $texts{$b}{code} <=> $texts{$a}{code} or $a cmp $b } keys %texts;
     my $more  = @order - $MOST_TEXTS;
     splice @order, $MOST_TEXTS if $more > 0;
@@ -242,6 +281,7 @@ sub save {
         }
         print $file join("\t", '-leaving', $_, $leaving{$_}), "\n" for sort keys %leaving;
         print $file join("\t", '-moved', $_, @{ $moved{$_} }{qw(host at complete back)}), "\n" for sort keys %moved;
+        print $file join("\t", '-away', $_, @{ $away{$_} }{qw(home host since last)}), "\n" for sort keys %away;
         return if close($file) && rename($new, $option{state});
     }
     print STDERR "$option{state} cannot be written: $!; what is open is forgotten at a restart\n";
@@ -255,6 +295,8 @@ sub load {
         $leaving{$1} = $2 if $line =~ /^-leaving\t(\S+)\t(\d+)$/ && $known{$1};
         $moved{$1} = {host => $2, at => $3, complete => $4, back => $5}
             if $line =~ /^-moved\t(\S+)\t(\S+)\t(\d+)\t([01])\t(\d+)$/ && $known{$2};
+        $away{$1} = {home => $2, host => $3, since => $4, last => $5}
+            if $line =~ /^-away\t(\S+)\t(\S+)\t(\S+)\t(\d+)\t(\d+)$/ && $known{$2} && $known{$3};
         my ($host, $key, $severity, $life, $count, $since, $last, $text) = split /\t/, $line, 8;
         next unless defined $text && $known{$host} && $severity =~ /^(?:WARNING|CRITICAL)$/;
         next unless $life =~ /^(?:brief|lasting)$/ && "$count $since $last" =~ /^\d+ \d+ \d+$/;

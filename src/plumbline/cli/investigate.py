@@ -83,6 +83,7 @@ def add(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the answer and return 0."""
     from plumbline.cli.earlier import read_earlier
+    from plumbline.cli.limited import within
     from plumbline.cli.locate import measured_by_nodes
     from plumbline.cli.question import read_request
     from plumbline.locate.earlier import unreferenced
@@ -91,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
     plan = load_plan(arguments.plan)
     request = read_request(arguments.request)
     # a part that does not exist is refused before anything is read
-    nodes = measured_by_nodes(plan)
+    nodes = within(measured_by_nodes(plan), request.outside, request.targets)
     before = read_earlier(arguments.snapshots)
     alone = unreferenced(nodes, before.memories, time.time())
     investigations = list(_investigations(nodes, request, alone))
@@ -109,7 +110,7 @@ def _investigations(
     """Yield what was asked; then, for a site that the budget does not allow, what is known."""
     from plumbline.locate.investigation import Investigation
 
-    who = request.silent, request.forks
+    who = (*request.silent, *request.outside), request.forks
     yield Investigation(nodes, request.targets, *who, unreferenced=alone)
     measured = {one.component for found in nodes.values() for one in found}
     known = [name for name in request.known if name in measured]
@@ -131,6 +132,7 @@ def _decide(
 
 def _standing(plan: SitePlan, request: Request, files: Sequence[str], before: Earlier) -> _Standing:
     """Locate from what was measured since the beginning, by each node's own clock."""
+    from plumbline.cli.limited import sentences
     from plumbline.cli.locate import locate_site, measured_by_nodes
     from plumbline.cli.records import read_records
     from plumbline.cli.silent import Silence
@@ -166,7 +168,8 @@ def _standing(plan: SitePlan, request: Request, files: Sequence[str], before: Ea
         if not silence.explains(found.slow, one)
     ]
     accused = Found(silence.without(found.slow), silence.without(found.failed))
-    return _Standing(plan, records, accused, asked, said, silence, before.remarks)
+    remarks = (*sentences(nodes, request.outside), *before.remarks)
+    return _Standing(plan, records, accused, asked, said, silence, remarks)
 
 
 def _said(plan: SitePlan, request: Request) -> Said:
@@ -197,7 +200,7 @@ def _answer(standing: _Standing, decision: Decision, request: Request) -> dict[s
     return {
         "schema": SCHEMA,
         "next": decision.step.to_json() if decision.step else None,
-        "idle": standing.silence.idle(decision.step) if decision.step else {},
+        "idle": standing.silence.idle(decision.step, request.outside) if decision.step else {},
         "left_s": max(0.0, request.left.seconds),
         "reason": _reason(standing, decision),
         "summary": summary(located),

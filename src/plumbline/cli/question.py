@@ -24,6 +24,7 @@ _KEYS = {
     "done",
     "begun",
     "silent",
+    "outside",
     "symptoms",
     "forks",
 }
@@ -42,6 +43,7 @@ class Request(NamedTuple):
     done: tuple[Step, ...]
     begun: Mapping[str, float]
     silent: tuple[str, ...]
+    outside: tuple[str, ...]
     symptoms: Mapping[str, Any]
     forks: int
 
@@ -65,6 +67,7 @@ def read_request(name: str) -> Request:
             done,
             {node: float(at) for node, at in raw.get("begun", {}).items()},
             tuple(raw.get("silent", ())),
+            tuple(raw.get("outside", ())),
             dict(raw.get("symptoms", {})),
             max(1, int(raw.get("forks", ALL_AT_ONCE))),
         )

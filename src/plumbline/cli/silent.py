@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Collection, Iterable, Iterator, Mapping, Sequence
 
 from plumbline.locate.failures import fails
 from plumbline.locate.observation import Vote
@@ -59,21 +59,28 @@ class Silence:
                 text += f" That explains {len(lost)} failed {many} it; nothing else is accused."
             yield text
 
-    def idle(self, step: Step) -> dict[str, list[str]]:
-        """Return for each slot of a step the nodes that would wait for a silent partner."""
+    def idle(self, step: Step, outside: Iterable[str] = ()) -> dict[str, list[str]]:
+        """Return for each slot of a step the nodes that would wait for a partner in vain.
+
+        Such partners are silent, or ``outside`` of what is asked.
+        """
+        absent = {*self._silent, *outside}
         hosts = {
             one.component: (name, one.target["hosts"])
             for name, found in self._nodes.items()
             for one in found
             if one.layer == "net"
         }
-        return {str(slot): list(self._waiting(hosts, slot)) for slot in step.slots}
+        return {str(slot): list(_waiting(hosts, absent, slot)) for slot in step.slots}
 
-    def _waiting(self, hosts: Mapping[str, tuple[str, Sequence[str]]], slot: int) -> Iterator[str]:
-        for component, (node, every) in hosts.items():
-            met = turn(every, component, slot)
-            if met and met.role is Role.INITIATOR and hosts[met.partner][0] in self._silent:
-                yield node
+
+def _waiting(
+    hosts: Mapping[str, tuple[str, Sequence[str]]], absent: Collection[str], slot: int
+) -> Iterator[str]:
+    for component, (node, every) in hosts.items():
+        met = turn(every, component, slot)
+        if met and met.role is Role.INITIATOR and hosts[met.partner][0] in absent:
+            yield node
 
 
 def _without_rate(one: Observation) -> bool:

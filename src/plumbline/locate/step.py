@@ -92,7 +92,10 @@ class Steps:
         return Step(layer, component, node, _WORDS[layer].format(component), seconds, moved)
 
     def all(self, layer: str, node: str = "") -> Optional[Step]:
-        """Return the step that measures a whole layer, None where nobody measures it."""
+        """Return the step that measures a whole layer, None where nobody measures it.
+
+        A host alone has no pair.
+        """
         costs = [
             _cost(found)
             for name in ([node] if node else self._nodes)
@@ -103,7 +106,7 @@ class Steps:
         where = f" of {node}" if node else ""
         words = _ALL_WORDS[layer] + where
         if layer == "net":
-            return self._rounds(words)
+            return self._rounds(words) if len(costs) > 1 else None
         seconds = self._batches(len(costs)) * max(seconds for seconds, _ in costs)
         return Step(layer, "", node, words, seconds, sum(moved for _, moved in costs))
 

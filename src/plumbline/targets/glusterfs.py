@@ -3,14 +3,19 @@
 A file is created on a brick as ``NAME@VOLUME-dht:VOLUME-client-N``.  What the client knows of its
 bricks lies below ``MOUNT/.meta``, and the extended attribute ``glusterfs.pathinfo`` tells where a
 file lies; both are readable without root and answered without asking a brick.
+
+A name is entered on the brick that its hash gives, too, as a link to the one that has the file
+(xlators/cluster/dht/src/dht-linkfile.c): while that brick is down or broken, files of this name can
+be neither made nor found on a brick that is in order.
 """
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple, Optional
+from contextlib import contextmanager
+from typing import Iterator, NamedTuple, Optional
 
-from plumbline.errors import LostTarget, NoMount, SkipTarget
+from plumbline.errors import BrokenTarget, DisturbedTarget, LostTarget, NoMount, SkipTarget
 from plumbline.model.allowed import SUBVOLUME
 from plumbline.model.breakage import is_dead
 from plumbline.model.command import CommandRunner, Within
@@ -19,7 +24,7 @@ from plumbline.targets.ask import QUICK_S, SLOW_S, ask, complaint
 from plumbline.targets.file_target import FileTarget
 from plumbline.targets.interface import TargetState
 from plumbline.targets.mounts import mount_at
-from plumbline.targets.probe_file import NAME, TRIAL, Space, absolute
+from plumbline.targets.probe_file import NAME, TRIALS, Space, absolute
 
 _PATHINFO = re.compile(r"<POSIX\((?P<brick>[^()]*)\):(?P<host>[^:<>]*):(?P<file>[^<>]*)>")
 _ADDRESS = re.compile(r"[0-9.]+|.*:.*")
@@ -81,8 +86,9 @@ class GlusterfsTarget(FileTarget):
                 f"{self._subvolume} is the brick {host}:{path}, not {self._expected}; "
                 "correct the subvolume in the topology"
             )
-        self._file.look(run)
-        self._try(run)
+        with self._own(run):
+            self._file.look(run)
+            self._try(run)
         space = self._space(run)
         space.refuse_above(self._fill_limit, 0, self._subvolume)
         return TargetState(space.fill, (), {"client": version})
@@ -141,12 +147,42 @@ class GlusterfsTarget(FileTarget):
         return f"{name}@{self._volume}-dht:{self._subvolume}"
 
     def _try(self, run: CommandRunner) -> None:
-        """Create an empty file on the brick and remove it.
+        """Create an empty file on the brick and remove it, of any name that succeeds.
 
         The client learns how full its bricks are only when it creates something.
         """
-        self._file.ask(run, ["touch", "--", self._pinned(TRIAL)], make=True)
-        self._file.ask(run, ["rm", "-f", "--", TRIAL])
+        first: Optional[BrokenTarget] = None
+        for name in TRIALS:
+            refused = self._refused(run, name)
+            if refused is None:
+                return
+            first = first or refused
+        if first is not None:
+            raise first
+
+    def _refused(self, run: CommandRunner, name: str) -> Optional[BrokenTarget]:
+        """Return the error of a file that is made and removed, None where there is none."""
+        try:
+            self._file.ask(run, ["touch", "--", self._pinned(name)], make=True)
+            self._file.ask(run, ["rm", "-f", "--", name])
+        except BrokenTarget as error:
+            return error
+        return None
+
+    @contextmanager
+    def _own(self, run: CommandRunner) -> Iterator[None]:
+        """Let an error be the brick's where it is not that of a brick that is down elsewhere."""
+        try:
+            yield
+        except BrokenTarget as error:
+            if is_dead(str(error)) and self._is_connected(run, self._subvolume):
+                raise self._of_another(error) from error
+            raise
+
+    def _of_another(self, error: BrokenTarget) -> DisturbedTarget:
+        return DisturbedTarget(
+            f"{error}; {self._subvolume} works: the name hashes to another brick, which does not"
+        )
 
     def _space(self, run: CommandRunner) -> Space:
         text = ask(run, ["cat", f"{self._graph}/{self._volume}-dht/private"])
@@ -170,7 +206,27 @@ class GlusterfsTarget(FileTarget):
     def _create(self, run: CommandRunner) -> None:
         # an existing file of that name on another brick would stay there beside the new one; place
         # has made sure that there is none
-        self._file.ask(run, ["touch", "--", self._pinned(NAME)], make=True)
+        try:
+            self._file.ask(run, ["touch", "--", self._pinned(NAME)], make=True)
+        except BrokenTarget as error:
+            # raises where no other name does better
+            self._try(run)
+            raise self._of_another(error) from error
+
+    def place(self, run: CommandRunner, size_bytes: int) -> str:
+        """Return the path of the file of ``size_bytes``, making it when needed."""
+        with self._own(run):
+            return super().place(run, size_bytes)
+
+    def find(self, run: CommandRunner, size_bytes: int) -> str:
+        """Return the path of the file that an earlier run has left, with all of its bytes."""
+        with self._own(run):
+            return super().find(run, size_bytes)
+
+    def verify(self, run: CommandRunner, path: str) -> None:
+        """Return if the placed file still lies on this brick alone, at full size."""
+        with self._own(run):
+            super().verify(run, path)
 
     def is_brick(self, run: CommandRunner, brick: str, host: str) -> bool:
         """Return whether the brick at a path of a server, as the server calls itself, is this."""

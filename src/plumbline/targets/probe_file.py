@@ -23,6 +23,8 @@ NAME = "probe.dat"
 """The file's name in its folder."""
 TRIAL = "trial"
 """An empty file beside it that lives for a moment."""
+TRIALS = (TRIAL, *(f"{TRIAL}-{number}" for number in range(1, 6)))
+"""Its names, for a kind of file system on which one name may fail where another does not."""
 
 _OWN = ".plumbline"
 _FORMAT = "%s %b %B %d %i %n"
@@ -142,7 +144,7 @@ class ProbeFile(NamedTuple):
 
     def unlink(self, run: CommandRunner) -> None:
         """Remove the file and whatever a killed run left beside it."""
-        self.ask(run, ["rm", "-f", "--", NAME, TRIAL])
+        self.ask(run, ["rm", "-f", "--", NAME, *TRIALS])
 
     def leftovers(self, run: CommandRunner) -> tuple[str, ...]:
         """Return what is there of file and folders, deepest first."""

@@ -13,7 +13,7 @@ from plumbline.model.command import Completed
 from plumbline.model.limits import Limits
 from plumbline.model.record import Flag, Operation, Outcome
 from plumbline.run.ost import TargetUnit
-from tests.package.fakes import HANGING, NO_FILE, Answer, FakeRunner, answer, file_status
+from tests.package.fakes import HANGING, NO_FILE, REMOVED, Answer, FakeRunner, answer, file_status
 from tests.package.run.bench import NONE, SIZE, FakeClock, expectation, fio_report, measured
 
 MOUNTS = "30 1 8:1 / /mnt/a rw - xfs /dev/sda1 rw\n"
@@ -178,7 +178,7 @@ def test_what_is_to_be_asked_again_keeps_the_file_that_was_written() -> None:
     records = measured(TargetUnit(expectation("a")), runner, FakeClock(), keep_files=False)
     assert [record.outcome for record in records] == [Outcome.OK, Outcome.OK]
     reads = [place for place, call in enumerate(runner.calls) if "--rw=read" in call]
-    assert runner.calls.index("rm -f -- probe.dat trial") > max(reads)
+    assert runner.calls.index(REMOVED) > max(reads)
 
 
 IO_ERROR = answer(
@@ -284,7 +284,7 @@ def test_a_file_that_could_not_be_made_in_full_does_not_stay() -> None:
     write, _ = measured(TargetUnit(expectation("a")), runner, FakeClock(), keep_files=False)
     assert write.outcome is Outcome.SKIPPED
     assert "File too large" in write.reason
-    assert runner.called("rm -f") == ["rm -f -- probe.dat trial"]
+    assert runner.called("rm -f") == [REMOVED]
 
 
 def test_a_file_that_resists_its_removal_voids_no_record_and_ends_no_run() -> None:

@@ -172,3 +172,15 @@ def test_the_owner_of_the_folder_is_believed(paths: tuple[Path, Path]) -> None:
     os.chown(paths[1], NOBODY, NOBODY)
     os.chown(paths[1].parent, NOBODY, NOBODY)
     assert load_snapshot(str(paths[1])).host == "client1"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\n\n"])
+def test_a_sealed_snapshot_that_was_brought_as_text_is_the_same(
+    paths: tuple[Path, Path], end: str
+) -> None:
+    """debug_slow_storage.yml brings those of the nodes with an end of line behind them."""
+    plain = paths[1].read_text()
+    expected = load_snapshot(str(paths[1]))
+    for text in (plain, plain + end):
+        paths[1].write_bytes((seal(text) + end).encode())
+        assert load_snapshot(str(paths[1])) == expected

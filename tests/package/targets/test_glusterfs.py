@@ -17,7 +17,16 @@ from plumbline.errors import (
 )
 from plumbline.model.command import Completed, Within
 from plumbline.targets import target_for
-from tests.package.fakes import HANGING, NO_FILE, Answer, FakeRunner, answer, file_status, unsafe
+from tests.package.fakes import (
+    HANGING,
+    NO_FILE,
+    REMOVED,
+    Answer,
+    FakeRunner,
+    answer,
+    file_status,
+    unsafe,
+)
 
 DATA = Path(__file__).parents[2] / "data/glusterfs"
 GRAPH = "/mnt/scratch/.meta/graphs/active"
@@ -233,3 +242,72 @@ def test_a_folder_that_cannot_be_made_while_another_brick_is_down_accuses_nobody
     refused = answer(stderr=f"{FOLDER}: Transport endpoint is not connected\n", exit_code=1)
     with pytest.raises(DisturbedTarget, match="not connected"):
         target().state(FakeRunner(healthy(touch=refused)))
+
+
+DOWN = (
+    "touch: cannot touch '{}@scratch-dht:scratch-client-3': Transport endpoint is not connected\n"
+)
+LOST = "touch: cannot touch '{}@scratch-dht:scratch-client-3': Input/output error\n"
+
+
+def refusing(*names: str, said: str) -> dict[str, Answer]:
+    """What touch says while a brick to which these names hash is not in order."""
+    return {f"touch -- {name}@": answer(stderr=said.format(name), exit_code=1) for name in names}
+
+
+def refusing_all(said: str) -> dict[str, Answer]:
+    """What touch says while no name at all can be made."""
+
+    def refuse(argv: tuple[str, ...]) -> Completed:
+        return answer(stderr=said.format(argv[-1].partition("@")[0]), exit_code=1)
+
+    return {"touch": refuse}
+
+
+@pytest.mark.parametrize("said", [DOWN, LOST])
+def test_a_trial_that_hashes_to_a_brick_that_is_gone_is_made_by_another_name(said: str) -> None:
+    run = FakeRunner({**healthy(), **refusing("trial", "trial-1", said=said)})
+    assert target().state(run).fill is not None
+    names = ("trial", "trial-1", "trial-2")
+    assert run.called("touch") == [
+        f"touch -- {name}@scratch-dht:scratch-client-3" for name in names
+    ]
+    assert run.called("rm") == ["rm -f -- trial-2"]
+
+
+@pytest.mark.parametrize("said", [DOWN, LOST])
+def test_a_file_that_hashes_to_a_brick_that_is_gone_accuses_nobody(said: str) -> None:
+    run = FakeRunner({**healthy(stat=NO_FILE), **refusing("probe.dat", said=said)})
+    with pytest.raises(DisturbedTarget, match="scratch-client-3 works: the name hashes to"):
+        target().place(run, SIZE)
+
+
+def test_a_brick_that_takes_no_file_of_any_name_is_broken() -> None:
+    run = FakeRunner({**healthy(stat=NO_FILE), **refusing_all(LOST)})
+    with pytest.raises(BrokenTarget, match=r"Input/output error$"):
+        target().place(run, SIZE)
+    assert len(run.called("touch")) == 1 + 6
+    with pytest.raises(BrokenTarget, match=r"Input/output error$"):
+        target().state(FakeRunner({**healthy(), **refusing_all(LOST)}))
+
+
+def test_bricks_that_are_down_elsewhere_are_no_fault_of_one_that_is_connected() -> None:
+    """Also where all names hash to them, as with one server of two."""
+    lost = answer(stderr="stat: cannot statx 'probe.dat': Transport endpoint is not connected\n")
+    for changes in (refusing_all(DOWN), {"stat --format=": lost._replace(exit_code=1)}):
+        with pytest.raises(DisturbedTarget, match="another brick"):
+            target().state(FakeRunner({**healthy(), **changes}))
+
+
+def test_a_brick_that_goes_down_while_it_is_asked_is_no_fault_of_another() -> None:
+    first, then = answer(data("client-3-private.txt")), answer("connected = 0\n")
+    run = FakeRunner({**healthy(client=[first, then]), **refusing_all(DOWN)})
+    with pytest.raises(BrokenTarget, match=r"not connected$"):
+        target().state(run)
+
+
+def test_every_name_of_a_trial_is_removed_with_the_file() -> None:
+    """A killed run may have left any of them."""
+    run = FakeRunner(healthy(stat=[stat(SIZE // 2), NO_FILE, stat()]))
+    target().place(run, SIZE)
+    assert run.called("rm") == [REMOVED]

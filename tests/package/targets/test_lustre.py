@@ -12,7 +12,16 @@ from plumbline.errors import BrokenTarget, DocumentError, PrivilegeError, SkipTa
 from plumbline.model.command import Completed, Within
 from plumbline.model.record import Flag
 from plumbline.targets import target_for
-from tests.package.fakes import HANGING, NO_FILE, Answer, FakeRunner, answer, file_status, unsafe
+from tests.package.fakes import (
+    HANGING,
+    NO_FILE,
+    REMOVED,
+    Answer,
+    FakeRunner,
+    answer,
+    file_status,
+    unsafe,
+)
 
 DATA = Path(__file__).parents[2] / "data/lustre"
 FOLDER = "/mnt/lustre/.plumbline/lustre-OST0003"
@@ -314,7 +323,7 @@ def test_our_own_file_of_a_wrong_size_or_place_is_made_anew(first: Completed, la
         stripes = [answer(good)]
     run = FakeRunner(healthy(stat=[first, gone, stat()], getstripe=stripes))
     assert target().place(run, SIZE) == FILE
-    assert run.called("rm -f") == ["rm -f -- probe.dat trial"]
+    assert run.called("rm -f") == [REMOVED]
 
 
 def test_what_is_not_safe_is_neither_measured_nor_removed() -> None:
