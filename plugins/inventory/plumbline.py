@@ -93,6 +93,12 @@ from ansible_collections.hpcops.plumbline.plugins.module_utils.plan import (
     program_of,
 )
 
+try:
+    from ansible.template import trust_as_template
+except ImportError:
+    # before ansible-core 2.19 every text of an inventory was trusted
+    trust_as_template = str
+
 COLLECTION = Path(__file__).resolve().parents[2]
 THIS_PACKAGE = (sys.executable, "-m", "plumbline.cli")
 
@@ -171,8 +177,20 @@ class InventoryModule(BaseInventoryPlugin):  # type: ignore[misc]
             self.inventory.add_child(NODES, name)
 
     def _add_variables(self, plan: Mapping[str, Any]) -> None:
-        self.inventory.set_variable("all", "plumbline_site", plan["site"])
+        self.inventory.set_variable("all", "plumbline_site", _trusted(plan["site"]))
         for host, variables in variables_of(plan).items():
             if host in self.inventory.hosts:
                 for name, value in variables.items():
-                    self.inventory.set_variable(host, name, value)
+                    self.inventory.set_variable(host, name, _trusted(value))
+
+
+def _trusted(value: Any) -> Any:
+    """Return a value as Ansible takes those of files beside it, from which the plan was made.
+
+    ansible-inventory marks any other text as unsafe.
+    """
+    if isinstance(value, dict):
+        return {key: _trusted(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_trusted(part) for part in value]
+    return trust_as_template(value) if isinstance(value, str) else value
