@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -97,27 +96,29 @@ def test_a_run_of_some_roles_asks_for_their_packages_alone(tmp_path: Path) -> No
     assert "These packages" not in said
 
 
-def conditions() -> dict[str, str]:
-    """Return of each role in site.yml when it runs, with the group of its play."""
+def test_packages_are_asked_of_the_hosts_that_get_the_role() -> None:
     groups = {
-        "plumbline_nodes": "packages_node",
+        "plumbline_nodes": "'plumbline_nodes' in group_names",
         "plumbline_fs_clients": "'plumbline_fs_clients' in group_names",
-        "monitoring": "packages_console",
+        "monitoring": "'monitoring' in group_names",
     }
-    found = {}
+    roles = document(ROOT / "playbooks/vars/site.yml")["site_roles"]
+    deployed = {}
     for play in document(ROOT / "playbooks/site.yml"):
         for role in play.get("roles", []):
-            own = role.get("when")
-            of_play = groups[play["hosts"]]
-            found[role["role"]] = f"{{{{ {of_play}{f' and ({own})' if own else ''} }}}}"
-    return found
+            # a role that has no condition goes to all hosts of its play
+            own = f"site_roles.{role['role']} | bool"
+            assert role.get("when", own) == own
+            deployed[role["role"]] = groups[play["hosts"]] if "when" not in role else ""
+    assert set(deployed) == set(roles)
+    for role, when in deployed.items():
+        assert roles[role] == f"{{{{ {when} }}}}" or not when, role
 
 
-def test_packages_are_asked_of_the_hosts_that_get_the_role() -> None:
-    first: dict[str, Any] = document(ROOT / "playbooks/tasks/packages.yml")[0]
+def test_a_role_of_which_no_packages_are_asked_installs_none() -> None:
+    named = document(ROOT / "playbooks/tasks/packages.yml")[1]["vars"]["packages_none"]
     installing = {path.parts[-3] for path in tracked("roles/*/tasks/needs.yml")}
-    wanted = {role: when for role, when in conditions().items() if role in installing}
-    assert first["vars"]["packages_roles"] == wanted
+    assert installing == set(document(ROOT / "playbooks/vars/site.yml")["site_roles"]) - set(named)
 
 
 @pytest.mark.parametrize("path", tracked("roles/*/tasks/*.yml"), ids=str)

@@ -1,0 +1,108 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a person chose to measure, held against the plan."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: selection
+author: The plumbline developers (@hpcops)
+version_added: 0.1.0
+short_description: Layers and target that are to be measured
+description:
+  - Returns what a choice of layer and target means in a plan, or why it is refused.
+  - In layer fs only whole file systems can be chosen; one target is measured in layer ost.
+options:
+  _input:
+    description: The plan.
+    type: dict
+    required: true
+  layer:
+    description: V(ost), V(raw), V(fs), V(net) or V(all).
+    type: str
+    default: all
+  target:
+    description: A component of the layer; empty for all.
+    type: str
+    default: ""
+  hosts:
+    description: Hosts of the play, as C(--limit) leaves them; without it none is missing.
+    type: list
+    elements: str
+"""
+
+EXAMPLES = r"""
+chosen: "{{ agent_plan | hpcops.plumbline.selection('ost', 'scratch-OST0003') }}"
+# {'layers': ['ost'], 'target': 'scratch-OST0003', 'refused': ''}
+"""
+
+RETURN = r"""
+_value:
+  description: C(layers), C(target), and C(refused), the sentence for what cannot be measured.
+  type: dict
+"""
+
+from typing import Any, Callable, Iterable, Iterator, Mapping, Optional
+
+CHOICES = ("ost", "raw", "fs", "net")
+WHOLE = "parallel"
+"""The kind of target that stands for a file system as a whole."""
+
+
+def selection(
+    plan: Mapping[str, Any],
+    layer: str = "all",
+    target: str = "",
+    hosts: Optional[Iterable[str]] = None,
+) -> dict[str, Any]:
+    """Return the layers and the target, or why they are refused."""
+    layers = _layers(plan, target) if layer == "all" else [layer]
+    refused = _refused(plan, layers, target, hosts)
+    return {"layers": layers, "target": target, "refused": refused}
+
+
+def _layers(plan: Mapping[str, Any], target: str) -> list[str]:
+    wholes = [name for _, name in _components(plan, ["fs"])]
+    return ["ost", "raw", "net", *(["fs"] if (target in wholes if target else wholes) else [])]
+
+
+def _refused(
+    plan: Mapping[str, Any], layers: list[str], target: str, hosts: Optional[Iterable[str]]
+) -> str:
+    if not set(layers) <= set(CHOICES):
+        return f"There is no layer {layers[0]}; choose ost, raw, fs, net or all."
+    if "fs" in layers and "fs" not in plan:
+        return (
+            "No client drives all targets at once; name layers.fs.clients in plumbline_policy, "
+            "deploy, and measure again."
+        )
+    components = list(_components(plan, layers))
+    nodes = list(dict.fromkeys(node for node, name in components if name == target))
+    if target and not nodes:
+        known = ", ".join(sorted({name for _, name in components})) or "nothing"
+        return f"The plan has no {target} in layer {', '.join(layers)}; it has {known}."
+    # two clients on one target halve each other's rates, and locks hold on one host
+    if target and hosts is not None and not set(nodes) & set(hosts):
+        return (
+            f"{target} is measured by {', '.join(nodes)}, which --limit leaves out. Take it into "
+            "the limit. To measure from another client all the same, while nothing else measures "
+            "it: plumbline probe ost --another-client, see docs/operations.md."
+        )
+    return ""
+
+
+def _components(plan: Mapping[str, Any], layers: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield node and name of what can be chosen in some layers."""
+    for node, document in plan["nodes"].items():
+        for entry in document["entries"]:
+            whole = entry["target"].get("kind") == WHOLE
+            if entry["layer"] in layers and (entry["layer"] != "fs" or whole):
+                yield node, entry["component"]
+
+
+class FilterModule:
+    """What Ansible asks for the filters of a file."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        """Return the filters by name."""
+        return {"selection": selection}

@@ -1,0 +1,54 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The groups and variables of hosts that a plan gives: read from it, nothing is calculated."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping
+
+NODES = "plumbline_nodes"
+ASKED = "plumbline_asked"
+CLIENTS = "plumbline_fs_clients"
+LAYER_GROUPS = ("plumbline_ost", "plumbline_raw", "plumbline_net", "plumbline_fs")
+"""All groups are there even where they are empty: Ansible warns of a play for an unknown group."""
+
+
+def groups_of(plan: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the hosts of each group of a plan; those of a layer are all in ``plumbline_nodes``."""
+    groups: dict[str, list[str]] = {NODES: list(plan["nodes"])}
+    groups.update({name: [] for name in LAYER_GROUPS})
+    for node, document in plan["nodes"].items():
+        for layer in components_of(document):
+            groups[f"plumbline_{layer}"].append(node)
+    groups[CLIENTS] = list(plan.get("fs", {}).get("clients", []))
+    groups[ASKED] = list(dict.fromkeys(service["node"] for service in plan["services"]))
+    return groups
+
+
+def hosts_of(plan: Mapping[str, Any], kind: str) -> list[str]:
+    """Return the hosts of a kind, such as ``server``, in the order of the topology."""
+    return [host["name"] for host in plan["hosts"] if host["kind"] == kind]
+
+
+def variables_of(plan: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the variables of each host of a plan."""
+    variables: dict[str, dict[str, Any]] = {
+        node: {
+            "plumbline_layers": list(components_of(document)),
+            "plumbline_components": components_of(document),
+        }
+        for node, document in plan["nodes"].items()
+    }
+    for host in plan["hosts"]:
+        known = variables.setdefault(host["name"], {})
+        known["plumbline_kind"] = host["kind"]
+        known["plumbline_address"] = host["address"]
+    return variables
+
+
+def components_of(node: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the components that a node measures, by layer."""
+    components: dict[str, list[str]] = {}
+    for entry in node["entries"]:
+        components.setdefault(entry["layer"], []).append(entry["component"])
+    return components

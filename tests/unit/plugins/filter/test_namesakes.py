@@ -1,0 +1,20 @@
+"""A log calls a host by the first word of its name."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.hpcops.plumbline.plugins.filter.namesakes import namesakes
+
+
+@pytest.mark.parametrize(
+    ("hosts", "alike"),
+    [
+        ([], []),
+        (["oss1", "oss2"], []),
+        (["oss1", "oss1"], []),
+        (["oss1.a.org", "oss2.a.org", "oss1"], ["oss1.a.org", "oss1"]),
+        (["b.x", "a.x", "b.y", "a.y", "b.z"], ["b.x", "b.y", "b.z", "a.x", "a.y"]),
+    ],
+)
+def test_hosts_of_one_word_are_named(hosts: list[str], alike: list[str]) -> None:
+    assert namesakes(hosts) == alike

@@ -1,0 +1,51 @@
+"""A choice is measured as the plan has it, or refused with what there is."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.hpcops.plumbline.plugins.filter.selection import selection
+from ansible_collections.hpcops.plumbline.tests.unit.plugins.fakes import PLAN
+
+WITHOUT_FS = {**PLAN, "nodes": {"oss1": PLAN["nodes"]["oss1"]}}
+del WITHOUT_FS["fs"]
+
+
+@pytest.mark.parametrize(
+    ("layer", "target", "layers"),
+    [
+        ("all", "", ["ost", "raw", "net", "fs"]),
+        ("all", "scratch", ["ost", "raw", "net", "fs"]),
+        ("all", "scratch-OST0000", ["ost", "raw", "net"]),
+        ("raw", "oss1-disk2", ["raw"]),
+        ("fs", "scratch", ["fs"]),
+    ],
+)
+def test_a_choice_has_its_layers(layer: str, target: str, layers: list[str]) -> None:
+    found = selection(PLAN, layer, target, ["oss1", "client1"])
+    assert found == {"layers": layers, "target": target, "refused": ""}
+
+
+def test_where_no_client_drives_all_targets_the_layer_is_no_part_of_all() -> None:
+    assert selection(WITHOUT_FS)["layers"] == ["ost", "raw", "net"]
+
+
+@pytest.mark.parametrize(
+    ("layer", "target", "refused"),
+    [
+        ("osd", "", "There is no layer osd; choose ost, raw, fs, net or all."),
+        ("raw", "x", "The plan has no x in layer raw; it has oss1-disk1, oss1-disk2."),
+        ("fs", "scratch-OST0000", "The plan has no scratch-OST0000 in layer fs; it has scratch."),
+        ("ost", "scratch-OST0000", "is measured by client1, which --limit leaves out."),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(layer: str, target: str, refused: str) -> None:
+    assert refused in selection(PLAN, layer, target, ["oss1"])["refused"]
+
+
+def test_a_layer_that_is_off_is_refused_with_the_key_to_set() -> None:
+    assert "name layers.fs.clients in plumbline_policy" in selection(WITHOUT_FS, "fs")["refused"]
+
+
+def test_a_layer_that_measures_nothing_says_so() -> None:
+    refused = selection(WITHOUT_FS, "ost", "x")["refused"]
+    assert refused == "The plan has no x in layer ost; it has nothing."

@@ -1,0 +1,23 @@
+"""Nagios is asked for the services of the plan, and for no others."""
+
+from __future__ import annotations
+
+from ansible_collections.hpcops.plumbline.plugins.filter.services import services
+from ansible_collections.hpcops.plumbline.tests.unit.plugins.fakes import PLAN
+
+PATHS = [{"host": "lab", "description": "PATH file system scratch"}]
+
+
+def test_each_node_has_an_agent_and_each_measurement_a_service() -> None:
+    assert services(PLAN, "plumbline agent", PATHS) == [
+        ["client1", "plumbline agent"],
+        ["oss1", "plumbline agent"],
+        ["oss1", "OST scratch-OST0000 write read"],
+        ["oss1", "RAW oss1-disk1 read"],
+        ["oss1", "RAW oss1-disk2 read"],
+        ["lab", "PATH file system scratch"],
+    ]
+
+
+def test_paths_can_be_left_out() -> None:
+    assert ["lab", "PATH file system scratch"] not in services(PLAN, "plumbline agent")

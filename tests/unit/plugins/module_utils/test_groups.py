@@ -1,0 +1,45 @@
+"""Groups and variables say what the plan says."""
+
+from __future__ import annotations
+
+from ansible_collections.hpcops.plumbline.plugins.module_utils.groups import (
+    groups_of,
+    hosts_of,
+    variables_of,
+)
+from ansible_collections.hpcops.plumbline.tests.unit.plugins.fakes import PLAN
+
+
+def test_a_host_is_in_the_groups_of_what_it_measures() -> None:
+    assert groups_of(PLAN) == {
+        "plumbline_nodes": ["oss1", "client1"],
+        "plumbline_ost": ["client1"],
+        "plumbline_raw": ["oss1"],
+        "plumbline_net": ["oss1", "client1"],
+        "plumbline_fs": ["client1"],
+        "plumbline_fs_clients": ["client1", "oss1"],
+        "plumbline_asked": ["client1", "oss1"],
+    }
+
+
+def test_groups_are_there_where_nobody_is_in_them() -> None:
+    alone = {"nodes": {"oss1": PLAN["nodes"]["oss1"]}, "services": []}
+    groups = groups_of(alone)
+    assert groups["plumbline_ost"] == groups["plumbline_fs"] == []
+    assert groups["plumbline_fs_clients"] == groups["plumbline_asked"] == []
+
+
+def test_hosts_are_known_by_kind() -> None:
+    assert hosts_of(PLAN, "server") == ["oss1"]
+    assert hosts_of(PLAN, "client") == ["client1"]
+
+
+def test_a_host_knows_what_it_measures() -> None:
+    variables = variables_of(PLAN)
+    assert variables["oss1"] == {
+        "plumbline_kind": "server",
+        "plumbline_address": "10.77.0.11",
+        "plumbline_layers": ["raw", "net"],
+        "plumbline_components": {"raw": ["oss1-disk1", "oss1-disk2"], "net": ["oss1"]},
+    }
+    assert variables["router1"] == {"plumbline_kind": "router", "plumbline_address": "10.77.0.1"}
