@@ -19,7 +19,7 @@ CHECKS := $(wildcard checks/check_*)
 .DEFAULT_GOAL := help
 .PHONY: help venv collection check format test demo demo-down bench clean constraints root \
 	ruff mypy layers vermin yamllint ansible-lint shellcheck pytest pytest-short \
-	debian13 sanity lab
+	debian13 sanity units lab
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 16
@@ -32,7 +32,7 @@ format: venv  ## put the Python code into its form, and mend what can be mended
 	@ruff format --quiet
 
 test: root venv  ## everything: check, Debian 13's Python, Ansible's sanity tests, the lab test (root)
-	@.ci/steps ruff mypy layers vermin yamllint shellcheck pytest debian13 ansible-lint sanity lab
+	@.ci/steps ruff mypy layers vermin yamllint shellcheck pytest debian13 ansible-lint sanity units lab
 
 demo: root venv  ## bring up the lab, break it, watch Nagios find it, leave it up (root)
 	@$(VENV)/bin/python -m tests.lab.demo
@@ -86,7 +86,7 @@ ruff:
 	@ruff format --check --quiet
 
 mypy:
-	@mypy src tests roles $(CHECKS)
+	@mypy src tests roles plugins $(CHECKS)
 
 layers:
 	@lint-imports --no-logo --cache-dir $(CACHE)/import-linter
@@ -113,11 +113,15 @@ debian13: root venv  ## the quick tests on Debian 13 with its own Python 3.13, i
 ansible-lint:
 	@ansible-lint -q --nocolor
 
-# ansible-test's pylint is made for plug-ins, and there are none; ruff looks at everything else.
+# pylint needs half a minute and finds what ruff finds.
 # The package's tests bring tools that pretend, which it would take for modules; what once broke a
 # reader need not be text.
 sanity:
-	@.ci/ansible-test --skip-test pylint --exclude tests/package/ --exclude tests/data/mutations/
+	@.ci/ansible-test sanity --skip-test pylint --exclude tests/package/ --exclude tests/data/mutations/
+
+# The plug-ins as Ansible loads them, from the collection as it would be installed.
+units:
+	@.ci/ansible-test units
 
 lab:
 	@pytest --verbose --durations=10 tests/lab
