@@ -109,7 +109,7 @@ def _investigations(
     """Yield what was asked; then, for a site that the budget does not allow, what is known."""
     from plumbline.locate.investigation import Investigation
 
-    who = request.silent, request.forks
+    who = request.unasked, request.forks
     yield Investigation(nodes, request.targets, *who, unreferenced=alone)
     measured = {one.component for found in nodes.values() for one in found}
     known = [name for name in request.known if name in measured]
@@ -159,7 +159,7 @@ def _standing(plan: SitePlan, request: Request, files: Sequence[str], before: Ea
     failed = locate_failures(Site(nodes).measurables(), records)
     said = _said(plan, request)
     found = Found(ordered(slow, said.symptoms), ordered(failed, said.symptoms))
-    silence = Silence(nodes, request.silent, found)
+    silence = Silence(nodes, request.silent, found, request.outside)
     asked = [
         probe
         for one, probe in zip(found.slow.sets, probes)

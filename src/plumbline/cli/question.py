@@ -24,6 +24,7 @@ _KEYS = {
     "done",
     "begun",
     "silent",
+    "outside",
     "symptoms",
     "forks",
 }
@@ -34,6 +35,7 @@ class Request(NamedTuple):
 
     ``known`` are components that were not fine before, the worst first; ``begun`` says by each
     node's own clock, in seconds since the epoch, what counts; ``forks`` nodes are asked at once.
+    ``outside`` are nodes that answer perhaps, and that nothing may be measured on.
     """
 
     targets: tuple[str, ...]
@@ -44,6 +46,12 @@ class Request(NamedTuple):
     silent: tuple[str, ...]
     symptoms: Mapping[str, Any]
     forks: int
+    outside: tuple[str, ...] = ()
+
+    @property
+    def unasked(self) -> tuple[str, ...]:
+        """Return the nodes that measure nothing, whatever the reason."""
+        return (*self.silent, *self.outside)
 
 
 def read_request(name: str) -> Request:
@@ -67,6 +75,7 @@ def read_request(name: str) -> Request:
             tuple(raw.get("silent", ())),
             dict(raw.get("symptoms", {})),
             max(1, int(raw.get("forks", ALL_AT_ONCE))),
+            tuple(raw.get("outside", ())),
         )
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise DocumentError(f"request {name} is damaged ({error!r}); {_REMEDY}") from error
