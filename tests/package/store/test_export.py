@@ -66,7 +66,7 @@ def test_who_looks_for_a_fault_is_given_the_records_since_the_beginning_alone(
     assert first.more
     rest = extract(path, Request(Cursor(first.rows[-1][0], new[1]), 2, 150.0))
     assert [json.loads(body)["id"] for _, body in rest.rows] == new[2:]
-    assert not (rest.more or rest.anew)
+    assert (rest.more, rest.anew) == (False, False)
 
 
 @pytest.mark.parametrize("cursor", [Cursor(2, "another"), Cursor(9, "later")])
