@@ -16,7 +16,9 @@ from typing import Any, NoReturn
 
 from plumbline.cli import main
 from plumbline.model.record import Record
+from plumbline.store.days import Member
 from plumbline.store.history import History
+from plumbline.store.publish import Publisher
 
 FOLDER = Path(os.environ.get("PRETENDED", "."))
 
@@ -26,8 +28,12 @@ def enter(node: str, *words: str) -> NoReturn:
     if (FOLDER / node / "down").exists():
         print("No route to host", file=sys.stderr)
         sys.exit(255)
-    shell = words.index("/bin/sh")
-    os.execv("/bin/sh", words[shell:])
+    # a mount namespace of its own, in which the node's files lie over those of the machine
+    alone = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
+    command = words[words.index("/bin/sh") :]
+    etc = f"lowerdir={FOLDER / node / 'etc'}:/etc"
+    script = f'mount -t overlay -o {etc} overlay /etc && exec "$@"'
+    os.execvp(alone[0], [*alone, "sh", "-c", script, "sh", *command])
 
 
 def run_as_another(*words: str) -> NoReturn:
@@ -38,6 +44,9 @@ def run_as_another(*words: str) -> NoReturn:
 
 def unit(action: str, name: str) -> int:
     """Note what was asked of systemd; carry out what a unit of a layer would measure."""
+    if action == "show":
+        print("LoadState=loaded\nActiveState=active")
+        return 0
     with (FOLDER / "units").open("a", encoding="utf-8") as file:
         file.write(f"{os.environ['NODE']} {action} {name}\n")
     if action != "start":
@@ -54,6 +63,12 @@ def unit(action: str, name: str) -> int:
                 now = time.time()
                 ident = f"{one.id}-{number}-{now}"
                 history.save(one._replace(id=ident, started_at=now, finished_at=now))
+        document = json.loads((here() / "etc/plumbline/expectations.json").read_text())
+        groups = {
+            (entry["layer"], entry["component"]): Member(entry["group"], 0.0)
+            for entry in document["entries"]
+        }
+        Publisher(history, state / "snapshot.json", document["node"], groups)(time.time())
     return 0
 
 
@@ -69,11 +84,11 @@ def plumbline(verb: str, *words: str) -> int:
         "export": ["--state", str(state)],
         "history": ["--state", str(state)],
         "judge": [
-            *("--expectations", str(here() / "expectations.json")),
+            *("--expectations", str(here() / "etc/plumbline/expectations.json")),
             *("--snapshot", str(state / "snapshot.json")),
         ],
-        "where": ["--expectations", str(here() / "expectations.json")],
-        "probe": ["--expectations", str(here() / "expectations.json")],
+        "where": ["--expectations", str(here() / "etc/plumbline/expectations.json")],
+        "probe": ["--expectations", str(here() / "etc/plumbline/expectations.json")],
     }
     return main([verb, *options[verb], *words])
 

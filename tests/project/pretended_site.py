@@ -27,6 +27,7 @@ all:
     ansible_become_exe: {folder}/bin/enter {{{{ inventory_hostname }}}}
     ansible_python_interpreter: {python}
     agent_plumbline_command: [{python}, {program}, console]
+    agent_cache_directory: {folder}/cache
   hosts: {{{nodes}}}
 """
 
@@ -56,9 +57,9 @@ class PretendedSite:
         every = list(records)
         for name in NODES:
             here = folder / name
-            here.mkdir()
+            (here / "etc/plumbline").mkdir(parents=True)
             said = json.dumps(document["nodes"][name])
-            (here / "expectations.json").write_text(said, encoding="utf-8")
+            (here / "etc/plumbline/expectations.json").write_text(said, encoding="utf-8")
             own = [one._replace(host=name) for one in every if _node(document, one) == name]
             lines = "".join(json.dumps(one.to_json()) + "\n" for one in own)
             (here / "measures.jsonl").write_text(lines, encoding="utf-8")
@@ -100,6 +101,13 @@ class PretendedSite:
             check=False,
         )
         return Ended(done.returncode, re.sub(r" \*{3,}", "", done.stdout) + done.stderr)
+
+    def unreachable(self, name: str) -> None:
+        """Have a node whose port is closed to ssh."""
+        path = self.folder / "inventory/host_vars" / f"{name}.yml"
+        path.parent.mkdir()
+        closed = "ansible_connection: ssh\nansible_host: 127.0.0.1\nansible_port: 1\n"
+        path.write_text(closed, encoding="utf-8")
 
     def units(self) -> list[str]:
         """Return what was asked of systemd so far: node, action and unit of each."""
