@@ -10,8 +10,11 @@ import sys
 from pathlib import Path
 from typing import Any, Iterable, Mapping, NamedTuple
 
+import yaml
+
 from plumbline.model.record import Record
 from tests.package.cli.test_locate import plan
+from tests.package.locate.scenes import lab_document
 from tests.project import pretended_node
 from tests.project.repository import ROOT
 
@@ -80,6 +83,10 @@ class PretendedSite:
             nodes=", ".join(map("{}: ".format, NODES)),
         )
         (folder / "inventory" / "hosts.yml").write_text(hosts, encoding="utf-8")
+        documents = folder / "inventory" / "group_vars" / "all"
+        documents.mkdir(parents=True)
+        topology = yaml.safe_dump({"plumbline_topology": lab_document()})
+        (documents / "topology.yml").write_text(topology, encoding="utf-8")
 
     def play(self, name: str, extra: Mapping[str, Any], *words: str) -> Ended:
         """Return how a playbook of the repository ended on this site."""

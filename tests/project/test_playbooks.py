@@ -30,7 +30,7 @@ def test_what_starts_a_measurement_has_a_limit_and_is_not_polled() -> None:
 
 
 def test_a_variable_that_a_person_may_give_is_described_and_has_a_kind() -> None:
-    for name in ("probe", "debug_slow_storage"):
+    for name in ("probe", "baseline", "debug_slow_storage"):
         checked = next(
             task["ansible.builtin.validate_argument_spec"]["argument_spec"]
             for task in tasks(document(ROOT / f"playbooks/{name}.yml"))
@@ -42,11 +42,13 @@ def test_a_variable_that_a_person_may_give_is_described_and_has_a_kind() -> None
 
 
 def test_layers_are_the_same_everywhere() -> None:
-    checked = document(ROOT / "playbooks/probe.yml")[0]["tasks"][0]
-    spec = checked["ansible.builtin.validate_argument_spec"]["argument_spec"]
-    assert set(spec["layer"]["choices"]) == {*LAYERS, "all"}
-    told = (ROOT / "plugins/module_utils/unit.py").read_text(encoding="utf-8")
-    assert f"LAYERS = {tuple(spec['layer']['choices'][:-1])!r}".replace("'", '"') in told
+    for name in ("probe", "baseline"):
+        checked = document(ROOT / f"playbooks/{name}.yml")[0]["tasks"][0]
+        spec = checked["ansible.builtin.validate_argument_spec"]["argument_spec"]
+        choices = spec["layer"]["choices"]
+        assert set(choices) == {*LAYERS, "all"}
+        told = (ROOT / "plugins/module_utils/unit.py").read_text(encoding="utf-8")
+        assert f"LAYERS = {tuple(choices[:-1])!r}".replace("'", '"') in told
 
 
 def test_a_connection_to_a_dead_host_is_given_up_in_time() -> None:
