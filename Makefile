@@ -19,7 +19,7 @@ CHECKS := $(wildcard checks/check_*)
 .DEFAULT_GOAL := help
 .PHONY: help venv collection check format test demo demo-down bench clean constraints root \
 	ruff mypy layers vermin yamllint ansible-lint shellcheck pytest pytest-short \
-	debian13 sanity units lab
+	debian13 sanity units integration lab
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 16
@@ -32,7 +32,7 @@ format: venv  ## put the Python code into its form, and mend what can be mended
 	@ruff format --quiet
 
 test: root venv  ## everything: check, Debian 13's Python, Ansible's sanity tests, the lab test (root)
-	@.ci/steps ruff mypy layers vermin yamllint shellcheck pytest debian13 ansible-lint sanity units lab
+	@.ci/steps ruff mypy layers vermin yamllint shellcheck pytest debian13 ansible-lint sanity units integration lab
 
 demo: root venv  ## bring up the lab, break it, watch Nagios find it, leave it up (root)
 	@$(VENV)/bin/python -m tests.lab.demo
@@ -120,8 +120,8 @@ sanity:
 	@.ci/ansible-test sanity --skip-test pylint --exclude tests/package/ --exclude tests/data/mutations/
 
 # The plug-ins as Ansible loads them, from the collection as it would be installed.
-units:
-	@.ci/ansible-test units
+units integration:
+	@.ci/ansible-test $@
 
 lab:
 	@pytest --verbose --durations=10 tests/lab

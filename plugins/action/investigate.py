@@ -66,7 +66,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             forks,
         )
         with tempfile.TemporaryDirectory(prefix="plumbline-") as folder:
-            console = Console(_Plumbline(options).ask, Path(folder), _say)
+            console = Console(Plumbline(options).ask, Path(folder), _say)
             try:
                 found = Investigation(options["plan"], question, crew, console).run(
                     dry=bool(self._task.check_mode)
@@ -76,7 +76,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         return {**result, "changed": bool(found["steps"]), "found": found, "lost": crew.lost}
 
 
-class _Plumbline:
+class Plumbline:
     """The command on the control host."""
 
     def __init__(self, options: dict[str, Any]) -> None:

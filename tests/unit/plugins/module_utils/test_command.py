@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn, Optional
-
 import pytest
 from ansible_collections.hpcops.plumbline.plugins.module_utils.command import (
     VERDICTS,
@@ -11,31 +9,7 @@ from ansible_collections.hpcops.plumbline.plugins.module_utils.command import (
     Plumbline,
     sentence,
 )
-
-
-class Failed(Exception):
-    """What fail_json was given."""
-
-    def __init__(self, **result: Any) -> None:
-        super().__init__(result["msg"])
-        self.result = result
-
-
-class Module:
-    """Stands for AnsibleModule: the runner answers as written here."""
-
-    def __init__(self, answer: Optional[tuple[int, str, str]] = None) -> None:
-        self.answer = answer
-        self.calls: list[tuple[list[str], dict[str, Any]]] = []
-
-    def run_command(self, argv: list[str], **options: Any) -> tuple[int, str, str]:
-        self.calls.append((argv, options))
-        if self.answer is None:
-            raise FileNotFoundError(2, "No such file or directory")
-        return self.answer
-
-    def fail_json(self, **result: Any) -> NoReturn:
-        raise Failed(**result)
+from ansible_collections.hpcops.plumbline.tests.unit.plugins.fakes import Failed, Module
 
 
 def test_a_document_is_returned_with_its_code() -> None:

@@ -9,11 +9,12 @@ from typing import Any, NoReturn, Optional, Sequence
 import pytest
 from ansible_collections.hpcops.plumbline.plugins.modules import baseline
 
+SENTENCE = "1 baselines accepted in /site/baselines.yml"
 ACCEPTED = {
     "file": "/site/baselines.yml",
     "changed": True,
     "accepted": [{"component": "d1"}],
-    "sentences": ["1 baselines accepted in /site/baselines.yml"],
+    "sentences": [SENTENCE],
     "before": "old\n",
     "after": "new\n",
 }
@@ -107,7 +108,7 @@ def test_accepted_has_the_file_before_and_after(run: Any) -> None:
         "before_header": "/site/baselines.yml",
         "after_header": "/site/baselines.yml",
     }
-    assert result["sentences"] == ["12 candidates", *ACCEPTED["sentences"]]
+    assert result["sentences"] == ["12 candidates", SENTENCE]
     accept = " ".join(module.asked[-1])
     assert accept.endswith("--json --reason new disks --by ada --component d1 --below-floor")
 
