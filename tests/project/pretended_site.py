@@ -31,7 +31,15 @@ all:
     ansible_python_interpreter: {python}
     agent_plumbline_command: [{python}, {program}, console]
     agent_cache_directory: {folder}/cache
-  hosts: {{{nodes}}}
+  children:
+    plumbline_nodes:
+      hosts: {{client1: , oss1: , oss2: , oss3: }}
+    plumbline_ost:
+      hosts: {{client1: }}
+    plumbline_raw:
+      hosts: {{oss1: , oss2: , oss3: }}
+    plumbline_net:
+      hosts: {{client1: , oss1: , oss2: , oss3: }}
 """
 
 
@@ -76,12 +84,7 @@ class PretendedSite:
             path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{program}" {name} "$@"\n')
             path.chmod(0o755)
         (folder / "inventory").mkdir()
-        hosts = HOSTS.format(
-            folder=folder,
-            python=sys.executable,
-            program=program,
-            nodes=", ".join(map("{}: ".format, NODES)),
-        )
+        hosts = HOSTS.format(folder=folder, python=sys.executable, program=program)
         (folder / "inventory" / "hosts.yml").write_text(hosts, encoding="utf-8")
         documents = folder / "inventory" / "group_vars" / "all"
         documents.mkdir(parents=True)
