@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from typing import Any, Iterable, Iterator, NamedTuple
 
-from ansible_collections.hpcops.plumbline.plugins.plugin_utils.answers import COMMAND, head
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.answers import COMMAND, Refused, head
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Node
 
 SNAPSHOT = "/var/lib/plumbline/snapshot.json"
@@ -32,13 +32,24 @@ class Before(NamedTuple):
 
 
 def look_before(node: Node) -> Before:
-    """Return how a node stands; one that has measured nothing yet knows nothing."""
+    """Return how a node stands; one that has measured nothing yet knows nothing.
+
+    Raises:
+        NoAnswer: the node does not answer, or its plumbline is broken.
+    """
     first = head(node)
     judged = node.run([*COMMAND, "judge", "--json"], limit_s=_JUDGING_S)
-    verdicts = json.loads(judged.stdout)["verdicts"] if judged.code in _VERDICTS else ()
+    verdicts = _verdicts(judged.stdout) if judged.code in _VERDICTS else ()
     kept = node.run(["cat", SNAPSHOT])
     snapshot = kept.stdout if kept.code == 0 else ""
-    return Before(float(first["now"]), first["symptoms"], tuple(verdicts), snapshot)
+    return Before(float(first["now"]), first["symptoms"], verdicts, snapshot)
+
+
+def _verdicts(text: str) -> tuple[dict[str, Any], ...]:
+    try:
+        return tuple(json.loads(text)["verdicts"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise Refused("plumbline judge gives no verdicts; deploy it there with site.yml") from error
 
 
 def known(found: Iterable[Before]) -> list[str]:

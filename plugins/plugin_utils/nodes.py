@@ -20,6 +20,9 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 from ansible.plugins.loader import become_loader, connection_loader
 
+_NOTHING = b"\n"
+"""As standard input: without any, ssh takes a terminal, which mixes both outputs."""
+
 _GIVEN_UP_AFTER_S = 60.0
 """For a command that should take a moment; a longer one says so."""
 
@@ -59,7 +62,7 @@ class Node:
 
         def ask() -> Done:
             said = self._action._low_level_execute_command(
-                shlex.join(argv), in_data=given.encode() or None
+                shlex.join(argv), in_data=given.encode() or _NOTHING
             )
             return Done(said["rc"], said["stdout"], said["stderr"])
 

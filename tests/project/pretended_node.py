@@ -36,6 +36,13 @@ def enter(node: str, *words: str) -> NoReturn:
     os.execvp(alone[0], [*alone, "sh", "-c", script, "sh", *command])
 
 
+def ssh(*words: str) -> NoReturn:
+    """Note how a host would be reached, and run the command here."""
+    with (FOLDER / "ssh").open("a", encoding="utf-8") as file:
+        file.write(" ".join(" ".join(words).split()) + "\n")
+    os.execv("/bin/sh", ["/bin/sh", "-c", words[-1]])
+
+
 def run_as_another(*words: str) -> NoReturn:
     behind = "--no-new-privs" if "--no-new-privs" in words else "--"
     command = words[words.index(behind) + 1 :]
@@ -107,6 +114,7 @@ def here() -> Path:
 
 COMMANDS: dict[str, Any] = {
     "enter": enter,
+    "ssh": ssh,
     "console": console,
     "runuser": run_as_another,
     "setpriv": run_as_another,

@@ -18,8 +18,9 @@ from tests.package.locate.scenes import lab_document
 from tests.project import pretended_node
 from tests.project.repository import ROOT
 
+PACKAGES = f"{ROOT / 'src'}:{ROOT}"
 NODES = ("client1", "oss1", "oss2", "oss3")
-COMMANDS = ("enter", "runuser", "setpriv", "systemctl", "journalctl", "plumbline")
+COMMANDS = ("enter", "ssh", "runuser", "setpriv", "systemctl", "journalctl", "plumbline")
 HOSTS = """
 all:
   vars:
@@ -81,7 +82,10 @@ class PretendedSite:
         (folder / "bin").mkdir()
         for name in COMMANDS:
             path = folder / "bin" / name
-            path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{program}" {name} "$@"\n')
+            # a connection does not pass the environment on
+            given = f"export PRETENDED='{folder}' PYTHONPATH='{PACKAGES}'"
+            call = f'exec "{sys.executable}" "{program}" {name} "$@"'
+            path.write_text(f"#!/bin/sh\n{given}\n{call}\n", encoding="utf-8")
             path.chmod(0o755)
         (folder / "inventory").mkdir()
         hosts = HOSTS.format(folder=folder, python=sys.executable, program=program)
@@ -104,7 +108,7 @@ class PretendedSite:
                 "ANSIBLE_FORCE_COLOR": "0",
                 "LC_ALL": "C.UTF-8",
                 "PRETENDED": str(self.folder),
-                "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}",
+                "PYTHONPATH": PACKAGES,
             },
             capture_output=True,
             text=True,
@@ -114,10 +118,22 @@ class PretendedSite:
 
     def unreachable(self, name: str) -> None:
         """Have a node whose port is closed to ssh."""
+        self.say_of(name, ansible_connection="ssh", ansible_host="127.0.0.1", ansible_port=1)
+
+    def by_ssh(self, name: str, **variables: Any) -> None:
+        """Have a node that is reached through ssh, by a program that notes how."""
+        program = str(self.folder / "bin/ssh")
+        self.say_of(name, ansible_connection="ssh", ansible_ssh_executable=program, **variables)
+
+    def say_of(self, name: str, **variables: Any) -> None:
+        """Write variables of a host into the inventory."""
         path = self.folder / "inventory/host_vars" / f"{name}.yml"
-        path.parent.mkdir()
-        closed = "ansible_connection: ssh\nansible_host: 127.0.0.1\nansible_port: 1\n"
-        path.write_text(closed, encoding="utf-8")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(yaml.safe_dump(variables), encoding="utf-8")
+
+    def ssh_calls(self) -> list[str]:
+        """Return the arguments of each call of ssh: options, host and command."""
+        return (self.folder / "ssh").read_text(encoding="utf-8").splitlines()
 
     def units(self) -> list[str]:
         """Return what was asked of systemd so far: node, action and unit of each."""

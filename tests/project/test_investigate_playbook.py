@@ -48,12 +48,26 @@ def test_it_measures_until_the_slow_disk_is_named(site: PretendedSite, tmp_path:
 
 
 def test_in_check_mode_it_says_the_first_step_and_measures_nothing(site: PretendedSite) -> None:
+    address = "{{ '192.0.2.' ~ 7 }}"
+    site.by_ssh("oss2", ansible_host=address, ansible_port=2222, ansible_user="ada")
     ended = site.play(DEBUG, TARGET, "--check")
     assert ended.code == 0, ended.said
     ended.shows(
         "Step 1: write and read of target scratch-OST0002", "Check mode: nothing is measured"
     )
     assert site.units() == []
+    # each node is reached as the inventory says
+    calls = site.ssh_calls()
+    for command in (
+        "plumbline export",
+        "plumbline judge --json",
+        "/var/lib/plumbline/snapshot.json",
+    ):
+        assert sum(command in call for call in calls) == 1
+    for call in calls:
+        assert 'User="ada"' in call
+        assert "Port=2222" in call
+        assert " 192.0.2.7 " in call
 
 
 def test_the_limit_holds_and_what_fails_or_does_not_answer_is_said(

@@ -228,6 +228,16 @@ def test_a_dry_run_says_the_first_step_and_measures_nothing(
     assert [node.units() for node in all_nodes] == [[], [], []]
 
 
+def test_a_node_whose_plumbline_is_broken_drops_out(
+    tmp_path: Path, all_nodes: list[Pretended]
+) -> None:
+    all_nodes[1].answers["judge"] = Done(1, "Traceback", "")
+    desk = Desk(tmp_path)
+    desk.run(*all_nodes)
+    assert desk.requests[0]["silent"] == ["oss1"]
+    assert desk.said[0].startswith("oss1 does not answer: plumbline judge gives no verdicts")
+
+
 def test_where_nobody_answers_there_is_no_investigation(tmp_path: Path) -> None:
     with pytest.raises(NobodyAnswers, match=r"No node answers. oss1: No route to host"):
         Desk(tmp_path).run(Pretended("oss1", {"export": DEAD}))

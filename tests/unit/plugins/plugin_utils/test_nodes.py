@@ -38,6 +38,12 @@ def test_arguments_go_through_the_shell_of_the_host_unchanged() -> None:
     assert action.asked == [("cat 'a $(b) '\"'\"'c'\"'\"''", b"given")]
 
 
+def test_no_command_is_given_a_terminal_which_would_mix_its_outputs() -> None:
+    action = Action()
+    Node("oss1", action).run(["true"])
+    assert action.asked == [("true", b"\n")]
+
+
 def test_a_host_that_cannot_be_reached_is_a_sentence() -> None:
     trouble = AnsibleConnectionFailure("Failed to connect:\n No route to host")
     with pytest.raises(Unreachable, match="Failed to connect: No route to host"):
