@@ -28,11 +28,15 @@ def enter(node: str, *words: str) -> NoReturn:
     if (FOLDER / node / "down").exists():
         print("No route to host", file=sys.stderr)
         sys.exit(255)
-    # a mount namespace of its own, in which the node's files lie over those of the machine
+    # a mount namespace of its own, in which the node's files lie over those of the machine; what is
+    # written there is lost with it
     alone = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
     command = words[words.index("/bin/sh") :]
-    etc = f"lowerdir={FOLDER / node / 'etc'}:/etc"
-    script = f'mount -t overlay -o {etc} overlay /etc && exec "$@"'
+    layers = f"lowerdir={FOLDER / node / 'etc'}:/etc,upperdir=/mnt/upper,workdir=/mnt/work"
+    script = (
+        "mount -t tmpfs tmpfs /mnt && mkdir /mnt/upper /mnt/work && "
+        f'mount -t overlay -o {layers} overlay /etc && exec "$@"'
+    )
     os.execvp(alone[0], [*alone, "sh", "-c", script, "sh", *command])
 
 

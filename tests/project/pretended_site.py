@@ -26,8 +26,6 @@ all:
   vars:
     ansible_connection: local
     ansible_pipelining: true
-    # another user than who runs the tests: Ansible becomes nobody whom it is
-    ansible_become_user: pretended
     ansible_become_exe: {folder}/bin/enter {{{{ inventory_hostname }}}}
     ansible_python_interpreter: {python}
     agent_plumbline_command: [{python}, {program}, console]
@@ -70,6 +68,8 @@ class PretendedSite:
         for name in NODES:
             here = folder / name
             (here / "etc/plumbline").mkdir(parents=True)
+            groups = Path("/etc/group").read_text(encoding="utf-8")
+            (here / "etc/group").write_text(f"{groups}plumbline-checks:x:64999:\n")
             said = json.dumps(document["nodes"][name])
             (here / "etc/plumbline/expectations.json").write_text(said, encoding="utf-8")
             own = [one._replace(host=name) for one in every if _node(document, one) == name]
@@ -106,6 +106,8 @@ class PretendedSite:
                 **os.environ,
                 "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
                 "ANSIBLE_FORCE_COLOR": "0",
+                # who runs the tests may be root, and enters a node all the same
+                "ANSIBLE_BECOME_ALLOW_SAME_USER": "true",
                 "LC_ALL": "C.UTF-8",
                 "PRETENDED": str(self.folder),
                 "PYTHONPATH": PACKAGES,

@@ -27,6 +27,10 @@ def test_it_measures_shows_and_accepts_and_check_mode_shows_the_file(tmp_path: P
         "+plumbline_baselines:", "+          reason: first", "12 baselines would be accepted"
     )
     assert not file.exists()
+    accepted = site.play("baseline", words)
+    assert accepted.code == 0, accepted.said
+    accepted.shows("12 baselines accepted in ", "Update the expectations", "changed: [oss")
+    assert "reason: first" in file.read_text(encoding="utf-8")
     assert len(site.units()) == 3
 
 
