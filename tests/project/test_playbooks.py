@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any, Iterator
 
+from plumbline.cli.judge import LAYERS
 from tests.project.repository import ROOT, document, tracked
 
 
@@ -28,18 +29,32 @@ def test_what_starts_a_measurement_has_a_limit_and_is_not_polled() -> None:
         for task in tasks(document(path)):
             # polling goes on for as many rounds as the limit has seconds, each a new connection
             assert "async" not in task, f"{path.name}: {task['name']}"
-            argv = (task.get("ansible.builtin.command") or {}).get("argv", [])
-            if "systemctl" in argv and "start" in argv:
+            if "hpcops.plumbline.probe" in task:
                 assert "timeout" in task, f"{path.name}: {task['name']}"
                 started.append(path.stem)
-    assert sorted(started) == ["investigate_unit", "measure_slot", "measure_storage"]
+    assert sorted(started) == ["measure", "measure_slot"]
 
 
-def test_what_runs_within_a_budget_is_not_begun_when_time_is_up() -> None:
-    begun = next(tasks(document(ROOT / "playbooks/tasks/investigate_unit.yml")))
-    assert "systemctl" in begun["ansible.builtin.command"]["argv"]
-    # of each node when its turn comes: there may be more nodes than forks
-    assert begun["when"] == "now().timestamp() < investigate_until | float"
+def test_a_variable_that_a_person_may_give_is_described_and_has_a_kind() -> None:
+    for name in ("probe", "baseline", "debug_slow_storage"):
+        checked = next(
+            task["ansible.builtin.validate_argument_spec"]["argument_spec"]
+            for task in tasks(document(ROOT / f"playbooks/{name}.yml"))
+            if "ansible.builtin.validate_argument_spec" in task
+        )
+        assert checked
+        for variable, said in checked.items():
+            assert {"description", "type"} <= set(said), f"{name}.yml: {variable}"
+
+
+def test_layers_are_the_same_everywhere() -> None:
+    for name in ("probe", "baseline"):
+        checked = document(ROOT / f"playbooks/{name}.yml")[0]["tasks"][0]
+        spec = checked["ansible.builtin.validate_argument_spec"]["argument_spec"]
+        choices = spec["layer"]["choices"]
+        assert set(choices) == {*LAYERS, "all"}
+        told = (ROOT / "plugins/module_utils/unit.py").read_text(encoding="utf-8")
+        assert f"LAYERS = {tuple(choices[:-1])!r}".replace("'", '"') in told
 
 
 def test_a_connection_to_a_dead_host_is_given_up_in_time() -> None:

@@ -8,7 +8,7 @@ import json
 import time
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Mapping
+from typing import TYPE_CHECKING, Any, Iterator, Mapping
 
 from plumbline.cli.records import read_records
 from plumbline.errors import DocumentError, UsageError
@@ -70,6 +70,9 @@ def _add_accept(actions: Any) -> None:
         "--below-floor",
         action="store_true",
         help="accept rates below min_efficiency or goal of the policy too (default: refuse them)",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="say what would be accepted and write nothing"
     )
 
 
@@ -165,7 +168,7 @@ def run_accept(arguments: argparse.Namespace) -> int:
     from plumbline.baseline.acceptance import accept, refuse_below_floor
     from plumbline.baseline.compare import compare
     from plumbline.baseline.document import read_baselines, write_baselines
-    from plumbline.cli.document_file import write_document
+    from plumbline.cli.document_file import revise
     from plumbline.cli.inventory import read_inventory
 
     inventory = read_inventory(arguments.inventory)
@@ -176,22 +179,42 @@ def run_accept(arguments: argparse.Namespace) -> int:
     by = arguments.by or getpass.getuser()
     merged = accept(accepted, candidates, arguments.component, by, arguments.reason)
     taken = {k: one for k, one in candidates.items() if merged.get(k) != accepted.get(k)}
+    sentences, file = [f"{inventory.baselines_file} has all of this already; nothing changed"], {}
     if taken:
         comment = _COMMENT.format("accept")
-        write_document(inventory.baselines_file, write_baselines(merged), comment)
+        revision = revise(inventory.baselines_file, write_baselines(merged), comment)
+        if not arguments.dry_run:
+            revision.write()
+        file = {"before": revision.before, "after": revision.after}
+        sentences = list(_accepted(taken, str(inventory.baselines_file), arguments.dry_run))
     if arguments.json:
-        accepted_now = [change.to_json() for change in compare(accepted, taken)]
-        _print_json({"file": str(inventory.baselines_file), "accepted": accepted_now})
-    elif taken:
-        _print_low(taken)
-        _print_weak(taken)
-        print(
-            f"{len(taken)} baselines accepted in {inventory.baselines_file}; "
-            "review and commit it, then deploy the role agent"
+        _print_json(
+            {
+                "file": str(inventory.baselines_file),
+                "changed": bool(taken),
+                "accepted": [change.to_json() for change in compare(accepted, taken)],
+                "sentences": sentences,
+                **file,
+            }
         )
     else:
-        print(f"{inventory.baselines_file} has all of this already; nothing changed")
+        print("\n".join(sentences))
     return 0
+
+
+def _accepted(taken: Mapping[Key, Candidate], file: str, dry: bool) -> Iterator[str]:
+    """Yield what a person should know of baselines that are, or would be, accepted."""
+    from plumbline.output.baselines import floor_lines, weak_lines
+
+    yield from floor_lines({key: one.baseline for key, one in taken.items()})
+    yield from weak_lines(one.weak for one in taken.values())
+    if dry:
+        yield f"{len(taken)} baselines would be accepted in {file}"
+        return
+    yield (
+        f"{len(taken)} baselines accepted in {file}; review and commit it, then deploy the role "
+        "agent"
+    )
 
 
 def run_age(arguments: argparse.Namespace) -> int:

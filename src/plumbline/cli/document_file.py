@@ -9,7 +9,7 @@ import os
 import re
 import tempfile
 from pathlib import Path
-from typing import Any, Iterator, Mapping
+from typing import Any, Iterator, Mapping, NamedTuple
 
 from plumbline.cli.plain_yaml import write_lines
 from plumbline.errors import DocumentError, StoreError
@@ -22,15 +22,36 @@ Another text takes its place, so that what follows it at once is no comment.
 _COMMENT = re.compile(r"(?:^|\s)#")
 
 
-def write_document(path: Path, document: Mapping[str, Any], comment: str) -> bool:
-    """Replace a YAML file at once; return False where it says all that already.
+class Revision(NamedTuple):
+    """The text of a file as it is, empty where there is none, and as it is to be."""
 
-    ``comment`` becomes the last of the lines before the document; other comments there stay.  A
-    crash leaves the old file.
+    path: Path
+    before: str
+    after: str
+
+    @property
+    def changed(self) -> bool:
+        """Return whether there is anything to write."""
+        return self.before != self.after
+
+    def write(self) -> None:
+        """Replace the file at once where it changes; a crash leaves the old one.
+
+        Raises:
+            StoreError: the file cannot be written; the message says why.
+        """
+        if self.changed:
+            _replace(self.path, self.after)
+
+
+def revise(path: Path, document: Mapping[str, Any], comment: str) -> Revision:
+    """Return what a YAML file is to be; nothing is written.
+
+    ``comment`` becomes the last of the lines before the document; other comments there stay.
 
     Raises:
         DocumentError: a comment of the old file, further down, would be lost.
-        StoreError: the file cannot be read or written; the message says why.
+        StoreError: the file cannot be read; the message says why.
     """
     # a link stays a link
     path = path.resolve()
@@ -38,10 +59,19 @@ def write_document(path: Path, document: Mapping[str, Any], comment: str) -> boo
     _refuse_loss(path, old)
     kept = [line for line in _header(old) if line != f"# {comment}"]
     text = "\n".join(["---", *kept, f"# {comment}", *write_lines(document), ""])
-    if text == old:
-        return False
-    _replace(path, text)
-    return True
+    return Revision(path, old, text)
+
+
+def write_document(path: Path, document: Mapping[str, Any], comment: str) -> bool:
+    """Replace a YAML file at once; return False where it says all that already.
+
+    Raises:
+        DocumentError: a comment of the old file, further down, would be lost.
+        StoreError: the file cannot be read or written; the message says why.
+    """
+    revision = revise(path, document, comment)
+    revision.write()
+    return revision.changed
 
 
 def _read(path: Path) -> str:

@@ -99,7 +99,7 @@ def _answer(state: Path, request: Request) -> None:
     from plumbline.model.exchange import Head
     from plumbline.store.export import extract
 
-    found = extract(state / DATABASE, request.after, request.limit)
+    found = extract(state / DATABASE, request)
     head = Head(__version__, time.time(), found.anew, found.running, symptoms_of(state / SYMPTOMS))
     write = sys.stdout.write
     write(json.dumps(head.to_json(), allow_nan=False) + "\n")

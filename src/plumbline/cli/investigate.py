@@ -110,7 +110,7 @@ def _investigations(
     """Yield what was asked; then, for a site that the budget does not allow, what is known."""
     from plumbline.locate.investigation import Investigation
 
-    who = (*request.silent, *request.outside), request.forks
+    who = request.unasked, request.forks
     yield Investigation(nodes, request.targets, *who, unreferenced=alone)
     measured = {one.component for found in nodes.values() for one in found}
     known = [name for name in request.known if name in measured]
@@ -132,7 +132,6 @@ def _decide(
 
 def _standing(plan: SitePlan, request: Request, files: Sequence[str], before: Earlier) -> _Standing:
     """Locate from what was measured since the beginning, by each node's own clock."""
-    from plumbline.cli.limited import sentences
     from plumbline.cli.locate import locate_site, measured_by_nodes
     from plumbline.cli.records import read_records
     from plumbline.cli.silent import Silence
@@ -161,15 +160,14 @@ def _standing(plan: SitePlan, request: Request, files: Sequence[str], before: Ea
     failed = locate_failures(Site(nodes).measurables(), records)
     said = _said(plan, request)
     found = Found(ordered(slow, said.symptoms), ordered(failed, said.symptoms))
-    silence = Silence(nodes, request.silent, found)
+    silence = Silence(nodes, request.silent, found, request.outside)
     asked = [
         probe
         for one, probe in zip(found.slow.sets, probes)
         if not silence.explains(found.slow, one)
     ]
     accused = Found(silence.without(found.slow), silence.without(found.failed))
-    remarks = (*sentences(nodes, request.outside), *before.remarks)
-    return _Standing(plan, records, accused, asked, said, silence, remarks)
+    return _Standing(plan, records, accused, asked, said, silence, before.remarks)
 
 
 def _said(plan: SitePlan, request: Request) -> Said:
@@ -200,7 +198,7 @@ def _answer(standing: _Standing, decision: Decision, request: Request) -> dict[s
     return {
         "schema": SCHEMA,
         "next": decision.step.to_json() if decision.step else None,
-        "idle": standing.silence.idle(decision.step, request.outside) if decision.step else {},
+        "idle": standing.silence.idle(decision.step) if decision.step else {},
         "left_s": max(0.0, request.left.seconds),
         "reason": _reason(standing, decision),
         "summary": summary(located),

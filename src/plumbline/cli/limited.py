@@ -37,16 +37,6 @@ def within(
     return own
 
 
-def sentences(nodes: Nodes, outside: Collection[str]) -> Iterator[str]:
-    """Yield who is left out, where anybody is."""
-    left_out = [name for name in nodes if name in outside]
-    if left_out:
-        yield (
-            f"Left out by the limit: {listed(left_out, ', ')}; nothing is concluded about what "
-            f"{'it measures' if len(left_out) == 1 else 'they measure'}."
-        )
-
-
 def _parts(nodes: Nodes) -> Iterator[str]:
     """Yield what is measured, and the parts on the way to it."""
     for found in nodes.values():

@@ -35,6 +35,7 @@ class Request(NamedTuple):
 
     ``known`` are components that were not fine before, the worst first; ``begun`` says by each
     node's own clock, in seconds since the epoch, what counts; ``forks`` nodes are asked at once.
+    ``outside`` are nodes that answer perhaps, and that nothing may be measured on.
     """
 
     targets: tuple[str, ...]
@@ -46,6 +47,11 @@ class Request(NamedTuple):
     outside: tuple[str, ...]
     symptoms: Mapping[str, Any]
     forks: int
+
+    @property
+    def unasked(self) -> tuple[str, ...]:
+        """Return the nodes that measure nothing, whatever the reason."""
+        return (*self.silent, *self.outside)
 
 
 def read_request(name: str) -> Request:

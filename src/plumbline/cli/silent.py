@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Iterable, Iterator, Mapping, Sequence
 
 from plumbline.locate.failures import fails
 from plumbline.locate.observation import Vote
@@ -21,13 +21,18 @@ if TYPE_CHECKING:
 class Silence:
     """The nodes that do not answer, beside what the others have measured."""
 
-    def __init__(self, nodes: Nodes, silent: Iterable[str], found: Found) -> None:
+    def __init__(
+        self, nodes: Nodes, silent: Iterable[str], found: Found, outside: Iterable[str] = ()
+    ) -> None:
         """Take what each node measures, who is silent, and what was found without them.
+
+        Nobody waits for nodes ``outside`` either, and nothing else is known of them.
 
         A node that something has crossed without trouble works, though it cannot be logged in to.
         """
         self._nodes = nodes
         self._silent = [name for name in nodes if name in set(silent)]
+        self._outside = [name for name in nodes if name in set(outside)]
         self._observations = [one for located in found for one in located.observations]
         crossed = {
             name for one in self._observations if one.vote is Vote.GOOD for name in one.of.path
@@ -48,7 +53,10 @@ class Silence:
         return _without_rate(one) and not set(self._dead).isdisjoint(one.of.path)
 
     def sentences(self, parts: Parts) -> Iterator[str]:
-        """Yield for each silent node what nothing is concluded about, and what that explains."""
+        """Yield for each silent node what nothing is concluded about, and what that explains.
+
+        The nodes outside have one sentence together.
+        """
         for name in self._silent:
             own = [f"{one.layer} {one.component}" for one in self._nodes[name]]
             text = f"Does not answer: {titled(name, parts)}; nothing is concluded about "
@@ -58,29 +66,25 @@ class Silence:
                 many = "measurement that crosses" if len(lost) == 1 else "measurements that cross"
                 text += f" That explains {len(lost)} failed {many} it; nothing else is accused."
             yield text
+        if outside := [titled(name, parts) for name in self._outside]:
+            yield f"Outside of the limit, so not measured on: {listed(outside, ', ')}."
 
-    def idle(self, step: Step, outside: Iterable[str] = ()) -> dict[str, list[str]]:
-        """Return for each slot of a step the nodes that would wait for a partner in vain.
-
-        Such partners are silent, or ``outside`` of what is asked.
-        """
-        absent = {*self._silent, *outside}
+    def idle(self, step: Step) -> dict[str, list[str]]:
+        """Return for each slot of a step the nodes that would wait for a partner in vain."""
         hosts = {
             one.component: (name, one.target["hosts"])
             for name, found in self._nodes.items()
             for one in found
             if one.layer == "net"
         }
-        return {str(slot): list(_waiting(hosts, absent, slot)) for slot in step.slots}
+        return {str(slot): list(self._waiting(hosts, slot)) for slot in step.slots}
 
-
-def _waiting(
-    hosts: Mapping[str, tuple[str, Sequence[str]]], absent: Collection[str], slot: int
-) -> Iterator[str]:
-    for component, (node, every) in hosts.items():
-        met = turn(every, component, slot)
-        if met and met.role is Role.INITIATOR and hosts[met.partner][0] in absent:
-            yield node
+    def _waiting(self, hosts: Mapping[str, tuple[str, Sequence[str]]], slot: int) -> Iterator[str]:
+        unasked = {*self._silent, *self._outside}
+        for component, (node, every) in hosts.items():
+            met = turn(every, component, slot)
+            if met and met.role is Role.INITIATOR and hosts[met.partner][0] in unasked:
+                yield node
 
 
 def _without_rate(one: Observation) -> bool:

@@ -21,6 +21,7 @@ from plumbline.plan.assignment import Assignment
 from plumbline.plan.assignments import assignments
 from plumbline.plan.budget import alarm_odds
 from plumbline.plan.policy import FsLayer, Policy, TimedLayer
+from plumbline.plan.rounds import cycle
 from plumbline.topology.graph import Component, Topology
 
 SCHEMA = 1
@@ -87,7 +88,7 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
     return Plan(
         topology.site,
         {name: tuple(entries) for name, entries in nodes.items()},
-        _schedule(policy),
+        _schedule(policy, measured),
         policy.layers.net.port,
         found,
         hosts,
@@ -146,13 +147,15 @@ def _served(measured: Sequence[Assignment], server: str) -> Iterator[str]:
             yield one.target["ost"]
 
 
-def _schedule(policy: Policy) -> dict[str, dict[str, Any]]:
+def _schedule(policy: Policy, measured: Sequence[Assignment]) -> dict[str, dict[str, Any]]:
+    hosts = [len(one.target["hosts"]) for one in measured if one.layer == "net"]
     slots = policy.layers.net.schedule
     net = {
         "calendar": slots.calendar(),
         "randomized_delay_s": 0,
         "limit_s": round(slots.window),
         "window_s": round(slots.window),
+        "slots": max(map(cycle, hosts), default=0),
     }
     found = {"ost": _timed(policy.layers.ost), "raw": _timed(policy.layers.raw), "net": net}
     if policy.layers.fs.clients:

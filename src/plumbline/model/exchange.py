@@ -5,6 +5,9 @@ The console asks with a :class:`Request`; the node answers with a :class:`Head`,
 cut is seen.  A node that cannot answer says ``{"error": SENTENCE}``.
 The console keeps the answer for good before it asks for more, on the same connection.
 
+``since``, where it is given, leaves out records that began before it: who looks for a fault asks
+for its own measurements alone.
+
 A cursor is the place of a record in its history and the record's id, which is empty behind one that
 could not be read.  Where the node has another record at that place, or none, its history was begun
 anew, restored or pruned: everything is asked again, and the ids prevent doubles.
@@ -35,14 +38,19 @@ class Cursor(NamedTuple):
 
 
 class Request(NamedTuple):
-    """Ask for at most ``limit`` records after a cursor."""
+    """Ask for at most ``limit`` records after a cursor, none that began before ``since``.
+
+    ``since`` is in seconds since the epoch, by the node's clock; None is all.
+    """
 
     after: Cursor
     limit: int = MOST_RECORDS
+    since: Optional[float] = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form, schema number first."""
-        return {"schema": SCHEMA, "after": self.after, "limit": self.limit}
+        asked = {"schema": SCHEMA, "after": self.after, "limit": self.limit}
+        return asked if self.since is None else {**asked, "since": self.since}
 
     @classmethod
     def from_json(cls, raw: Any) -> Request:
@@ -52,7 +60,10 @@ class Request(NamedTuple):
             seq, name = raw["after"]
             numbers(seq=seq, limit=raw["limit"])
             texts("after", (name,))
-            return cls(Cursor(int(seq), name), max(1, min(int(raw["limit"]), MOST_RECORDS)))
+            since = raw.get("since")
+            if since is not None:
+                times(since=since)
+            return cls(Cursor(int(seq), name), max(1, min(int(raw["limit"]), MOST_RECORDS)), since)
         except (KeyError, TypeError, ValueError) as error:
             raise DocumentError(f"the request is damaged: {error!r}; {_UPDATE}") from error
 

@@ -16,7 +16,7 @@ from typing import NamedTuple, Optional
 from urllib.parse import quote
 
 from plumbline.errors import StoreError
-from plumbline.model.exchange import Cursor
+from plumbline.model.exchange import Request
 from plumbline.model.series import Running
 from plumbline.store.history import RUNNING, running
 from plumbline.store.snapshot import settled
@@ -26,7 +26,8 @@ MOST_BYTES = 8 << 20
 
 _TRIES = 20
 _BUSY_WAIT_S = 30.0
-_ROWS = "SELECT seq, body FROM records WHERE seq > ? ORDER BY seq LIMIT ?"
+_ROWS = "SELECT seq, body FROM records WHERE seq > ? AND started_at >= ? ORDER BY seq LIMIT ?"
+_EVER = float("-inf")
 _OLD = "SELECT layer, component, since, 'null', 0 FROM running ORDER BY layer, component"
 """Of a history that this version has not written to yet."""
 _OLD_SCHEMA = 2
@@ -49,7 +50,7 @@ class _Changed(Exception):
     """The file has changed while it was read as one that cannot change."""
 
 
-def extract(path: Path, after: Cursor, limit: int) -> Extract:
+def extract(path: Path, request: Request) -> Extract:
     """Return at most ``limit`` records after a cursor, from the first where it is unknown.
 
     A node that has measured nothing yet has an empty history.
@@ -58,16 +59,16 @@ def extract(path: Path, after: Cursor, limit: int) -> Extract:
         StoreError: the history cannot be read.
     """
     for _ in range(_TRIES):
-        found = _try(path, after, limit)
+        found = _try(path, request)
         if found is not None:
             return found
     raise StoreError(f"history {path} is being written all the time; try again")
 
 
-def _try(path: Path, after: Cursor, limit: int) -> Optional[Extract]:
+def _try(path: Path, request: Request) -> Optional[Extract]:
     """Return what :func:`extract` does, None when the file has changed meanwhile."""
     try:
-        return _read(path, after, limit) if path.exists() else Extract(after.seq > 0)
+        return _read(path, request) if path.exists() else Extract(request.after.seq > 0)
     except _Changed:
         return None
     except (sqlite3.Error, OSError) as error:
@@ -77,7 +78,7 @@ def _try(path: Path, after: Cursor, limit: int) -> Optional[Extract]:
         ) from error
 
 
-def _read(path: Path, after: Cursor, limit: int) -> Extract:
+def _read(path: Path, request: Request) -> Extract:
     before = _state(path)
     still = before.log is None and not os.access(path.parent, os.W_OK)
     mode = "immutable=1" if still else "mode=ro"
@@ -91,7 +92,7 @@ def _read(path: Path, after: Cursor, limit: int) -> Extract:
             )
         ) as connection:
             connection.execute("BEGIN")
-            found = _extract(connection, after, limit)
+            found = _extract(connection, request)
     except sqlite3.Error as error:
         # what was half written looks damaged, and a log may go between looking and opening
         if _state(path) != before:
@@ -118,7 +119,8 @@ def _state(path: Path) -> _State:
     return _State((said.st_ino, said.st_size, said.st_mtime_ns), log)
 
 
-def _extract(connection: sqlite3.Connection, after: Cursor, limit: int) -> Extract:
+def _extract(connection: sqlite3.Connection, request: Request) -> Extract:
+    after, limit, since = request
     (tables,) = connection.execute(
         "SELECT count(*) FROM sqlite_master WHERE name IN ('records', 'running')"
     ).fetchone()
@@ -127,7 +129,8 @@ def _extract(connection: sqlite3.Connection, after: Cursor, limit: int) -> Extra
     known = connection.execute("SELECT id FROM records WHERE seq = ?", (after.seq,)).fetchone()
     # who could not read the record there knows its place alone
     anew = after.seq > 0 and (known is None or after.id not in ("", *known))
-    query = connection.execute(_ROWS, (0 if anew else after.seq, limit + 1))
+    begun = _EVER if since is None else since
+    query = connection.execute(_ROWS, (0 if anew else after.seq, begun, limit + 1))
     rows: list[tuple[int, str]] = []
     size, more = 0, False
     for seq, body in query:

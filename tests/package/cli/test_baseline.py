@@ -238,6 +238,22 @@ def test_accepting_twice_changes_nothing(site: Site, capsys: pytest.CaptureFixtu
     assert site.baselines.stat().st_ino == before.st_ino
 
 
+def test_a_dry_run_says_what_would_be_accepted_and_writes_nothing(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.capture(dict.fromkeys(TARGETS, 75.0))
+    file = read_inventory(site.inventory).baselines_file
+    capsys.readouterr()
+    assert site.call("accept", "--reason", "first", "--by", "ada", "--dry-run", "--json") == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["changed"], said["before"], file.exists()) == (True, "", False)
+    assert said["sentences"][-1] == f"4 baselines would be accepted in {file}"
+    assert site.call("accept", "--reason", "first", "--by", "ada", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["after"] == said["after"] == file.read_text()
+    assert site.call("accept", "--reason", "first", "--by", "ada", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["changed"] is False
+
+
 def test_accepting_one_component_changes_its_block_alone(site: Site) -> None:
     site.capture(dict.fromkeys(TARGETS, 75.0))
     site.call("accept", "--reason", "first", "--by", "ada")

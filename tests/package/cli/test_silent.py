@@ -117,3 +117,25 @@ def test_nobody_waits_for_a_silent_partner(
         met = pairing(hosts, slot)["oss2"]
         waiting = [met.partner] if met.role is Role.RESPONDER else []
         assert answer["idle"][str(slot)] == waiting
+
+
+def test_nothing_is_measured_outside_of_the_limit_and_one_sentence_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = ask(tmp_path, capsys, [], outside=["oss2", "oss3"])
+    assert first["sentences"] == [
+        "Outside of the limit, so not measured on: server oss2, server oss3."
+    ]
+    waiting = {node for nodes in first["idle"].values() for node in nodes}
+    assert {"client1", "oss1"} <= waiting
+    answer = ask(tmp_path, capsys, [], targets=["oss2-disk1"], outside=["oss2"])
+    assert (answer["next"] or {}).get("node") != "oss2"
+
+
+def test_a_node_outside_of_the_limit_explains_no_failure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = [*without_oss2({}), *failing(BEHIND)]
+    answer = ask(tmp_path, capsys, records, done=done(*WHOLE), outside=["oss2"])
+    assert any(text.startswith("Failing: ") for text in answer["sentences"])
+    assert not any("explains" in text for text in answer["sentences"])

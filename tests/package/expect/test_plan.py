@@ -60,6 +60,7 @@ def test_the_document_has_what_the_roles_need() -> None:
             "calendar": "*-*-* 0/1:00:00 UTC",
             "randomized_delay_s": 0,
             "limit_s": 300,
+            "slots": 2,
             "window_s": 300,
         },
     }

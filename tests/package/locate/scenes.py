@@ -28,11 +28,17 @@ def lab() -> Topology:
 
     Its rates are round ones: those of the real lab follow what small machines can shape.
     """
+    return build(lab_document())
+
+
+def lab_document() -> dict[str, Any]:
+    """Return the topology of the lab as a person types it, with round rates."""
     path = INVENTORIES / "lab" / "group_vars" / "all" / "topology.yml"
-    document = yaml.safe_load(path.read_text(encoding="utf-8"))["plumbline_topology"]
-    for part in document["parts"]:
+    document: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    for part in document["plumbline_topology"]["parts"]:
         part.update({key: value for key, value in ROUND.items() if key in part})
-    return build(document)
+    topology: dict[str, Any] = document["plumbline_topology"]
+    return topology
 
 
 class Scene:

@@ -15,7 +15,7 @@ from uuid import uuid4
 import pytest
 
 from plumbline.errors import StoreError
-from plumbline.model.exchange import Cursor
+from plumbline.model.exchange import Cursor, Request
 from plumbline.model.process import Process
 from plumbline.model.series import Running
 from plumbline.store.export import MOST_BYTES, extract
@@ -28,11 +28,11 @@ NOBODY = 65534
 READ = """
 import sys
 from pathlib import Path
-from plumbline.model.exchange import Cursor
+from plumbline.model.exchange import Cursor, Request
 from plumbline.model.process import Process
 from plumbline.model.series import Running
 from plumbline.store.export import extract
-found = extract(Path(sys.argv[1]), Cursor(), 500)
+found = extract(Path(sys.argv[1]), Request(Cursor(), 500))
 print(len(found.rows), len(found.running))
 """
 
@@ -48,11 +48,25 @@ def fill(path: Path, count: int, **changes: object) -> list[str]:
 def test_records_come_in_order_after_the_cursor(tmp_path: Path) -> None:
     path = tmp_path / "history.sqlite"
     ids = fill(path, 5)
-    first = extract(path, Cursor(), 2)
+    first = extract(path, Request(Cursor(), 2))
     assert ([seq for seq, _ in first.rows], first.more, first.anew) == ([1, 2], True, False)
-    rest = extract(path, Cursor(2, ids[1]), 3)
+    rest = extract(path, Request(Cursor(2, ids[1]), 3))
     assert [json.loads(body)["id"] for _, body in rest.rows] == ids[2:]
     assert not rest.more
+
+
+def test_who_looks_for_a_fault_is_given_the_records_since_the_beginning_alone(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "history.sqlite"
+    fill(path, 3, started_at=100.0)
+    new = fill(path, 3, started_at=200.0)
+    first = extract(path, Request(Cursor(), 2, 150.0))
+    assert [json.loads(body)["id"] for _, body in first.rows] == new[:2]
+    assert first.more
+    rest = extract(path, Request(Cursor(first.rows[-1][0], new[1]), 2, 150.0))
+    assert [json.loads(body)["id"] for _, body in rest.rows] == new[2:]
+    assert (rest.more, rest.anew) == (False, False)
 
 
 @pytest.mark.parametrize("cursor", [Cursor(2, "another"), Cursor(9, "later")])
@@ -60,26 +74,26 @@ def test_a_cursor_of_another_history_begins_with_the_first_record(
     tmp_path: Path, cursor: Cursor
 ) -> None:
     fill(tmp_path / "history.sqlite", 3)
-    found = extract(tmp_path / "history.sqlite", cursor, 10)
+    found = extract(tmp_path / "history.sqlite", Request(cursor, 10))
     assert (found.anew, len(found.rows)) == (True, 3)
 
 
 def test_large_records_come_in_several_answers(tmp_path: Path) -> None:
     path = tmp_path / "history.sqlite"
     fill(path, 3, profile_Bps=(123456789.123,) * (MOST_BYTES // 28))
-    found = extract(path, Cursor(), 500)
+    found = extract(path, Request(Cursor(), 500))
     assert (len(found.rows), found.more) == (1, True)
 
 
 def test_no_history_is_an_empty_one(tmp_path: Path) -> None:
-    assert extract(tmp_path / "none.sqlite", Cursor(), 5).rows == ()
-    assert extract(tmp_path / "none.sqlite", Cursor(4, "x"), 5).anew
+    assert extract(tmp_path / "none.sqlite", Request(Cursor(), 5)).rows == ()
+    assert extract(tmp_path / "none.sqlite", Request(Cursor(4, "x"), 5)).anew
 
 
 def test_what_is_no_database_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "x.sqlite").write_text("this is no database at all, but a text of some length")
     with pytest.raises(StoreError, match=r"cannot be read by user id .* see that"):
-        extract(tmp_path / "x.sqlite", Cursor(), 5)
+        extract(tmp_path / "x.sqlite", Request(Cursor(), 5))
 
 
 def as_stranger(path: Path) -> str:
@@ -145,8 +159,8 @@ def test_reading_while_a_run_writes_loses_no_record(tmp_path: Path) -> None:
     writer = threading.Thread(target=lambda: [fill(path, 3) for _ in range(40)])
     writer.start()
     cursor, seen = Cursor(), []
-    while writer.is_alive() or extract(path, cursor, 5).rows:
-        found = extract(path, cursor, 5)
+    while writer.is_alive() or extract(path, Request(cursor, 5)).rows:
+        found = extract(path, Request(cursor, 5))
         assert not found.anew
         for seq, body in found.rows:
             cursor = Cursor(seq, json.loads(body)["id"])
@@ -165,9 +179,9 @@ def test_what_was_interrupted_is_not_said_to_run(tmp_path: Path) -> None:
         history.begin("run-1", DISK)
         history.begin("run-2", TARGET)
         history.begin("run-3", Running("ost", "OST1", 8.0, gone))
-        assert extract(path, Cursor(), 10).running == (TARGET, DISK)
+        assert extract(path, Request(Cursor(), 10)).running == (TARGET, DISK)
         history.interrupt("raw", "disk")
-        assert extract(path, Cursor(), 10).running == (TARGET,)
+        assert extract(path, Request(Cursor(), 10)).running == (TARGET,)
 
 
 def test_a_history_that_an_older_version_has_written_is_read(tmp_path: Path) -> None:
@@ -178,4 +192,4 @@ def test_a_history_that_an_older_version_has_written_is_read(tmp_path: Path) -> 
         for column in ("process", "interrupted"):
             database.execute(f"ALTER TABLE running DROP COLUMN {column}")
         database.execute("PRAGMA user_version = 2")
-    assert extract(path, Cursor(), 10).running == (DISK,)
+    assert extract(path, Request(Cursor(), 10)).running == (DISK,)

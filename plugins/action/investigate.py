@@ -1,0 +1,103 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Look for what is slow now; plugins/modules/investigate.py documents the options."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any, Iterable, Optional, Sequence
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+from ansible_collections.hpcops.plumbline.plugins.module_utils.command import (
+    ARGUMENTS,
+    Answer,
+    sentence,
+)
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.crew import Crew, NobodyAnswers
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.investigation import (
+    Console,
+    Investigation,
+    Question,
+)
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Nodes
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.whereabouts import NotFound
+
+OPTIONS = {
+    "plan": {"type": "dict", "required": True},
+    "targets": {"type": "list", "elements": "str", "default": []},
+    "user_path": {"type": "str"},
+    "budget": {"type": "str", "default": "5m"},
+    "budget_bytes": {"type": "str", "default": "1000TB"},
+    **ARGUMENTS,
+}
+
+
+class ActionModule(ActionBase):  # type: ignore[misc]
+    """Runs on the control host, once for all hosts of the play."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+    _supports_check_mode = True
+
+    def run(
+        self, tmp: Optional[str] = None, task_vars: Optional[dict[str, Any]] = None
+    ) -> dict[str, Any]:
+        """Return what was found; raise AnsibleActionFail for a question without an answer."""
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        variables = task_vars or {}
+        _, options = self.validate_argument_spec(argument_spec=OPTIONS)
+        forks = int(variables["ansible_forks"])
+        crew = Crew(
+            options["plan"],
+            variables["ansible_play_hosts"],
+            variables["ansible_play_hosts_all"],
+            Nodes(self, variables["hostvars"], forks),
+        )
+        question = Question(
+            tuple(name.strip() for name in options["targets"] if name.strip()),
+            options["user_path"],
+            options["budget"],
+            options["budget_bytes"],
+            forks,
+        )
+        with tempfile.TemporaryDirectory(prefix="plumbline-") as folder:
+            console = Console(Plumbline(options).ask, Path(folder), _say)
+            try:
+                found = Investigation(options["plan"], question, crew, console).run(
+                    dry=bool(self._task.check_mode)
+                )
+            except (NobodyAnswers, NotFound) as error:
+                raise AnsibleActionFail(str(error)) from error
+        return {**result, "changed": bool(found["steps"]), "found": found, "lost": crew.lost}
+
+
+class Plumbline:
+    """The command on the control host."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self._start = options["command"]
+        source = options["source"]
+        self._environment = {**os.environ, **({"PYTHONPATH": f"{source}/src"} if source else {})}
+
+    def ask(self, arguments: Sequence[str]) -> str:
+        """Return what the command prints; raise AnsibleActionFail with its sentence otherwise."""
+        argv = [*self._start, *arguments]
+        try:
+            done = subprocess.run(
+                argv, env=self._environment, capture_output=True, text=True, check=False
+            )
+        except OSError as error:
+            raise AnsibleActionFail(f"{argv[0]} cannot be run: {error.strerror}") from error
+        if done.returncode != 0:
+            raise AnsibleActionFail(sentence(Answer(done.returncode, done.stdout, done.stderr)))
+        return done.stdout
+
+
+def _say(lines: Iterable[str]) -> None:
+    for line in lines:
+        Display().display(line)

@@ -1,0 +1,64 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bring records of nodes to the control host; plugins/modules/records.py documents the options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Optional
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils import answers
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import NoAnswer, Node, Nodes
+
+OPTIONS = {
+    "dest": {"type": "path", "required": True},
+    "age_s": {"type": "float", "required": True},
+}
+
+
+class ActionModule(ActionBase):  # type: ignore[misc]
+    """Runs on the control host, once for all hosts of the play."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+    _supports_check_mode = True
+
+    def run(
+        self, tmp: Optional[str] = None, task_vars: Optional[dict[str, Any]] = None
+    ) -> dict[str, Any]:
+        """Return the files; raise AnsibleActionFail where a host gives no records."""
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        variables = task_vars or {}
+        _, options = self.validate_argument_spec(argument_spec=OPTIONS)
+        folder, age_s = Path(options["dest"]), options["age_s"]
+
+        def work(node: Node) -> tuple[str, int]:
+            path = folder / f"{node.name}.jsonl"
+            return str(path), bring(node, path, age_s)
+
+        nodes = Nodes(self, variables["hostvars"], int(variables["ansible_forks"]))
+        found = nodes.each(variables["ansible_play_hosts"], work)
+        for name, one in found.items():
+            if isinstance(one, NoAnswer):
+                raise AnsibleActionFail(f"{name} does not answer: {one}")
+            if one[1]:
+                Display().warning(f"{name}: {one[1]} damaged records are left out")
+        return {**result, "changed": False, "files": [path for path, _ in found.values()]}
+
+
+def bring(node: Node, path: Path, age_s: float) -> int:
+    """Write the records of the last seconds into a file; return how many were damaged.
+
+    Raises:
+        NoAnswer: the node does not answer, or its plumbline gives no records.
+    """
+    since = max(0.0, answers.head(node)["now"] - age_s)
+    damaged = 0
+    with path.open("w", encoding="utf-8") as file:
+        for answer in answers.records(node, (0, ""), since):
+            file.writelines(f"{record}\n" for record in answer.records)
+            damaged += answer.damaged
+    return damaged

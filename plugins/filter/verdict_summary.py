@@ -1,0 +1,110 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The verdicts of all nodes as one table, and whether all is well."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: verdict_summary
+author: The plumbline developers (@hpcops)
+version_added: 0.1.0
+short_description: Verdicts of all nodes as one table
+description:
+  - Returns a line for each verdict, by layer and component, and which of them are not OK.
+  - A node without verdicts is neither good nor bad; what it measures is UNKNOWN.
+  - A group of which nothing is known but that its members are OK lacks a firm baseline and nothing
+    else; it is named and does not count.
+options:
+  _input:
+    description: Verdicts by node, as M(hpcops.plumbline.verdicts_info) returns them.
+    type: dict
+    required: true
+  plan:
+    description: The plan.
+    type: dict
+    required: true
+  hosts:
+    description: Hosts of the play, those without an answer too.
+    type: list
+    elements: str
+    required: true
+  layers:
+    description: Layers that were asked for.
+    type: list
+    elements: str
+    required: true
+  target:
+    description: The component that was asked for; empty for all.
+    type: str
+    default: ""
+"""
+
+EXAMPLES = r"""
+summary: "{{ verdicts | hpcops.plumbline.verdict_summary(plan, ansible_play_hosts_all, ['raw']) }}"
+# {'lines': ['CRITICAL  oss2-disk1: read 40.0 MB/s, ...'], 'bad': ['CRITICAL oss2-disk1'],
+#  'sentence': 'Not OK: CRITICAL oss2-disk1'}
+"""
+
+RETURN = r"""
+_value:
+  description: C(lines) of the table, C(bad) with state and name, and C(sentence) for the end.
+  type: dict
+"""
+
+from typing import Any, Callable, Mapping, Sequence
+
+
+def verdict_summary(
+    verdicts: Mapping[str, Sequence[Mapping[str, Any]]],
+    plan: Mapping[str, Any],
+    hosts: Sequence[str],
+    layers: Sequence[str],
+    target: str = "",
+) -> dict[str, Any]:
+    """Return the table, what is not OK, and a sentence."""
+    every = [one for found in verdicts.values() for one in found]
+    every.sort(key=lambda one: (one["layer"], one["component"]))
+    silent = _silent([name for name in hosts if name not in verdicts], plan, layers, target)
+    excused = [one for one in every if _lacks_only_a_baseline(one)]
+    bad = [one for one in every if one["state"] != "OK" and one not in excused]
+    named = [f"{one['state']} {one['component']}" for one in bad]
+    named = list(dict.fromkeys([*named, *(f"UNKNOWN {node}" for node in silent)]))
+    lines = [f"{one['state']:<8}  {one['sentence']}" for one in every]
+    lines += [
+        f"UNKNOWN   {node} does not answer, or failed above: nothing is known of {', '.join(own)}"
+        for node, own in silent.items()
+    ]
+    weak = [f"{one['component']} without a firm baseline" for one in excused]
+    well = ", ".join([f"All {len(every)} verdicts are OK", *weak])
+    return {
+        "lines": lines,
+        "bad": named,
+        "sentence": f"Not OK: {', '.join(named)}" if named else well,
+    }
+
+
+def _silent(
+    nodes: Sequence[str], plan: Mapping[str, Any], layers: Sequence[str], target: str
+) -> dict[str, list[str]]:
+    """Return what each node without verdicts would have been asked for."""
+    found = {
+        name: [
+            f"{entry['layer']} {entry['component']}"
+            for entry in plan["nodes"].get(name, {"entries": ()})["entries"]
+            if entry["layer"] in layers and target in ("", entry["component"])
+        ]
+        for name in nodes
+    }
+    return {name: own for name, own in found.items() if own}
+
+
+def _lacks_only_a_baseline(verdict: Mapping[str, Any]) -> bool:
+    return bool(verdict["group"] and verdict["state"] == "UNKNOWN" and not verdict["counts"])
+
+
+class FilterModule:
+    """What Ansible asks for the filters of a file."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        """Return the filters by name."""
+        return {"verdict_summary": verdict_summary}

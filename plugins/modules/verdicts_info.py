@@ -1,0 +1,133 @@
+#!/usr/bin/python
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The verdicts of a node, without measuring."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: verdicts_info
+author: The plumbline developers (@hpcops)
+version_added: 0.1.0
+short_description: Verdicts on what a node has measured
+description:
+  - Returns the verdict on each component and group that this node measures, with its reason and its
+    evidence. Nothing is measured.
+extends_documentation_fragment:
+  - hpcops.plumbline.on_node
+options:
+  layers:
+    description: Verdicts of these layers; without any, of all.
+    type: list
+    elements: str
+    choices: [ost, raw, fs, net]
+    default: []
+  components:
+    description: Verdicts on these components or groups; without any, on all.
+    type: list
+    elements: str
+    default: []
+attributes:
+  check_mode:
+    support: full
+    description: Nothing is changed, so check mode is the same.
+seealso:
+  - module: hpcops.plumbline.probe
+"""
+
+EXAMPLES = r"""
+- name: Read the verdicts on all devices
+  hpcops.plumbline.verdicts_info:
+    layers: [raw]
+  become: true
+  register: judged
+
+- name: Refuse to go on with a slow disk
+  ansible.builtin.assert:
+    that: judged.state == 'OK'
+    fail_msg: "{{ judged.verdicts | rejectattr('state', 'eq', 'OK') | map(attribute='sentence') }}"
+"""
+
+RETURN = r"""
+node:
+  description: The node by its name in the plan.
+  returned: success
+  type: str
+  sample: oss2
+state:
+  description: The worst of the verdicts; V(UNKNOWN) where there is none.
+  returned: success
+  type: str
+  sample: WARNING
+verdicts:
+  description: Verdicts, as docs/verdicts.md describes them.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    state:
+      description: V(OK), V(WARNING), V(CRITICAL) or V(UNKNOWN).
+      type: str
+    layer:
+      description: Where it was measured.
+      type: str
+    component:
+      description: The component, or the group.
+      type: str
+    group:
+      description: Whether it is the verdict on a group.
+      type: bool
+    reason:
+      description: The rule that decided.
+      type: str
+    sentence:
+      description: State, figures, reference and remedy as text.
+      type: str
+    evidence:
+      description: What it rests on, as lines.
+      type: list
+      elements: str
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.hpcops.plumbline.plugins.module_utils.expectations import (
+    Unmeasured,
+    read_measures,
+)
+from ansible_collections.hpcops.plumbline.plugins.module_utils.on_node import (
+    OPTIONS,
+    as_prober,
+    verdicts_of,
+    worst,
+)
+from ansible_collections.hpcops.plumbline.plugins.module_utils.unit import LAYERS
+
+
+def main() -> None:
+    """Return the verdicts that are asked for."""
+    module = AnsibleModule(
+        argument_spec={
+            **OPTIONS,
+            "layers": {"type": "list", "elements": "str", "choices": list(LAYERS), "default": []},
+            "components": {"type": "list", "elements": "str", "default": []},
+        },
+        supports_check_mode=True,
+    )
+    layers, components = module.params["layers"], module.params["components"]
+    try:
+        measures = read_measures(module.params["expectations"])
+    except (OSError, Unmeasured, ValueError) as error:
+        module.fail_json(msg=str(error))
+    asked = measures.judges(layers, components)
+    found = verdicts_of(as_prober(module)) if asked else []
+    verdicts = [
+        one
+        for one in found
+        if one["layer"] in (layers or LAYERS)
+        and one["component"] in (components or [one["component"]])
+    ]
+    module.exit_json(changed=False, node=measures.node, state=worst(verdicts), verdicts=verdicts)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,240 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The loop of looking for a fault: bring what was measured, ask what comes next, measure it.
+
+What to measure, and what it means, ``plumbline investigate`` decides; nothing of that is here.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence
+
+from ansible_collections.hpcops.plumbline.plugins.module_utils.unit import (
+    Outcome,
+    close_window,
+    measure,
+    open_window,
+    unit_name,
+)
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils import answers
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.before import (
+    Before,
+    known,
+    known_lines,
+    look_before,
+)
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.crew import Crew, NobodyAnswers, Say
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Node
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.whereabouts import targets_of
+
+_GRACE_S = 20.0
+"""For a unit that is ended because time is up."""
+_START = (0, "")
+"""The cursor before the first record."""
+
+
+class Question(NamedTuple):
+    """What is asked: parts of the site or a user's file, none for all; and what may be spent."""
+
+    targets: tuple[str, ...]
+    user_path: Optional[str]
+    budget: str
+    budget_bytes: str
+    forks: int
+
+
+class Console(NamedTuple):
+    """What the control host gives: plumbline, a folder for this alone, lines, and a clock."""
+
+    plumbline: Callable[[Sequence[str]], str]
+    folder: Path
+    say: Say
+    clock: Callable[[], float] = time.time
+
+
+class Investigation:
+    """One question and how it stands."""
+
+    def __init__(
+        self, plan: Mapping[str, Any], question: Question, crew: Crew, console: Console
+    ) -> None:
+        """Take the plan as ``plumbline plan --json`` prints it, and who may be asked."""
+        self._question = question
+        self._crew = crew
+        self._console = console
+        self._began = console.clock()
+        self._done: list[dict[str, Any]] = []
+        self._before: dict[str, Before] = {}
+        self._cursors: dict[str, tuple[int, str]] = {}
+        self._symptoms: dict[str, Any] = {}
+        self._write("plan.json", json.dumps(plan))
+
+    def run(self, *, dry: bool) -> dict[str, Any]:
+        """Return the last answer with the ``steps``; a dry run ends before the first of them.
+
+        Raises:
+            NobodyAnswers: there is nobody to ask.
+            NotFound: no host finds the user's file.
+        """
+        self._begin()
+        answer = self._decide()
+        while (step := answer["next"]) and self._crew.answering:
+            self._say_step(answer)
+            if dry:
+                self._console.say(["Check mode: nothing is measured."])
+                return self._result(answer)
+            self._done.append(step)
+            self._measure(step, answer)
+            self._bring()
+            answer = self._decide()
+        self._say_end(answer)
+        return self._result(answer)
+
+    def _begin(self) -> None:
+        """Ask all nodes how they stand: clocks may differ, so each has its own beginning."""
+        self._before = self._crew.each(look_before, self._console.say)
+        if not self._before:
+            lost = [f"{name}: {reason}" for name, reason in self._crew.lost.items()]
+            raise NobodyAnswers(f"No node answers. {'; '.join(lost)}")
+        self._symptoms = {name: one.symptoms for name, one in self._before.items()}
+        for name, one in self._before.items():
+            if one.snapshot:
+                self._write(f"{name}.snapshot", one.snapshot)
+        if self._question.user_path is not None:
+            self._find_file(self._question.user_path)
+        self._console.say(known_lines(self._before.values()))
+
+    def _find_file(self, path: str) -> None:
+        """Ask about the targets that hold a user's file too."""
+
+        def each(work: Callable[[Node], Any]) -> dict[str, Any]:
+            nodes = self._crew.measuring("ost")
+            found: dict[str, Any] = self._crew.each(work, self._console.say, nodes)
+            return found
+
+        names = [*self._question.targets, *targets_of(path, each)]
+        self._question = self._question._replace(targets=tuple(dict.fromkeys(names)))
+        self._console.say([f"{path} lies on {', '.join(self._question.targets)}"])
+
+    def _decide(self) -> dict[str, Any]:
+        """Return what plumbline concludes and what it would measure next."""
+        folder = self._console.folder
+        self._write("request.json", json.dumps(self._request()))
+        arguments = ["--plan", "plan.json", "--request", "request.json"]
+        arguments += [
+            "--snapshots",
+            *(f"{n}.snapshot" for n, one in self._before.items() if one.snapshot),
+        ]
+        arguments += ["--records", *(f"{name}.jsonl" for name in self._cursors)]
+        named = [one if one.startswith("--") else str(folder / one) for one in arguments]
+        answer: dict[str, Any] = json.loads(self._console.plumbline(["investigate", *named]))
+        return answer
+
+    def _request(self) -> dict[str, Any]:
+        """Return the document that docs/debugging.md describes.
+
+        What a node has measured before it fell silent stays true, so its beginning stays too.
+        """
+        question, crew = self._question, self._crew
+        return {
+            "targets": question.targets,
+            "known": known(self._before.values()),
+            "budget": question.budget,
+            "budget_bytes": question.budget_bytes,
+            "elapsed_s": self._elapsed_s(),
+            "done": self._done,
+            "begun": {name: one.begun for name, one in self._before.items()},
+            "forks": question.forks,
+            "silent": crew.silent,
+            "outside": crew.outside,
+            "symptoms": {
+                name: said
+                for name, said in self._symptoms.items()
+                if name in crew.answering and said
+            },
+        }
+
+    def _measure(self, step: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
+        """Measure a step within what is left of the budget."""
+        until = self._console.clock() + answer["left_s"]
+        if step["layer"] == "net":
+            for slot in step["slots"]:
+                self._measure_slot(step, slot, answer["idle"].get(str(slot), ()), until)
+            return
+        names = [step["node"]] if step["node"] else self._crew.measuring(step["layer"])
+        self._start(names, unit_name(step["layer"], step["component"]), until)
+
+    def _measure_slot(
+        self, step: Mapping[str, Any], slot: int, idle: Sequence[str], until: float
+    ) -> None:
+        """Measure the pairs of a slot; all windows are open before the first of them begins."""
+        if self._console.clock() >= until:
+            return
+        here = [step["node"], step["partner"]] if step["node"] else self._crew.measuring("net")
+        begin = [one for one in here if step["node"] in ("", one) and one not in idle]
+        try:
+            self._crew.each(lambda node: open_window(node.run), self._console.say, here)
+            self._start(begin, unit_name("net", slot=slot), until)
+        finally:
+            self._crew.each(lambda node: close_window(node.run), self._console.say, here)
+
+    def _start(self, names: Sequence[str], unit: str, until: float) -> None:
+        """Start a unit on these nodes and say what went wrong.
+
+        Where there are more nodes than forks, some are asked when others are done.
+        """
+
+        def work(node: Node) -> Outcome:
+            left_s = until - self._console.clock()
+            if left_s <= 0:
+                return Outcome(unit, "was not begun within the budget")
+            limit_s = max(1, int(left_s))
+            ended = measure(lambda argv: node.run(argv, limit_s=limit_s + _GRACE_S), unit, limit_s)
+            return (
+                ended._replace(trouble="did not finish within the budget") if ended.late else ended
+            )
+
+        ended = self._crew.each(work, self._console.say, names)
+        self._console.say(
+            f"{name}: {one.unit} {one.trouble}" for name, one in ended.items() if one.trouble
+        )
+
+    def _bring(self) -> None:
+        """Bring what each node has measured since its beginning, and what it says of its parts."""
+
+        def work(node: Node) -> list[answers.Answer]:
+            begun = self._before[node.name].begun
+            return list(answers.records(node, self._cursors.get(node.name, _START), begun))
+
+        for name, found in self._crew.each(work, self._console.say).items():
+            with (self._console.folder / f"{name}.jsonl").open("a", encoding="utf-8") as file:
+                file.writelines(f"{record}\n" for one in found for record in one.records)
+            self._cursors[name] = found[-1].cursor
+            self._symptoms[name] = found[-1].head["symptoms"]
+            if damaged := sum(one.damaged for one in found):
+                self._console.say([f"{name}: {damaged} damaged records are left out"])
+
+    def _say_step(self, answer: Mapping[str, Any]) -> None:
+        step = answer["next"]
+        coming = f"Step {len(self._done) + 1}: {step['words']}, about {round(step['seconds'])} s"
+        self._console.say([*answer["sentences"], answer["summary"], coming])
+
+    def _say_end(self, answer: Mapping[str, Any]) -> None:
+        self._console.say([*answer["table"], "Commands:", *answer["commands"], ""])
+        self._console.say([*answer["sentences"], answer["summary"]])
+        self._console.say(f"Does not vote: {one}" for one in answer["unused"])
+        self._console.say(f"Not within the budget: {one}" for one in answer["beyond"])
+        spent = f"{len(self._done)} steps, {round(self._elapsed_s())} s"
+        self._console.say([f"Ended: {answer['reason']}, {spent}"])
+
+    def _result(self, answer: Mapping[str, Any]) -> dict[str, Any]:
+        return {**answer, "steps": list(self._done)}
+
+    def _elapsed_s(self) -> float:
+        return self._console.clock() - self._began
+
+    def _write(self, name: str, text: str) -> None:
+        (self._console.folder / name).write_text(text, encoding="utf-8")

@@ -1,0 +1,131 @@
+"""A node as playbooks see it: commands that answer from a folder, and the real plumbline.
+
+``enter NODE COMMAND`` stands for the become plug-in: it runs a command as if on that node, with the
+commands of this file before those of the machine.  A unit that is started "measures" what the
+folder has prepared for it, into the real history of the node.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any, NoReturn
+
+from plumbline.cli import main
+from plumbline.model.record import Record
+from plumbline.store.days import Member
+from plumbline.store.history import History
+from plumbline.store.publish import Publisher
+
+FOLDER = Path(os.environ.get("PRETENDED", "."))
+
+
+def enter(node: str, *words: str) -> NoReturn:
+    os.environ.update(NODE=node, PATH=f"{FOLDER / 'bin'}:{os.environ['PATH']}")
+    if (FOLDER / node / "down").exists():
+        print("No route to host", file=sys.stderr)
+        sys.exit(255)
+    # a mount namespace of its own, in which the node's files lie over those of the machine; what is
+    # written there is lost with it
+    alone = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
+    command = words[words.index("/bin/sh") :]
+    layers = f"lowerdir={FOLDER / node / 'etc'}:/etc,upperdir=/mnt/upper,workdir=/mnt/work"
+    script = (
+        "mount -t tmpfs tmpfs /mnt && mkdir /mnt/upper /mnt/work && "
+        f'mount -t overlay -o {layers} overlay /etc && exec "$@"'
+    )
+    os.execvp(alone[0], [*alone, "sh", "-c", script, "sh", *command])
+
+
+def ssh(*words: str) -> NoReturn:
+    """Note how a host would be reached, and run the command here."""
+    with (FOLDER / "ssh").open("a", encoding="utf-8") as file:
+        file.write(" ".join(" ".join(words).split()) + "\n")
+    os.execv("/bin/sh", ["/bin/sh", "-c", words[-1]])
+
+
+def run_as_another(*words: str) -> NoReturn:
+    behind = "--no-new-privs" if "--no-new-privs" in words else "--"
+    command = words[words.index(behind) + 1 :]
+    os.execvp(command[0], command)
+
+
+def unit(action: str, name: str) -> int:
+    """Note what was asked of systemd; carry out what a unit of a layer would measure."""
+    if action == "show":
+        print("LoadState=loaded\nActiveState=active")
+        return 0
+    with (FOLDER / "units").open("a", encoding="utf-8") as file:
+        file.write(f"{os.environ['NODE']} {action} {name}\n")
+    if action != "start":
+        return 0
+    if (here() / f"{name}.fails").exists():
+        return 1
+    layer, _, instance = name.removeprefix("plumbline-").removesuffix(".service").partition("@")
+    state = here() / "state"
+    state.mkdir(exist_ok=True)
+    with History(state / "history.sqlite") as history:
+        for number, line in enumerate((here() / "measures.jsonl").read_text().splitlines()):
+            one = Record.from_json(json.loads(line))
+            if one.layer == layer and (layer == "net" or instance in ("", one.component)):
+                now = time.time()
+                ident = f"{one.id}-{number}-{now}"
+                history.save(one._replace(id=ident, started_at=now, finished_at=now))
+        document = json.loads((here() / "etc/plumbline/expectations.json").read_text())
+        groups = {
+            (entry["layer"], entry["component"]): Member(entry["group"], 0.0)
+            for entry in document["entries"]
+        }
+        Publisher(history, state / "snapshot.json", document["node"], groups)(time.time())
+    return 0
+
+
+def journal(*_words: str) -> int:
+    print("plumbline: disk oss2-disk1: cannot be opened")
+    return 0
+
+
+def plumbline(verb: str, *words: str) -> int:
+    state = here() / "state"
+    state.mkdir(exist_ok=True)
+    options: dict[str, list[str]] = {
+        "export": ["--state", str(state)],
+        "history": ["--state", str(state)],
+        "judge": [
+            *("--expectations", str(here() / "etc/plumbline/expectations.json")),
+            *("--snapshot", str(state / "snapshot.json")),
+        ],
+        "where": ["--expectations", str(here() / "etc/plumbline/expectations.json")],
+        "probe": ["--expectations", str(here() / "etc/plumbline/expectations.json")],
+    }
+    return main([verb, *options[verb], *words])
+
+
+def console(verb: str, *words: str) -> int:
+    """Answer as on the control host: a plan that was compiled before, and the real command."""
+    if verb == "plan":
+        print((FOLDER / "plan.json").read_text())
+        return 0
+    return main([verb, *words])
+
+
+def here() -> Path:
+    return FOLDER / os.environ["NODE"]
+
+
+COMMANDS: dict[str, Any] = {
+    "enter": enter,
+    "ssh": ssh,
+    "console": console,
+    "runuser": run_as_another,
+    "setpriv": run_as_another,
+    "systemctl": unit,
+    "journalctl": journal,
+    "plumbline": plumbline,
+}
+
+if __name__ == "__main__":
+    sys.exit(COMMANDS[sys.argv[1]](*sys.argv[2:]))

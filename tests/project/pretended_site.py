@@ -1,0 +1,151 @@
+"""A site of nodes on this machine, for playbooks that measure: see pretended_node.py."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Iterable, Mapping, NamedTuple
+
+import yaml
+
+from plumbline.model.record import Record
+from tests.package.cli.test_locate import plan
+from tests.package.locate.scenes import lab_document
+from tests.project import pretended_node
+from tests.project.repository import ROOT
+
+PACKAGES = f"{ROOT / 'src'}:{ROOT}"
+NODES = ("client1", "oss1", "oss2", "oss3")
+COMMANDS = ("enter", "ssh", "runuser", "setpriv", "systemctl", "journalctl", "plumbline")
+HOSTS = """
+all:
+  vars:
+    ansible_connection: local
+    ansible_pipelining: true
+    ansible_become_exe: {folder}/bin/enter {{{{ inventory_hostname }}}}
+    ansible_python_interpreter: {python}
+    agent_plumbline_command: [{python}, {program}, console]
+    agent_cache_directory: {folder}/cache
+  children:
+    plumbline_nodes:
+      hosts: {{client1: , oss1: , oss2: , oss3: }}
+    plumbline_ost:
+      hosts: {{client1: }}
+    plumbline_raw:
+      hosts: {{oss1: , oss2: , oss3: }}
+    plumbline_net:
+      hosts: {{client1: , oss1: , oss2: , oss3: }}
+"""
+
+
+class Ended(NamedTuple):
+    """How a playbook ended, and what it printed."""
+
+    code: int
+    said: str
+
+    def shows(self, *texts: str) -> None:
+        """Fail unless all texts are printed, in this order."""
+        at = 0
+        for text in texts:
+            found = self.said.find(text, at)
+            assert found >= 0, f"{text!r} is not said after place {at} of:\n{self.said}"
+            at = found + len(text)
+
+
+class PretendedSite:
+    """The lab of tests/package/locate/scenes.py as hosts that playbooks can reach."""
+
+    def __init__(self, folder: Path, records: Iterable[Record]) -> None:
+        self.folder = folder
+        document = plan()
+        (folder / "plan.json").write_text(json.dumps(document), encoding="utf-8")
+        every = list(records)
+        for name in NODES:
+            here = folder / name
+            (here / "etc/plumbline").mkdir(parents=True)
+            groups = Path("/etc/group").read_text(encoding="utf-8")
+            (here / "etc/group").write_text(f"{groups}plumbline-checks:x:64999:\n")
+            said = json.dumps(document["nodes"][name])
+            (here / "etc/plumbline/expectations.json").write_text(said, encoding="utf-8")
+            own = [one._replace(host=name) for one in every if _node(document, one) == name]
+            lines = "".join(json.dumps(one.to_json()) + "\n" for one in own)
+            (here / "measures.jsonl").write_text(lines, encoding="utf-8")
+        self._write_commands()
+
+    def _write_commands(self) -> None:
+        folder, program = self.folder, pretended_node.__file__
+        (folder / "bin").mkdir()
+        for name in COMMANDS:
+            path = folder / "bin" / name
+            # a connection does not pass the environment on
+            given = f"export PRETENDED='{folder}' PYTHONPATH='{PACKAGES}'"
+            call = f'exec "{sys.executable}" "{program}" {name} "$@"'
+            path.write_text(f"#!/bin/sh\n{given}\n{call}\n", encoding="utf-8")
+            path.chmod(0o755)
+        (folder / "inventory").mkdir()
+        hosts = HOSTS.format(folder=folder, python=sys.executable, program=program)
+        (folder / "inventory" / "hosts.yml").write_text(hosts, encoding="utf-8")
+        documents = folder / "inventory" / "group_vars" / "all"
+        documents.mkdir(parents=True)
+        topology = yaml.safe_dump({"plumbline_topology": lab_document()})
+        (documents / "topology.yml").write_text(topology, encoding="utf-8")
+
+    def play(self, name: str, extra: Mapping[str, Any], *words: str) -> Ended:
+        """Return how a playbook of the repository ended on this site."""
+        program = str(Path(sys.executable).with_name("ansible-playbook"))
+        done = subprocess.run(
+            [program, "-i", str(self.folder / "inventory"), str(ROOT / f"playbooks/{name}.yml")]
+            + ["-e", json.dumps(dict(extra)), *words],
+            cwd=ROOT,
+            env={
+                **os.environ,
+                "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+                "ANSIBLE_FORCE_COLOR": "0",
+                # who runs the tests may be root, and enters a node all the same
+                "ANSIBLE_BECOME_ALLOW_SAME_USER": "true",
+                "LC_ALL": "C.UTF-8",
+                "PRETENDED": str(self.folder),
+                "PYTHONPATH": PACKAGES,
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return Ended(done.returncode, re.sub(r" \*{3,}", "", done.stdout) + done.stderr)
+
+    def unreachable(self, name: str) -> None:
+        """Have a node whose port is closed to ssh."""
+        self.say_of(name, ansible_connection="ssh", ansible_host="127.0.0.1", ansible_port=1)
+
+    def by_ssh(self, name: str, **variables: Any) -> None:
+        """Have a node that is reached through ssh, by a program that notes how."""
+        program = str(self.folder / "bin/ssh")
+        self.say_of(name, ansible_connection="ssh", ansible_ssh_executable=program, **variables)
+
+    def say_of(self, name: str, **variables: Any) -> None:
+        """Write variables of a host into the inventory."""
+        path = self.folder / "inventory/host_vars" / f"{name}.yml"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(yaml.safe_dump(variables), encoding="utf-8")
+
+    def ssh_calls(self) -> list[str]:
+        """Return the arguments of each call of ssh: options, host and command."""
+        return (self.folder / "ssh").read_text(encoding="utf-8").splitlines()
+
+    def units(self) -> list[str]:
+        """Return what was asked of systemd so far: node, action and unit of each."""
+        path = self.folder / "units"
+        return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+
+def _node(document: Mapping[str, Any], one: Record) -> str:
+    for name, node in document["nodes"].items():
+        for entry in node["entries"]:
+            if (entry["layer"], entry["component"]) == (one.layer, one.component):
+                return str(name)
+    raise AssertionError(f"nobody measures {one.component}")

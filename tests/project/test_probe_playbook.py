@@ -1,0 +1,77 @@
+"""probe.yml as Ansible runs it, on nodes that have the real plumbline."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.package.cli.test_locate import measured
+from tests.package.locate.scenes import both
+from tests.project.pretended_site import PretendedSite
+
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> PretendedSite:
+    return PretendedSite(tmp_path, measured({"oss2-disk1": both(80e6)}))
+
+
+def test_a_slow_disk_is_named_and_so_are_nodes_without_an_answer(
+    site: PretendedSite, tmp_path: Path
+) -> None:
+    (tmp_path / "oss1" / "plumbline-raw.service.fails").touch()
+    site.unreachable("oss3")
+    ended = site.play("probe", {"layer": "raw"})
+    assert ended.code != 0
+    ended.shows("plumbline-raw.service failed: plumbline: disk oss2-disk1: cannot be opened")
+    shown = " ".join(ended.said.split())
+    assert "CRITICAL oss2-disk1 read 80.0 MB/s, 40 % of baseline" in shown
+    assert "OK oss2-disk2 read 200.0 MB/s" in shown
+    for node in ("oss1", "oss3"):
+        unknown = f"UNKNOWN {node} does not answer, or failed above: nothing is known of"
+        assert f"{unknown} raw {node}-disk1, raw {node}-disk2" in shown
+    assert "Not OK: CRITICAL oss2-disk1, UNKNOWN oss1, UNKNOWN oss3" in shown
+    started = ["oss1 start plumbline-raw.service", "oss2 start plumbline-raw.service"]
+    assert sorted(site.units()) == started
+
+
+def test_one_target_is_measured_by_its_unit_on_its_node_alone(site: PretendedSite) -> None:
+    ended = site.play("probe", {"layer": "raw", "target": "oss1-disk2"})
+    assert ended.code == 0, ended.said
+    ended.shows("All 1 verdicts are OK")
+    assert site.units() == ["oss1 start plumbline-raw@oss1-disk2.service"]
+
+
+def test_all_slots_of_the_network_are_measured_with_open_windows(
+    site: PretendedSite, tmp_path: Path
+) -> None:
+    path = tmp_path / "plan.json"
+    document = json.loads(path.read_text(encoding="utf-8"))
+    assert document["schedule"]["net"]["slots"] == 6
+    document["schedule"]["net"]["slots"] = 2
+    path.write_text(json.dumps(document), encoding="utf-8")
+    ended = site.play("probe", {"layer": "net", "fail": "false"}, "--limit", "oss1")
+    assert ended.code == 0, ended.said
+    window = "plumbline-netserver.service"
+    rounds = [
+        f"oss1 {what}"
+        for slot in range(2)
+        for what in (f"restart {window}", f"start plumbline-net@{slot}.service")
+    ]
+    assert site.units() == [*rounds, f"oss1 stop {window}"]
+
+
+def test_check_mode_says_what_would_be_measured_and_starts_nothing(site: PretendedSite) -> None:
+    ended = site.play("probe", {"layer": "ost", "fail": "false"}, "--check")
+    ended.shows("client1: plumbline-ost.service")
+    assert site.units() == []
+
+
+def test_a_layer_that_does_not_exist_is_refused_with_those_that_do(site: PretendedSite) -> None:
+    ended = site.play("probe", {"layer": "disks"})
+    assert ended.code == 2
+    ended.shows("value of layer must be one of: ost, raw, fs, net, all, got: disks")
+    assert site.units() == []

@@ -1,0 +1,30 @@
+"""The action plug-in asks plumbline on the control host, and passes on what it refuses."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+from ansible.errors import AnsibleActionFail
+from ansible_collections.hpcops.plumbline.plugins.action.investigate import Plumbline
+
+
+def command(script: str, **options: Any) -> Plumbline:
+    return Plumbline({"command": [sys.executable, "-c", script], "source": None, **options})
+
+
+def test_what_the_command_prints_comes_back() -> None:
+    script = "import os, sys; print(sys.argv[1:], os.environ['PYTHONPATH'])"
+    assert command(script, source="/srv").ask(["investigate"]) == "['investigate'] /srv/src\n"
+
+
+def test_a_refusal_is_the_sentence_of_the_command() -> None:
+    script = "import sys; print('plumbline: oss9 is no part', file=sys.stderr); sys.exit(64)"
+    with pytest.raises(AnsibleActionFail, match=r"^plumbline: oss9 is no part$"):
+        command(script).ask(["investigate"])
+
+
+def test_a_command_that_is_not_there_is_named() -> None:
+    with pytest.raises(AnsibleActionFail, match="/nowhere cannot be run: No such file"):
+        Plumbline({"command": ["/nowhere"], "source": None}).ask([])

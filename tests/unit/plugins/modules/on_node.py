@@ -1,0 +1,102 @@
+"""A node for the modules that run on one: what it measures, and commands that answer as written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NoReturn, Optional, Sequence
+
+import pytest
+
+NODE = {
+    "node": "client1",
+    "entries": [
+        {
+            "layer": "ost",
+            "component": "scratch-OST0000",
+            "target": {"kind": "lustre"},
+            "group": "scratch",
+        },
+        {
+            "layer": "ost",
+            "component": "scratch-OST0001",
+            "target": {"kind": "lustre"},
+            "group": "scratch",
+        },
+        {"layer": "net", "component": "client1", "target": {}, "group": "scratch"},
+        {"layer": "fs", "component": "scratch", "target": {"kind": "parallel"}, "group": "scratch"},
+        {
+            "layer": "fs",
+            "component": "scratch-OST0000",
+            "target": {"kind": "lustre"},
+            "group": "scratch",
+        },
+    ],
+}
+VERDICTS = [
+    {"layer": "ost", "component": "scratch-OST0000", "state": "OK", "sentence": "fine"},
+    {"layer": "ost", "component": "scratch-OST0001", "state": "WARNING", "sentence": "slow"},
+    {"layer": "ost", "component": "scratch", "state": "UNKNOWN", "sentence": "weak"},
+    {"layer": "net", "component": "client1", "state": "CRITICAL", "sentence": "slow"},
+]
+
+
+class Ended(Exception):
+    """How the module ended."""
+
+    def __init__(self, **result: Any) -> None:
+        super().__init__(result.get("msg", ""))
+        self.result = result
+
+
+class Module:
+    """Stands for AnsibleModule with the real check of arguments left to Ansible."""
+
+    def __init__(self, params: dict[str, Any], check_mode: bool = False) -> None:
+        self.params = params
+        self.check_mode = check_mode
+        self.asked: list[str] = []
+        self.systemctl = 0
+
+    def run_command(self, argv: Sequence[str], **_options: Any) -> tuple[int, str, str]:
+        self.asked.append(" ".join(argv))
+        if "systemctl" in argv:
+            return self.systemctl, "", "Job failed"
+        if "journalctl" in argv:
+            return 0, "plumbline: fio is missing; install it\n", ""
+        if "judge" in argv:
+            return 2, json.dumps({"verdicts": VERDICTS}), ""
+        old = {"component": "scratch-OST0001", "started_at": 5.0}
+        new = {"component": "scratch-OST0001", "started_at": 4e9}
+        other = {"component": "scratch-OST0000", "started_at": 4e9}
+        return 0, "".join(json.dumps(one) + "\n" for one in (old, new, other)), ""
+
+    def exit_json(self, **result: Any) -> NoReturn:
+        raise Ended(**result)
+
+    def fail_json(self, **result: Any) -> NoReturn:
+        raise Ended(failed=True, **result)
+
+
+def caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a call of a module's main: its result, and the module."""
+    path = tmp_path / "expectations.json"
+    path.write_text(json.dumps(NODE))
+
+    def call(of: Any, check_mode: bool = False, systemctl: int = 0, **params: Any) -> Any:
+        module: Optional[Module] = None
+
+        def made(argument_spec: dict[str, Any], supports_check_mode: bool) -> Module:
+            nonlocal module
+            assert supports_check_mode
+            given = {name: spec.get("default") for name, spec in argument_spec.items()}
+            module = Module({**given, "expectations": str(path), **params}, check_mode)
+            module.systemctl = systemctl
+            return module
+
+        monkeypatch.setattr(of, "AnsibleModule", made)
+        with pytest.raises(Ended) as ended:
+            of.main()
+        return ended.value.result, module
+
+    return call

@@ -1,0 +1,88 @@
+"""A layer is measured by its units, and what cannot be measured is refused with what can."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.hpcops.plumbline.plugins.modules import probe
+from ansible_collections.hpcops.plumbline.tests.unit.plugins.modules.on_node import caller
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    return caller(tmp_path, monkeypatch)
+
+
+def test_one_component_is_measured_by_its_unit_and_its_own_records_come_back(run: Any) -> None:
+    result, module = run(probe, layer="ost", components=["scratch-OST0001"])
+    assert module.asked[0] == "systemctl start plumbline-ost@scratch-OST0001.service"
+    assert result["changed"]
+    assert [one["started_at"] for one in result["records"]] == [4e9]
+    assert [one["sentence"] for one in result["verdicts"]] == ["slow"]
+    assert result["state"] == "WARNING"
+
+
+def test_without_a_component_the_whole_layer_is_measured(run: Any) -> None:
+    result, _ = run(probe, layer="ost")
+    assert result["units"] == ["plumbline-ost.service"]
+    assert result["components"] == ["scratch-OST0000", "scratch-OST0001"]
+    assert len(result["records"]) == 2
+
+
+def test_check_mode_says_what_would_be_measured_and_starts_nothing(run: Any) -> None:
+    result, module = run(probe, check_mode=True, layer="fs")
+    expected = {"changed": True, "components": ["scratch"], "units": ["plumbline-fs.service"]}
+    assert result == expected
+    assert module.asked == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"layer": "raw"}, "client1 measures nothing in layer raw; it measures ost, fs, net"),
+        (
+            {"layer": "ost", "components": ["x"]},
+            "client1 measures no x in layer ost; it measures scratch-OST0000, scratch-OST0001",
+        ),
+        (
+            {"layer": "fs", "components": ["scratch-OST0000"]},
+            "client1 measures no scratch-OST0000 in layer fs; it measures scratch",
+        ),
+        ({"layer": "ost", "slot": 1}, "slot pairs all hosts of layer net; leave out slot, or"),
+        ({"layer": "net", "slot": 1, "components": ["client1"]}, "slot pairs all hosts"),
+        ({"layer": "ost", "expectations": "/nowhere"}, "there is no /nowhere; deploy plumbline"),
+    ],
+)
+def test_what_is_not_measured_here_is_refused_with_what_is(
+    run: Any, asked: dict[str, Any], said: str
+) -> None:
+    result, module = run(probe, **asked)
+    assert result["failed"]
+    assert result["msg"].startswith(said)
+    assert module.asked == []
+
+
+def test_where_it_is_not_measured_it_can_be_skipped(run: Any) -> None:
+    result, _ = run(probe, layer="raw", unmeasured="skip")
+    assert result["skipped"]
+
+
+def test_a_damaged_document_is_a_sentence(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "expectations.json").write_text('{"entries": [5]}')
+    result, _ = run(probe, layer="ost")
+    assert "is damaged" in result["msg"]
+
+
+def test_a_unit_that_fails_fails_the_module_with_its_words(run: Any) -> None:
+    result, _ = run(probe, layer="net", slot=3, systemctl=1)
+    assert result["failed"]
+    said = "plumbline-net@3.service failed: plumbline: fio is missing; install it"
+    assert result["msg"] == said
+
+
+def test_a_unit_is_stopped_at_the_limit(run: Any) -> None:
+    result, module = run(probe, layer="ost", limit_s=90, systemctl=124)
+    assert result["msg"] == "plumbline-ost.service did not finish within 90 s"
+    assert module.asked[0] == "timeout 90 systemctl start plumbline-ost.service"

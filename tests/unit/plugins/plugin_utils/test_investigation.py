@@ -1,0 +1,283 @@
+"""The loop measures what plumbline asks for, brings the records, and asks again until the end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Sequence
+
+import pytest
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.crew import Crew, NobodyAnswers
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.investigation import (
+    Console,
+    Investigation,
+    Question,
+)
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Done
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.whereabouts import NotFound
+from ansible_collections.hpcops.plumbline.tests.unit.plugins.plugin_utils.pretended import (
+    DEAD,
+    Pretended,
+    Site,
+    export,
+)
+
+PLAN = {
+    "nodes": {
+        "client1": {"entries": [{"layer": "ost"}, {"layer": "net"}]},
+        "oss1": {"entries": [{"layer": "raw"}, {"layer": "net"}]},
+        "oss2": {"entries": [{"layer": "raw"}, {"layer": "net"}]},
+    }
+}
+QUESTION = Question((), None, "5m", "1000TB", 50)
+NODES = ("client1", "oss1", "oss2")
+
+
+def step(layer: str, component: str = "", node: str = "", **more: Any) -> dict[str, Any]:
+    words = f"{layer} {component}".strip()
+    given = {"layer": layer, "component": component, "node": node, "words": words}
+    return {**given, "seconds": 30.4, "bytes": 1, "slots": [], "partner": "", **more}
+
+
+class Desk:
+    """The control host: plumbline gives out these steps, one after the other."""
+
+    def __init__(self, folder: Path, *steps: dict[str, Any], **answer: Any) -> None:
+        self.folder = folder
+        self.steps = list(steps)
+        self.answer = answer
+        self.said: list[str] = []
+        self.requests: list[dict[str, Any]] = []
+        self.arguments: list[Sequence[str]] = []
+        self.now = 5000.0
+
+    def plumbline(self, arguments: Sequence[str]) -> str:
+        self.arguments.append(arguments)
+        self.requests.append(json.loads((self.folder / "request.json").read_text()))
+        answer = {
+            "next": self.steps.pop(0) if self.steps else None,
+            "idle": {},
+            "left_s": 270.0,
+            "reason": "certain",
+            "summary": "1 slow",
+            "sentences": ["Suspect: disk d."],
+            "beyond": ["a long one"],
+            "unused": ["raw x: contended"],
+            "table": ["a table"],
+            "commands": ["oss1: fio"],
+            **self.answer,
+        }
+        return json.dumps(answer)
+
+    def clock(self) -> float:
+        self.now += 0.25
+        return self.now
+
+    def run(
+        self,
+        *nodes: Pretended,
+        question: Question = QUESTION,
+        limit: Sequence[str] = NODES,
+        **how: Any,
+    ) -> dict[str, Any]:
+        crew = Crew(PLAN, [one.name for one in nodes], limit, Site(*nodes))
+        console = Console(self.plumbline, self.folder, self.said.extend, self.clock)
+        found = Investigation(PLAN, question, crew, console).run(dry=how.get("dry", False))
+        return dict(found)
+
+
+@pytest.fixture
+def all_nodes() -> list[Pretended]:
+    return [Pretended(name) for name in NODES]
+
+
+def test_each_step_is_shown_measured_and_brought_back(
+    tmp_path: Path, all_nodes: list[Pretended]
+) -> None:
+    client, oss1, oss2 = all_nodes
+    client.answers["export"] = [export(), export({"id": "a", "layer": "ost"}), export()]
+    one = step("raw", "oss2-disk1", "oss2")
+    desk = Desk(tmp_path, step("ost"), one)
+    found = desk.run(*all_nodes)
+    assert client.units() == ["start plumbline-ost.service"]
+    assert oss2.units() == ["start plumbline-raw@oss2-disk1.service"]
+    assert oss1.units() == []
+    assert found["steps"] == [step("ost"), one]
+    assert [len(request["done"]) for request in desk.requests] == [0, 1, 2]
+    assert desk.requests[0]["begun"] == dict.fromkeys(NODES, 1000.0)
+    assert (tmp_path / "client1.jsonl").read_text() == '{"id": "a", "layer": "ost"}\n'
+    # what was brought once is not asked for again
+    assert json.loads(client.given[-1])["after"] == [1, "a"]
+    assert desk.said == [
+        "known: nothing that is not OK",
+        *("Suspect: disk d.", "1 slow", "Step 1: ost, about 30 s"),
+        *("Suspect: disk d.", "1 slow", "Step 2: raw oss2-disk1, about 30 s"),
+        *("a table", "Commands:", "oss1: fio", ""),
+        *("Suspect: disk d.", "1 slow", "Does not vote: raw x: contended"),
+        "Not within the budget: a long one",
+        "Ended: certain, 2 steps, 2 s",
+    ]
+
+
+def test_the_question_and_what_is_known_reach_plumbline(
+    tmp_path: Path, all_nodes: list[Pretended]
+) -> None:
+    verdicts = [
+        {"state": "WARNING", "component": "d1", "sentence": "d1 is slow"},
+        {"state": "UNKNOWN", "component": "d2", "sentence": "d2 is stale"},
+        {"state": "CRITICAL", "component": "d3", "sentence": "d3 is slow"},
+        {"state": "OK", "component": "d4", "sentence": "d4 is fine"},
+    ]
+    all_nodes[1].answers["judge"] = Done(2, json.dumps({"verdicts": verdicts}), "")
+    all_nodes[2].answers["cat"] = '{"schema": 1}'
+    all_nodes[2].answers["export"] = export(symptoms={"schema": 1})
+    desk = Desk(tmp_path)
+    desk.run(*all_nodes, question=Question(("oss1",), None, "90s", "50GB", 7))
+    (request,) = desk.requests
+    assert request["targets"] == ["oss1"]
+    assert request["known"] == ["d3", "d1"]
+    assert (request["budget"], request["budget_bytes"], request["forks"]) == ("90s", "50GB", 7)
+    assert request["symptoms"] == {"oss2": {"schema": 1}}
+    assert desk.said[:3] == [
+        "known: WARNING d1 is slow",
+        "known: UNKNOWN d2 is stale",
+        "known: CRITICAL d3 is slow",
+    ]
+    (arguments,) = desk.arguments
+    assert arguments[-3:] == ["--snapshots", str(tmp_path / "oss2.snapshot"), "--records"]
+
+
+def test_all_windows_of_a_slot_are_open_before_a_pair_begins_and_closed_after(
+    tmp_path: Path, all_nodes: list[Pretended]
+) -> None:
+    desk = Desk(tmp_path, step("net", slots=[4]), idle={"4": ["oss1"]})
+    desk.run(*all_nodes)
+    window = [f"{what} plumbline-netserver.service" for what in ("restart", "stop")]
+    for node in all_nodes:
+        began = [] if node.name == "oss1" else ["start plumbline-net@4.service"]
+        assert node.units() == [window[0], *began, window[1]]
+
+
+def test_of_a_single_pair_one_begins_and_the_other_has_its_window_open(
+    tmp_path: Path, all_nodes: list[Pretended]
+) -> None:
+    pair = step("net", "oss1", "oss1", slots=[2], partner="client1")
+    Desk(tmp_path, pair).run(*all_nodes)
+    client, oss1, oss2 = (node.units() for node in all_nodes)
+    assert len(client) == 2
+    assert oss1[1] == "start plumbline-net@2.service"
+    assert oss2 == []
+
+
+def test_what_does_not_fit_into_the_budget_is_stopped_and_said(
+    tmp_path: Path, all_nodes: list[Pretended]
+) -> None:
+    all_nodes[0].answers["systemctl"] = [Done(124, "", ""), Done(0, "", "")]
+    desk = Desk(tmp_path, step("ost"))
+    desk.run(*all_nodes)
+    assert all_nodes[0].units() == ["start plumbline-ost.service", "stop plumbline-ost.service"]
+    assert "client1: plumbline-ost.service did not finish within the budget" in desk.said
+
+
+def test_nothing_is_begun_when_time_is_up(tmp_path: Path, all_nodes: list[Pretended]) -> None:
+    desk = Desk(tmp_path, step("raw"), step("net", slots=[0]), left_s=0.1)
+    desk.run(*all_nodes)
+    assert [node.units() for node in all_nodes] == [[], [], []]
+    assert "oss1: plumbline-raw.service was not begun within the budget" in desk.said
+
+
+def test_a_failing_unit_is_said_with_the_words_of_its_journal(
+    tmp_path: Path, all_nodes: list[Pretended]
+) -> None:
+    all_nodes[1].answers["journalctl"] = "plumbline: disk d1: cannot be opened\n"
+    all_nodes[1].answers["systemctl"] = Done(1, "", "Job failed. See journalctl -xe")
+    desk = Desk(tmp_path, step("raw"))
+    desk.run(*all_nodes)
+    said = "oss1: plumbline-raw.service failed: plumbline: disk d1: cannot be opened"
+    assert said in desk.said
+
+
+def test_a_node_that_falls_silent_drops_out_and_keeps_its_beginning(
+    tmp_path: Path, all_nodes: list[Pretended]
+) -> None:
+    all_nodes[2].answers["systemctl"] = DEAD
+    desk = Desk(tmp_path, step("raw"), step("raw"))
+    desk.run(*all_nodes)
+    assert "oss2 does not answer: No route to host" in desk.said
+    assert [request["silent"] for request in desk.requests] == [[], ["oss2"], ["oss2"]]
+    assert desk.requests[-1]["begun"] == dict.fromkeys(NODES, 1000.0)
+    assert len([one for one in all_nodes[2].asked if "systemctl" in one]) == 1
+
+
+def test_nodes_outside_of_the_limit_are_named_and_not_asked(tmp_path: Path) -> None:
+    client, oss2 = Pretended("client1"), Pretended("oss2")
+    desk = Desk(tmp_path, step("raw"))
+    desk.run(client, oss2, limit=["client1", "oss2"])
+    assert desk.requests[0]["outside"] == ["oss1"]
+    assert desk.requests[0]["silent"] == []
+    assert oss2.units() == ["start plumbline-raw.service"]
+
+
+def test_a_dry_run_says_the_first_step_and_measures_nothing(
+    tmp_path: Path, all_nodes: list[Pretended]
+) -> None:
+    desk = Desk(tmp_path, step("ost"), step("raw"))
+    found = desk.run(*all_nodes, dry=True)
+    assert desk.said[-2:] == ["Step 1: ost, about 30 s", "Check mode: nothing is measured."]
+    assert (found["steps"], found["next"]) == ([], step("ost"))
+    assert [node.units() for node in all_nodes] == [[], [], []]
+
+
+def test_a_node_whose_plumbline_is_broken_drops_out(
+    tmp_path: Path, all_nodes: list[Pretended]
+) -> None:
+    all_nodes[1].answers["judge"] = Done(1, "Traceback", "")
+    desk = Desk(tmp_path)
+    desk.run(*all_nodes)
+    assert desk.requests[0]["silent"] == ["oss1"]
+    assert desk.said[0].startswith("oss1 does not answer: plumbline judge gives no verdicts")
+
+
+def test_where_nobody_answers_there_is_no_investigation(tmp_path: Path) -> None:
+    with pytest.raises(NobodyAnswers, match=r"No node answers. oss1: No route to host"):
+        Desk(tmp_path).run(Pretended("oss1", {"export": DEAD}))
+
+
+HOLDERS = {
+    "holders": [{"name": "OST0001", "component": "scratch-OST0001"}, {"name": "x", "component": ""}]
+}
+FILE = QUESTION._replace(user_path="/scratch/u/a $(file)", targets=("oss1",))
+
+
+def test_the_targets_of_a_users_file_are_asked_about(
+    tmp_path: Path, all_nodes: list[Pretended]
+) -> None:
+    all_nodes[0].answers["where"] = json.dumps(HOLDERS)
+    desk = Desk(tmp_path)
+    desk.run(*all_nodes, question=FILE)
+    assert desk.requests[0]["targets"] == ["oss1", "scratch-OST0001", "x"]
+    assert desk.said[0] == "/scratch/u/a $(file) lies on oss1, scratch-OST0001, x"
+    (asked,) = [one for one in all_nodes[0].asked if "where" in one]
+    assert asked.startswith("setpriv --reuid=plumbline")
+    assert asked.endswith("-- /scratch/u/a $(file)")
+    assert not any("where" in one for one in all_nodes[1].asked)
+
+
+def test_where_the_user_cannot_see_it_root_asks_with_as_few_privileges(
+    tmp_path: Path, all_nodes: list[Pretended]
+) -> None:
+    all_nodes[0].answers["where"] = [Done(69, "", "denied"), Done(0, json.dumps(HOLDERS), "")]
+    Desk(tmp_path).run(*all_nodes, question=FILE)
+    asked = [one for one in all_nodes[0].asked if "where" in one]
+    assert "--reuid=root" in asked[1]
+    assert "--bounding-set=-all,+dac_read_search" in asked[1]
+
+
+def test_a_file_that_no_host_finds_is_refused_with_what_they_say(
+    tmp_path: Path, all_nodes: list[Pretended]
+) -> None:
+    all_nodes[0].answers["where"] = Done(69, "", "plumbline: /scratch/u/x is not there\n")
+    with pytest.raises(NotFound, match=r"^plumbline: /scratch/u/x is not there$"):
+        Desk(tmp_path).run(*all_nodes, question=FILE)
+    with pytest.raises(NotFound, match="No host that answers measures targets"):
+        Desk(tmp_path).run(*all_nodes[1:], question=FILE)

@@ -1,0 +1,95 @@
+"""Many hosts are asked at once; one that does not answer holds nobody up."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from ansible.errors import AnsibleConnectionFailure
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils import nodes as tested
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import (
+    Done,
+    Node,
+    Nodes,
+    Unreachable,
+)
+
+
+class Action:
+    """Stands for an action plug-in: what its connection would do with a command."""
+
+    def __init__(self, answer: Any = None) -> None:
+        self.answer = answer
+        self.asked: list[tuple[str, Any]] = []
+
+    def _low_level_execute_command(self, command: str, in_data: Any = None) -> dict[str, Any]:
+        self.asked.append((command, in_data))
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        if isinstance(self.answer, threading.Event):
+            self.answer.wait()
+        return {"rc": 0, "stdout": "out", "stderr": ""}
+
+
+def test_arguments_go_through_the_shell_of_the_host_unchanged() -> None:
+    action = Action()
+    assert Node("oss1", action).run(["cat", "a $(b) 'c'"], "given") == Done(0, "out", "")
+    assert action.asked == [("cat 'a $(b) '\"'\"'c'\"'\"''", b"given")]
+
+
+def test_no_command_is_given_a_terminal_which_would_mix_its_outputs() -> None:
+    action = Action()
+    Node("oss1", action).run(["true"])
+    assert action.asked == [("true", b"\n")]
+
+
+def test_a_host_that_cannot_be_reached_is_a_sentence() -> None:
+    trouble = AnsibleConnectionFailure("Failed to connect:\n No route to host")
+    with pytest.raises(Unreachable, match="Failed to connect: No route to host"):
+        Node("oss1", Action(trouble)).run(["true"])
+
+
+def test_a_host_that_dies_in_a_command_is_given_up() -> None:
+    for_ever = threading.Event()
+    with pytest.raises(Unreachable, match="no answer within 0 s"):
+        Node("oss1", Action(for_ever)).run(["true"], limit_s=0.01)
+    for_ever.set()
+
+
+@pytest.fixture
+def many(monkeypatch: pytest.MonkeyPatch) -> Nodes:
+    monkeypatch.setattr(Nodes, "_node", lambda _self, name: Node(name, Action()))
+    return Nodes(Action(), {}, 3)
+
+
+def test_all_are_asked_and_no_more_at_once_than_there_are_forks(many: Nodes) -> None:
+    names = [f"oss{number}" for number in range(10)]
+    working, most, guard = [0], [0], threading.Lock()
+
+    def work(node: Node) -> str:
+        with guard:
+            working[0] += 1
+            most[0] = max(most[0], working[0])
+        threading.Event().wait(0.005)
+        with guard:
+            working[0] -= 1
+        if node.name == "oss3":
+            raise Unreachable("gone")
+        return str(node.name).upper()
+
+    found = many.each(names, work)
+    assert list(found) == names
+    assert isinstance(found.pop("oss3"), Unreachable)
+    assert list(found.values()) == [name.upper() for name in found]
+    assert most[0] <= 3
+
+
+def test_a_mistake_in_the_work_is_raised(many: Nodes) -> None:
+    with pytest.raises(ZeroDivisionError):
+        many.each(["oss1"], lambda _: 1 // 0)
+
+
+def test_nobody_is_asked_for_nobody(many: Nodes) -> None:
+    assert many.each([], lambda _: 1) == {}
+    assert tested.Nodes is Nodes
