@@ -27,6 +27,12 @@ options:
     type: list
     elements: dict
     default: []
+  collection:
+    description:
+      - Description of the service on whether the console still collects.
+      - It hangs on the host of the first path; without paths there is none.
+    type: str
+    default: ''
 """
 
 EXAMPLES = r"""
@@ -41,17 +47,21 @@ _value:
   elements: list
 """
 
-from typing import Any, Callable, Iterable, Mapping
+from typing import Any, Callable, Mapping, Sequence
 
 
 def services(
-    plan: Mapping[str, Any], agent: str, paths: Iterable[Mapping[str, Any]] = ()
+    plan: Mapping[str, Any],
+    agent: str,
+    paths: Sequence[Mapping[str, Any]] = (),
+    collection: str = "",
 ) -> list[list[str]]:
     """Return host and description of each service."""
     nodes = sorted({service["node"] for service in plan["services"]})
     judged = [*plan["services"], *paths]
     return [
         *([node, agent] for node in nodes),
+        *([path["host"], collection] for path in paths[:1] if collection),
         *([service["host"], service["description"]] for service in judged),
     ]
 

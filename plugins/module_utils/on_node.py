@@ -32,9 +32,13 @@ def as_prober(module: AnsibleModule, user: Optional[int] = None) -> Plumbline:
     return Plumbline(module, user=USER if root else None)
 
 
-def verdicts_of(plumbline: Plumbline) -> list[dict[str, Any]]:
-    """Return the verdicts on all that the node measures, those of groups too."""
-    _, said = plumbline.ask_json("judge", "--json", codes=VERDICTS)
+def verdicts_of(plumbline: Plumbline, *, last_run: bool) -> list[dict[str, Any]]:
+    """Return the verdicts on all that the node measures, those of groups too.
+
+    With ``last_run`` a component is judged by its last run alone, as while somebody looks.
+    """
+    words = ("judge", "--json", *(("--last-run",) if last_run else ()))
+    _, said = plumbline.ask_json(*words, codes=VERDICTS)
     verdicts: list[dict[str, Any]] = said["verdicts"]
     return verdicts
 

@@ -168,7 +168,8 @@ def _measure(
             module.fail_json(msg=f"{outcome.unit} {outcome.trouble}", changed=True, units=units)
     plumbline = as_prober(module)
     recent = records_of(plumbline, layer, int(time.time() - begun) + 60)
-    verdicts = [one for one in verdicts_of(plumbline) if one["layer"] == layer]
+    said = verdicts_of(plumbline, last_run=True)
+    verdicts = [one for one in said if one["layer"] == layer]
     records = [one for one in recent if one["started_at"] >= begun]
     # a file system is measured with all of its targets
     if layer != "fs":

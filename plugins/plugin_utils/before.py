@@ -38,7 +38,7 @@ def look_before(node: Node) -> Before:
         NoAnswer: the node does not answer, or its plumbline is broken.
     """
     first = head(node)
-    judged = node.run([*COMMAND, "judge", "--json"], limit_s=_JUDGING_S)
+    judged = node.run([*COMMAND, "judge", "--json", "--last-run"], limit_s=_JUDGING_S)
     verdicts = _verdicts(judged.stdout) if judged.code in _VERDICTS else ()
     kept = node.run(["cat", SNAPSHOT])
     snapshot = kept.stdout if kept.code == 0 else ""

@@ -1,43 +1,40 @@
-"""What each day says about the members of a group, each beside its siblings in the same runs.
+"""What each day says about the members of a group, each beside its peers in the same runs.
 
-Siblings of one host share their noise, so each is set against the others of its own run.  One run
-is still uncertain, and so is one day: how far a day's figure can be trusted shows in how far apart
-the siblings lie on that day, and in how far apart the component's own runs of that day lie.
+Peers of one host share their noise, so each is set against the others of its own run.
 """
 
 from __future__ import annotations
 
 from math import log
-from typing import Iterable, Mapping, Sequence
+from typing import Iterable, Mapping, NamedTuple, Sequence
 
-from plumbline.model.series import Day
 from plumbline.robust import deviation, error_of_median
-
-KEPT = 14
-"""Days that are kept of each component."""
 
 DAY_S = 86400.0
 
 _RUNS_TO_SPREAD = 4
 """Of fewer runs the spread says nothing."""
 
+
+class Day(NamedTuple):
+    """What one day of runs says about a component beside its peers.
+
+    ``day`` counts from the epoch, in UTC.  ``loss`` is the natural logarithm of peers' rate / own
+    rate, the middle of the day's ``runs``: positive is slower.  ``noise`` is the standard error of
+    that middle by the component's own runs, 0 of too few; ``spread`` the standard deviation of the
+    peers' losses on this day.  ``peers`` is their number.
+    """
+
+    day: int
+    loss: float
+    noise: float
+    spread: float
+    runs: int
+    peers: int
+
+
 Rates = Mapping[str, float]
 """The rate of each member of a group that gave one in a run, in bytes per second."""
-
-
-def compare_days(runs: Iterable[tuple[float, Rates]]) -> dict[str, tuple[Day, ...]]:
-    """Return the days of each member, newest first, from runs as (start in epoch seconds, rates).
-
-    Only rates above zero count.  A run with a single member says nothing.
-    """
-    every: dict[int, list[Rates]] = {}
-    for started_at, rates in runs:
-        every.setdefault(int(started_at // DAY_S), []).append(rates)
-    days: dict[str, list[Day]] = {}
-    for day in sorted(every, reverse=True)[:KEPT]:
-        for name, found in one_day(day, every[day]).items():
-            days.setdefault(name, []).append(found)
-    return {name: tuple(found) for name, found in days.items()}
 
 
 def one_day(day: int, runs: Iterable[Rates]) -> dict[str, Day]:

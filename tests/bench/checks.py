@@ -20,7 +20,7 @@ from plumbline.model.limits import Limits
 from plumbline.model.reason import Reason
 from plumbline.model.record import Operation, Outcome, Record, Scenario
 from plumbline.model.reference import Baseline, Ceiling, Reference
-from plumbline.model.series import Day, Sample, Series, Snapshot
+from plumbline.model.series import Sample, Series, Snapshot
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.state import State
 from plumbline.model.verdict import Figure, Verdict
@@ -95,8 +95,7 @@ def series(layer: str, number: int, operation: Operation, now: float) -> Series:
         Sample(now - 60 - day * DAY_S, RATE_BPS, 1.0, RATE_BPS, TARGETS - 1, latest.partner)
         for day in range(RUNS)
     ]
-    days = [Day(20_000 - number, 0.001, 0.0, 0.02, 1, TARGETS - 1) for number in range(14)]
-    return Series(latest, tuple(samples), tuple(days))
+    return Series(latest, tuple(samples))
 
 
 def documents(folder: Path, now: float) -> tuple[Path, Path]:
@@ -105,17 +104,20 @@ def documents(folder: Path, now: float) -> tuple[Path, Path]:
     expectations = Expectations(
         "client", "bench", tuple(expectation(la, n, ops).to_json() for la, ops, n in every)
     )
-    kept: dict[str, list[Mapping[str, Any]]] = {
-        f"{layer}/{layer}{number}": [
-            {"latest": one.latest.to_json(), "samples": one.samples, "days": one.days}
-            for one in (series(layer, number, operation, now) for operation in operations)
-        ]
+    kept: dict[str, Mapping[str, Any]] = {
+        f"{layer}/{layer}{number}": {
+            "evidence": None,
+            "operations": [
+                {"latest": one.latest.to_json(), "samples": one.samples}
+                for one in (series(layer, number, operation, now) for operation in operations)
+            ],
+        }
         for layer, operations, number in every
     }
     paths = folder / "expectations.json", folder / "snapshot.json"
     paths[0].write_text(json.dumps(expectations.to_json()), encoding="utf-8")
     paths[1].write_text(
-        seal(json.dumps(Snapshot("client", now, (), kept).to_json())), encoding="utf-8"
+        seal(json.dumps(Snapshot("client", now, (), {}, kept).to_json())), encoding="utf-8"
     )
     return paths
 

@@ -20,9 +20,11 @@ from random import Random
 from statistics import mean, median
 from typing import NamedTuple, Optional, Sequence
 
+from plumbline.model.record import Operation, Scenario
 from plumbline.model.sampled import Sampled
 from plumbline.robust import deviation
 from plumbline.siblings import one_day
+from plumbline.simulate.fleet import Flow
 from plumbline.simulate.noise import YEAR as NOISE
 from plumbline.simulate.weather import Weather
 from plumbline.store.sampled import read_samples
@@ -43,6 +45,9 @@ DRIFT_RUNS = 30
 LARGE = {"scratch1": 41, "scratch2": 41, "scratch3": 41, "cscratch": 43, "mira-fs1": 40}
 """Smaller benchmarks, by log2 of their bytes, measure little but how they start."""
 FEWEST = 200
+
+
+FLOW = Flow("ost", "a", Operation.WRITE, Scenario.SINGLE)
 
 
 class Run(NamedTuple):
@@ -226,9 +231,9 @@ def of_model() -> dict[str, float]:
     every = []
     for number in range(46):
         weather, losses = Weather(NOISE, Random(number)), []
-        for _ in range(365):
+        for day in range(365):
             weather.next_day()
-            losses.append(weather.run(("ost", "a"), "host", "system").loss)
+            losses.append(weather.run(FLOW, "host", "system", day * 86400.0).loss)
         level = median(losses)
         every.append([loss - level > LOW for loss in losses])
     return in_a_row(every)

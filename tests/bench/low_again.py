@@ -26,10 +26,9 @@ def low_again(rows: Iterable[Sampled]) -> Iterator[str]:
         "have repeat a measurement at once. The nearest are two different benchmarks of one file "
         f"system and direction within {SOON_S / 60:.0f} minutes: of {len(pairs)} second ones "
         f"{100 * every:.0f} % are below {100 * LOW:.0f} % of their median, of the "
-        f"{len(after)} that follow a low one {100 * again:.0f} %. A repeat would so take away "
-        "about half of these alarms, if single targets behave as whole file systems do, which "
-        "nobody has shown; low moments last. The rules are left as they are: confirmation on "
-        "another day stays what tells a busy target from a slow one.",
+        f"{len(after)} that follow a low one {100 * again:.0f} %. Low moments last: so a run that "
+        "[confirms](policy.md#confirmation) counts less the sooner it comes, by as much as these "
+        "data say.",
         width=125,
         break_long_words=False,
         break_on_hyphens=False,

@@ -9,7 +9,7 @@ import sys
 import time
 from typing import Mapping
 
-from tests.lab.lab import Console, Lab, LabError, Service
+from tests.lab.lab import Console, Lab, LabError, Service, not_ok
 
 BREAKAGES = (
     ("one disk slows down to 40 MB/s", {"disk": "oss2-disk1", "rate": "40MB/s"}, "oss2-disk1"),
@@ -49,9 +49,11 @@ def main() -> None:
         say(f"Now {story}")
         lab.playbook("lab_break", breakage)
         show(lab.measure(console))
+        say("One slow run is watched; after the next one it is an alarm")
+        show(lab.measure_until(console, "all", lambda services: bool(not_ok(services))))
         say(f"{part} is healed")
         lab.playbook("lab_break", {"heal": part})
-        show(lab.measure(console))
+        show(lab.measure_until(console, "all", lambda services: not not_ok(services)))
     lab.on_host("mon1", "systemctl start plumbline-report")
     say("Done; the lab stays up, make demo-down removes it")
     print(f"  Nagios: {lab.page}   user {console.user}   password {console.password}")

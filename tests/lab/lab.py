@@ -11,7 +11,7 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
-from typing import Any, Mapping, NamedTuple, Optional
+from typing import Any, Callable, Mapping, NamedTuple, Optional
 from urllib.parse import urljoin
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,6 +19,7 @@ RUN_DIR = "/run/plumbline-lab"
 # more than programs say to each other before they begin
 MOVING_BYTES = 16_000_000
 # statusjson.cgi gives states as bit flags (Nagios Core, include/statusdata.h)
+MOST_RUNS = 6
 STATES = {1: "PENDING", 2: "OK", 4: "WARNING", 8: "UNKNOWN", 16: "CRITICAL"}
 
 
@@ -79,6 +80,20 @@ class Lab:
         before = time.time()
         self.playbook("probe", {"layer": layer, "fail": "false"})
         return console.checked_since(before)
+
+    def measure_until(
+        self, console: Console, layer: str, shown: Callable[[dict[str, Service]], bool]
+    ) -> dict[str, Service]:
+        """Measure again until Nagios shows what is waited for; return what it shows at last.
+
+        One slow run is watched: an alarm takes several, and so does its end.
+        """
+        services = console.services()
+        for _ in range(MOST_RUNS):
+            if shown(services):
+                break
+            services = self.measure(console, layer)
+        return services
 
     def _run(self, quiet: bool, command: str, *arguments: str) -> str:
         printed = []

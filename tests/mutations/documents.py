@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
-from contextlib import suppress
+import sqlite3
+from contextlib import closing, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Callable, Iterator
@@ -32,10 +33,10 @@ from plumbline.cli.submit import _read
 from plumbline.coverage.counted import by_sampling
 from plumbline.errors import DocumentError
 from plumbline.expect.plan import Plan
-from plumbline.judge.component import judge
+from plumbline.judge.component import judge, judge_service
 from plumbline.judge.fs import judge_whole
 from plumbline.judge.group import judge_group
-from plumbline.judge.pair import judge_pair_host
+from plumbline.judge.pair import judge_pair_service
 from plumbline.model.conditions import of_record
 from plumbline.model.exchange import Cursor, Head, Request
 from plumbline.model.expectation import Expectations
@@ -44,7 +45,8 @@ from plumbline.model.process import Process
 from plumbline.model.reason import Reason
 from plumbline.model.record import Flag, Latency, Operation, Record
 from plumbline.model.reference import Reference
-from plumbline.model.series import Day, Running, Sample
+from plumbline.model.series import Running, Sample
+from plumbline.model.standing import Standing, Suspicion
 from plumbline.model.state import State
 from plumbline.model.threshold import Range
 from plumbline.model.verdict import Figure, Verdict
@@ -58,8 +60,9 @@ from plumbline.run.launch import parse_clients
 from plumbline.run.system import LocalSystem
 from plumbline.run.tally import read_results
 from plumbline.simulate.faults import parse_fault, parse_losses
+from plumbline.store.history import History
 from plumbline.store.paths import document as paths_document
-from plumbline.store.paths import load_path
+from plumbline.store.paths import load_collection, load_path, load_standing
 from plumbline.store.plan import load_plan
 from plumbline.store.sampled import read_samples
 from plumbline.store.sealed import seal
@@ -78,7 +81,15 @@ from plumbline.units import parse_bytes, parse_duration, parse_line_rate, parse_
 from tests.mutations.reader import Feed, Reader, encoded, put, text
 from tests.package.coverage.servers import counted
 from tests.package.fakes import FakeRunner
-from tests.package.judgements import BASELINE, NOW, expectation, host_expectation, sent, series
+from tests.package.judgements import (
+    BASELINE,
+    NOW,
+    evidence,
+    expectation,
+    host_expectation,
+    sent,
+    series,
+)
 from tests.package.judgements import snapshot as snapshot_of
 from tests.package.parallel_runs import expected, ran
 from tests.package.profile.test_calls import blocks
@@ -93,11 +104,17 @@ KEY = Key("ost", "scratch-OST0003", "write", "single")
 KNOWN = BASELINE._replace(
     profile=(1.2, 0.9, 0.9), fill=0.4, terms="fio, 1 GiB", host="client1", versions={"a": "1"}
 )
-DAYS = tuple(Day(19_999 - day, 0.2, 0.01, 0.02, 3, 5) for day in range(14))
 EARLIER = tuple(
     Sample(NOW - 3610 - day * 43200.0, 150e6 + 1e6 * day, 0.95, 200e6, 5, None)
     for day in range(1, 30)
 )
+KNOWN_OF = {
+    ("ost", "scratch-OST0003", False): evidence(),
+    ("ost", "scratch-OST0004", False): evidence(alarm=False, odds=4.0),
+    ("ost", "scratch", True): evidence(what="write"),
+    ("net", "oss3", False): evidence(what="send", ratio=None, shared=True, alarm=False),
+    ("fs", "OST2", False): evidence(what="write together"),
+}
 RICH: dict[str, Any] = {
     "coverage": 0.95,
     "fill": 0.4,
@@ -204,7 +221,7 @@ POLICY = _dumped(
     {
         "plumbline_policy": {
             "schema": 1,
-            "limits": {"warning": "80:", "peer_loss": "10 %", "certainty": 2.5, "confirm_days": 3},
+            "limits": {"warning": "80:", "peer_loss": "10 %", "min_coverage": "80 %"},
             "layers": {
                 "ost": {
                     "probe": {"bytes": "1 GiB", "block": "1 MiB", "repeats": 3, "queue_depth": 8},
@@ -267,11 +284,11 @@ def _entries() -> tuple[bytes, bytes]:
         *expected(even_Bps=90e6),
     ]
     found = Expectations("client1", "lab", tuple(each.to_json() for each in entries))
-    low = series(80e6, 201e6, EARLIER, operation=Operation.WRITE, **RICH)._replace(days=DAYS)
+    low = series(80e6, 201e6, EARLIER, operation=Operation.WRITE, **RICH)
     taken = snapshot_of(
         low,
-        series(150e6, 201e6, EARLIER, **RICH)._replace(days=DAYS),
-        series(175e6, 201e6, EARLIER, component="scratch-OST0004", **RICH)._replace(days=DAYS),
+        series(150e6, 201e6, EARLIER, **RICH),
+        series(175e6, 201e6, EARLIER, component="scratch-OST0004", **RICH),
         sent("oss1", 24e6, **RICH),
         sent("oss2", None),
         *ran([200e6, 200e6, 80e6, 200e6]),
@@ -280,13 +297,14 @@ def _entries() -> tuple[bytes, bytes]:
             Running("net", "oss3", NOW - 10, Process(1, 1, "0b1e-", "08:01:7"), interrupted=False),
             Running("fs", "scratch", NOW - 10, interrupted=True),
         ],
+        known=KNOWN_OF,
     )
     return _dumped(found.to_json()), json.dumps(taken.to_json(), separators=(",", ":")).encode()
 
 
 def _judged(expectations: str, taken: str) -> None:
-    """Judge all that checks of this node can be asked, in all words."""
-    for ask in (_low, _watched, _host, _group, _whole):
+    """Judge all that checks of this node can be asked, in all words, and what a run says."""
+    for ask in (_low, _watched, _run, _host, _group, _whole):
         # what is damaged for one check is not for another
         with suppress(DocumentError):
             plugin_output("OST", ask(expectations, taken), 3)
@@ -303,23 +321,33 @@ def _watched(expectations: str, taken: str) -> Verdict:
 def _component(expectations: str, taken: str, only: tuple[str, str]) -> Verdict:
     read = load_snapshot(taken, only)
     (found,) = load_expectations(expectations, only).find(*only)[:1]
-    return judge(found, read.of(*only), read.running, NOW)
+    known = read.evidence((*only, False))
+    return judge_service(found, read.of(*only), read.running, NOW, known)
+
+
+def _run(expectations: str, taken: str) -> Verdict:
+    read = load_snapshot(taken)
+    (found,) = load_expectations(expectations).find("ost", "scratch-OST0003")[:1]
+    return judge(found, read.of("ost", "scratch-OST0003"), read.running, NOW)
 
 
 def _host(expectations: str, taken: str) -> Verdict:
     read = load_snapshot(taken)
     (found,) = load_expectations(expectations).find("net", "oss3")[:1]
-    return judge_pair_host(found, read.of("net", "oss3"), read.running, NOW)
+    known = read.evidence(("net", "oss3", False))
+    return judge_pair_service(found, read.of("net", "oss3"), read.running, NOW, known)
 
 
 def _group(expectations: str, taken: str) -> Verdict:
     members = load_expectations(expectations).members("ost", "scratch")
-    return judge_group(members, load_snapshot(taken), NOW)
+    read = load_snapshot(taken)
+    return judge_group(members, read, NOW, read)
 
 
 def _whole(expectations: str, taken: str) -> Verdict:
     entries = load_expectations(expectations).find("fs")
-    return judge_whole(entries, "scratch", load_snapshot(taken), NOW)
+    read = load_snapshot(taken)
+    return judge_whole(entries, "scratch", read, NOW, read)
 
 
 def _expectations(data: bytes, folder: Path) -> None:
@@ -348,6 +376,16 @@ def _snapshot(data: bytes, folder: Path) -> None:
     _judged(put(folder, "e.json", _entries()[0]), put(folder, "s.json", data))
 
 
+def _kept(data: bytes, folder: Path) -> object:
+    """Feed what a history keeps of several runs."""
+    path = folder / "history.sqlite"
+    with History(path) as history:
+        history.keep_evidence({("ost", "a", False): evidence()})
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute("UPDATE evidence SET body = ?", (text(data),))
+        return history.evidence()
+
+
 def _plan(data: bytes, folder: Path) -> None:
     plan = load_plan(put(folder, "plan.json", data))
     for node in plan.nodes.values():
@@ -367,18 +405,26 @@ def _checks() -> Iterator[Reader]:
     yield Reader("snapshot", (taken,), _snapshot)
     yield Reader("sealed snapshot", (seal(taken.decode()).encode(),), _snapshot)
     yield Reader("earlier snapshot", (taken,), _earlier)
+    known = (evidence(), evidence(ratio=None, alarm=False, shared=True))
+    yield Reader("evidence of a history", tuple(_dumped(one._asdict()) for one in known), _kept)
     versions = b'"versions":{"client":"2.15.5","server":"2.15.4"}'
     yield Reader("versions of a record", (versions,), _versions)
     yield Reader("plan", (_lab_plan(),), _plan)
     verdict = Verdict(
         "path", "server oss1", State.OK, Reason.FINE, "no suspect", figures=(Figure("s", 0),)
     )
-    paths = paths_document({"server oss1": verdict}, NOW, 3600.0)
+    standing = Standing(
+        {"oss1;OST a": NOW - 9}, {"server oss1": Suspicion(NOW - 8, State.WARNING, slow=True)}
+    )
+    paths = paths_document({"server oss1": verdict}, NOW, 3600.0, standing)
     yield Reader("paths", (_dumped(paths),), _path)
 
 
 def _path(data: bytes, folder: Path) -> str:
-    return plugin_output("PATH", load_path(put(folder, "p.json", data), "server oss1", NOW + 9), 3)
+    file = put(folder, "p.json", data)
+    stands = repr(load_standing(file))
+    every = (load_path(file, "server oss1", NOW + 9), load_collection(file, NOW + 9))
+    return stands + "".join(plugin_output("PATH", one, 3) for one in every)
 
 
 # --- what nodes, ranks and programs tell each other

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Mapping, Optional, Sequence, Union
+from types import MappingProxyType
+from typing import Any, Mapping, NamedTuple, Optional, Sequence, Union
 
+from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.expectation import Expectation, Expectations, Partner
 from plumbline.model.limits import Limits
-from plumbline.model.record import Operation, Outcome
+from plumbline.model.record import Operation, Outcome, Record
 from plumbline.model.reference import Baseline, Ceiling, Reference
 from plumbline.model.series import Running, Sample, Series, Snapshot
 from plumbline.model.spec import ProbeSpec
@@ -89,18 +91,62 @@ def sent(partner: str, rate_Bps: Optional[float], **changes: Any) -> Series:
     return series(rate_Bps, None, **{**values, **changes})
 
 
-def snapshot(*every: Series, running: Sequence[Running] = (), now: float = NOW) -> Snapshot:
-    """Return the snapshot that holds these series."""
-    kept: dict[str, list[Mapping[str, Any]]] = {}
+def evidence(**changes: Any) -> Evidence:
+    """Return that reads have been at 40 % of the baseline over three runs: an alarm."""
+    values: dict[str, Any] = {
+        "odds": 11.0,
+        "needed": 9.0,
+        "alarm": True,
+        "since": NOW - 2 * DAY_S,
+        "moments": 3,
+        "what": "read",
+        "ratio": 0.4,
+        "against": "its baseline",
+    }
+    return Evidence(**{**values, **changes})
+
+
+def snapshot(
+    *every: Series,
+    running: Sequence[Running] = (),
+    now: float = NOW,
+    known: Mapping[Subject, Evidence] = MappingProxyType({}),
+) -> Snapshot:
+    """Return the snapshot that holds these series, and what is known of them together."""
+    kept: dict[str, Any] = {}
     for one in every:
-        name = f"{one.latest.layer}/{one.latest.component}"
-        entry = {
-            "latest": one.latest.to_json(),
-            "samples": list(one.samples),
-            "days": list(one.days),
-        }
-        kept.setdefault(name, []).append(entry)
-    return Snapshot("client1", now, tuple(running), json.loads(json.dumps(kept)))
+        layer, component = one.latest.layer, one.latest.component
+        said = known.get((layer, component, False))
+        place = kept.setdefault(
+            f"{layer}/{component}", {"evidence": said and said._asdict(), "operations": []}
+        )
+        place["operations"].append({"latest": one.latest.to_json(), "samples": list(one.samples)})
+    groups = {
+        f"{layer}/{name}": one._asdict()
+        for (layer, name, is_group), one in known.items()
+        if is_group
+    }
+    return Snapshot("client1", now, tuple(running), groups, json.loads(json.dumps(kept)))
+
+
+class Past(NamedTuple):
+    """What a node remembers, and since when its versions are those of today."""
+
+    taken: Snapshot
+    changed: Optional[float] = None
+
+    @property
+    def running(self) -> tuple[Running, ...]:
+        """Return what has begun and not ended."""
+        return self.taken.running
+
+    def of(self, layer: str, component: str) -> tuple[Series, ...]:
+        """Return every series of a component."""
+        return self.taken.of(layer, component)
+
+    def changed_at(self, latest: Record) -> Optional[float]:
+        """Return since when the series of a record has its versions, None if always."""
+        return self.changed if latest.versions else None
 
 
 def write(folder: Path, entries: Sequence[Expectation], taken: Snapshot) -> list[str]:

@@ -6,11 +6,12 @@ from statistics import median
 from typing import Any, Mapping, Optional, Sequence
 
 from plumbline.model.expectation import Expectation
-from plumbline.model.record import Operation, Scenario
+from plumbline.model.record import Operation, Record, Scenario
 from plumbline.model.reference import Ceiling, Reference
 from plumbline.model.series import Series
 from plumbline.model.spec import ProbeSpec
-from tests.package.judgements import BASELINE, NOW, expectation, series
+from tests.package.judgements import BASELINE, DAY_S, NOW, expectation, series
+from tests.package.records import NIGHTS
 
 SPEC = ProbeSpec("mpi", 1 << 30, 60.0, pattern="ost, fixed data, 4 ranks on 4 targets, 1 clients")
 KNOWN = BASELINE._replace(spec_hash=SPEC.hash())
@@ -58,3 +59,12 @@ def ran(rates_Bps: Sequence[float], ended_at: float = NOW - 3600, **changes: Any
         total = None if "outcome" in whole else len(rates_Bps) * min(rates_Bps)
         found.append(series(total, None, component="scratch", **{**common, **whole}))
     return found
+
+
+def nightly(rates_Bps: Sequence[float], ended_at: float) -> list[Record]:
+    """Return the records of such a run in each of some nights, the oldest first."""
+    return [
+        one.latest._replace(id=f"{night}-{place}", run_id=f"night-{night}")
+        for night in range(NIGHTS)
+        for place, one in enumerate(ran(rates_Bps, ended_at - (NIGHTS - 1 - night) * DAY_S))
+    ]

@@ -7,6 +7,10 @@ from typing import Any
 
 from plumbline.model.record import Operation, Outcome, Record, Scenario, Tool
 
+NIGHTS = 8
+"""Runs that are enough for an alarm where much is lost."""
+
+_DAY_S = 86400.0
 _NUMBERS = count(1)
 
 
@@ -38,3 +42,16 @@ def failed(**changes: Any) -> Record:
     """Return the record of a measurement that gave no rate."""
     without = {"rate_Bps": None, "repeats_Bps": (), "profile_Bps": ()}
     return record(outcome=Outcome.FAILED, reason="fio said no", **{**without, **changes})
+
+
+def every_night(ended_at: float, nights: int = NIGHTS, **changes: Any) -> list[Record]:
+    """Return a record of each of some nights, the oldest first and the last ending at a moment."""
+    return [
+        record(
+            run_id=f"{changes.get('host', 'client1')}-{ago}",
+            started_at=ended_at - ago * _DAY_S - 10,
+            finished_at=ended_at - ago * _DAY_S,
+            **changes,
+        )
+        for ago in reversed(range(nights))
+    ]

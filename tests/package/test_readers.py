@@ -34,6 +34,7 @@ CALLS = {"read_json", "loads", "raw_decode", "read_yaml", "whole", "real", "Dict
 """What makes a function a reader: its name, or a call that turns a text into a value."""
 
 NO_READERS = {
+    "cli/confirm.py look": "looks at a history",
     "cli/conversation.py ask": "asks a process; the parts of its answer are fed",
     "cli/conversation.py _answer": "the same",
     "cli/conversation.py _line": "the same",
@@ -45,8 +46,9 @@ NO_READERS = {
     "run/jobs.py look": "looks at files whose lists are fed",
     "store/clocks.py read_clocks": "reads a history",
     "store/course.py": "reads a history: its rows go to Record.from_json",
-    "store/history.py": "reads a history: its rows go to Record.from_json",
+    "store/history.py": "reads a history: its rows go to Record.from_json, its evidence is fed",
     "store/notes.py read_notes": "reads a history",
+    "store/tables.py": "reads a history: the notes of what runs go to Process.from_json",
     "store/uncovered.py": "reads a history: its rows go to Record.from_json",
     "folders.py _main": "reads what plumbline itself has written for it",
     "locate/window.py look": "looks at records",

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from math import exp, log
 from random import Random
+from typing import Iterable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.siblings import KEPT, compare_days, median_without, midmean
+from plumbline.siblings import Day, Rates, median_without, midmean, one_day
 
 DAY_S = 86400.0
 NAMES = tuple("abcdefghijkl")
+
+
+def compared(given: Iterable[tuple[float, Rates]]) -> dict[str, Day]:
+    """Return what runs of one day say about each member."""
+    return one_day(100, [rates for _, rates in given])
 
 
 def runs(count: int, noise: float, slow: float = 1.0) -> list[tuple[float, dict[str, float]]]:
@@ -28,20 +34,20 @@ def runs(count: int, noise: float, slow: float = 1.0) -> list[tuple[float, dict[
 
 
 def test_a_loss_is_the_logarithm_of_siblings_over_own() -> None:
-    day = compare_days([(0.0, {"a": 100e6, "b": 200e6, "c": 200e6, "d": 210e6})])
-    assert day["a"][0].loss == pytest.approx(log(2), abs=1e-5)
-    assert day["b"][0].loss == pytest.approx(0, abs=1e-5)
-    assert day["a"][0][4:] == (1, 3)
+    day = compared([(0.0, {"a": 100e6, "b": 200e6, "c": 200e6, "d": 210e6})])
+    assert day["a"].loss == pytest.approx(log(2), abs=1e-5)
+    assert day["b"].loss == pytest.approx(0, abs=1e-5)
+    assert day["a"][4:] == (1, 3)
 
 
 def test_noise_that_all_siblings_share_is_no_loss() -> None:
     shared = [(number * 60.0, dict.fromkeys("abcd", 100e6 / (1 + number))) for number in range(5)]
-    for days in compare_days(shared).values():
-        assert days[0][1:4] == (0, 0, 0)
+    for day in compared(shared).values():
+        assert day[1:4] == (0, 0, 0)
 
 
 def test_more_runs_in_a_day_make_its_figure_more_certain() -> None:
-    few, many = (compare_days(runs(count, noise=0.3, slow=1.19))["a"][0] for count in (2, 20))
+    few, many = (compared(runs(count, noise=0.3, slow=1.19))["a"] for count in (2, 20))
     assert few.noise == 0
     assert 0.04 < many.noise < 0.12
     assert many.spread < few.spread
@@ -52,23 +58,18 @@ def test_a_component_that_is_noisy_by_itself_is_less_certain_than_its_siblings()
     quiet = runs(20, noise=0.01)
     random = Random(3)
     noisy = [(at, {**rates, "a": rates["a"] * exp(random.gauss(0, 0.5))}) for at, rates in quiet]
-    found = compare_days(noisy)
-    assert found["a"][0].noise > 5 * found["b"][0].noise
+    found = compared(noisy)
+    assert found["a"].noise > 5 * found["b"].noise
 
 
 def test_siblings_that_differ_for_a_reason_of_their_own_make_nobody_certain() -> None:
     rates = {name: 200e6 * exp(0.05 * place) for place, name in enumerate(NAMES)}
-    found = compare_days([(60.0 * number, rates) for number in range(20)])
-    assert found["a"][0].spread > 0.1
+    found = compared([(60.0 * number, rates) for number in range(20)])
+    assert found["a"].spread > 0.1
 
 
 def test_a_run_of_one_component_says_nothing() -> None:
-    assert compare_days([(0.0, {"a": 1e6}), (DAY_S, {"a": 1e6, "b": 0.0})]) == {}
-
-
-def test_days_come_newest_first_and_old_ones_go() -> None:
-    found = compare_days([(number * DAY_S, {"a": 1e6, "b": 2e6}) for number in range(20)])
-    assert [day.day for day in found["a"]] == list(range(19, 19 - KEPT, -1))
+    assert compared([(0.0, {"a": 1e6}), (DAY_S, {"a": 1e6, "b": 0.0})]) == {}
 
 
 @given(st.lists(st.floats(-50, 50), min_size=2, max_size=30), st.data())

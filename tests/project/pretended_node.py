@@ -16,9 +16,9 @@ from typing import Any, NoReturn
 
 from plumbline.cli import main
 from plumbline.model.record import Record
-from plumbline.store.days import Member
 from plumbline.store.history import History
 from plumbline.store.publish import Publisher
+from plumbline.store.recent import Member
 
 FOLDER = Path(os.environ.get("PRETENDED", "."))
 

@@ -37,7 +37,7 @@ PLAN = {
 OURS = {
     "client1": ["plumbline agent"],
     "oss2": ["OST a", "OST of the plan before"],
-    "site": ["PATH file system scratch"],
+    "site": ["PATH collection", "PATH file system scratch"],
 }
 
 
@@ -87,7 +87,12 @@ def check_now(folder: Path, checked_ms: int) -> tuple[int, list[str]]:
 def test_nobody_waits_for_a_service_whose_check_was_not_asked_for(tmp_path: Path) -> None:
     ended, asked = check_now(tmp_path, int(time.time() + 60) * 1000)
     assert ended == 0
-    assert asked == ["client1;plumbline agent", "oss2;OST a", "site;PATH file system scratch"]
+    assert asked == [
+        "client1;plumbline agent",
+        "site;PATH collection",
+        "oss2;OST a",
+        "site;PATH file system scratch",
+    ]
 
 
 def test_a_check_that_was_asked_for_is_waited_for(tmp_path: Path) -> None:

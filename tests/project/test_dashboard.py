@@ -164,6 +164,6 @@ def test_the_alarms_that_the_documentation_gives_go_off(prometheus: Prometheus) 
     text = (ROOT / "docs" / "other-consoles.md").read_text(encoding="utf-8")
     slow, unmeasured, silent = re.findall(r"^  expr: (.+)$", text, re.MULTILINE)
     assert [one.labels["component"] for one in prometheus.ask(slow)] == ["OST1"]
-    assert [one.labels["component"] for one in prometheus.ask(unmeasured)] == ["disk1"]
+    assert [one.labels["node"] for one in prometheus.ask(unmeasured)] == ["client1"]
     assert prometheus.ask(silent) == []
     assert prometheus.ask(silent.replace("1800", "0")) != []

@@ -96,7 +96,8 @@ def test_every_service_leads_to_its_place(made: Path) -> None:
     plan = json.loads((made / "given.json").read_text())["agent_plan"]
     text = (made / "services.cfg").read_text()
     found = re.findall(r"^    (action|notes)_url +(\S+)$", text, re.M)
-    places = [f"/plumbline/index.html#{service['anchor']}" for service in plan["services"]]
+    anchors = [service["anchor"] or "targets" for service in plan["services"]]
+    places = [f"/plumbline/index.html#{anchor}" for anchor in anchors]
     places += ["/plumbline/index.html#suspects"] * len(plan["paths"])
     assert [url for kind, url in found if kind == "action"] == places
     assert [url for kind, url in found if kind == "notes"] == places

@@ -9,13 +9,14 @@ import argparse
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.cli.source import add_source, asks_for_site
 from plumbline.errors import DocumentError, UsageError
 from plumbline.model.state import worst
 
 if TYPE_CHECKING:
+    from plumbline.model.evidence import Knowing
     from plumbline.model.expectation import Expectation, Expectations
     from plumbline.model.series import Memory
     from plumbline.model.verdict import Verdict
@@ -37,6 +38,12 @@ def add(subparsers: Any) -> None:
     parser.add_argument("--layer", choices=LAYERS, help="this layer alone")
     parser.add_argument("--component", metavar="NAME", help="this component alone, without groups")
     add_source(parser)
+    parser.add_argument(
+        "--last-run",
+        action="store_true",
+        help="judge what the last run of each component of this node says by itself, as while "
+        "somebody looks for a fault, and not by the evidence of several as services do",
+    )
     parser.add_argument(
         "--replay",
         metavar="FILE.csv",
@@ -64,6 +71,8 @@ def add(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the verdicts and return the exit code of the worst."""
     site = asks_for_site(arguments)
+    if arguments.last_run and site:
+        raise UsageError("--last-run is of one node: leave out --plan and --history")
     if arguments.replay:
         return _replay(arguments)
     if arguments.together:
@@ -71,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     now = time.time()
     if arguments.explain:
         arguments.component = arguments.explain
-        return _explain(_explainable(arguments, now) if site else _own(arguments), now)
+        return _explain(_explainable(arguments) if site else _own(arguments), now)
     nodes = _site(arguments, now) if site else _node(arguments, now)
     verdicts = [verdict for found in nodes.values() for verdict in found]
     if arguments.json:
@@ -96,7 +105,8 @@ def _node(arguments: argparse.Namespace, now: float) -> dict[str, list[Verdict]]
 
     expectations = load_expectations(arguments.expectations)
     chosen = _chosen(expectations, arguments)
-    judging = Judging(load_snapshot(arguments.snapshot), now)
+    snapshot = load_snapshot(arguments.snapshot)
+    judging = Judging(snapshot, snapshot, now, last_run=arguments.last_run)
     if arguments.component:
         return {expectations.node: list(judging.components(chosen))}
     # what is driven at once is judged as a whole
@@ -105,15 +115,27 @@ def _node(arguments: argparse.Namespace, now: float) -> dict[str, list[Verdict]]
     return {expectations.node: verdicts}
 
 
-def _explain(places: Iterable[tuple[Sequence[Expectation], Memory]], now: float) -> int:
+class _Place(NamedTuple):
+    """What is asked for of a node, what that remembers, and what is known of it."""
+
+    chosen: Sequence[Expectation]
+    memory: Memory
+    known: Knowing
+
+
+def _explain(places: Iterable[_Place], now: float) -> int:
     """Explain the verdicts on what is expected, each with the memory of the node that expects."""
     from plumbline.cli.verdicts import Judging
     from plumbline.judge.explain import explain
+    from plumbline.judge.phrases import weighed
 
     states = []
-    for chosen, memory in places:
-        for expectation, verdict in zip(chosen, Judging(memory, now).components(chosen)):
+    for chosen, memory, known in places:
+        for expectation, verdict in zip(chosen, Judging(memory, known, now).components(chosen)):
             print(f"{verdict.state.name} {verdict.layer} {verdict.sentence}")
+            found = known.evidence((expectation.layer, expectation.component, False))
+            for line in weighed(found):
+                print(f"  {line}")
             series = memory.of(expectation.layer, expectation.component)
             for line in explain(expectation, series, now):
                 print(f"  {line}")
@@ -121,28 +143,27 @@ def _explain(places: Iterable[tuple[Sequence[Expectation], Memory]], now: float)
     return worst(states)
 
 
-def _own(arguments: argparse.Namespace) -> Iterator[tuple[Sequence[Expectation], Memory]]:
+def _own(arguments: argparse.Namespace) -> Iterator[_Place]:
     """Yield what is asked for of this node."""
     from plumbline.store.snapshot import load_expectations, load_snapshot
 
     chosen = _chosen(load_expectations(arguments.expectations), arguments)
-    yield chosen, load_snapshot(arguments.snapshot)
+    snapshot = load_snapshot(arguments.snapshot)
+    yield _Place(chosen, snapshot, snapshot)
 
 
-def _explainable(
-    arguments: argparse.Namespace, now: float
-) -> Iterator[tuple[Sequence[Expectation], Memory]]:
+def _explainable(arguments: argparse.Namespace) -> Iterator[_Place]:
     """Yield what is asked for of a site, node by node."""
     from plumbline.cli.site import memories
     from plumbline.store.plan import load_plan
 
     plan = load_plan(arguments.plan)
     asked = False
-    for expected, memory in memories(plan, Path(arguments.history), now):
+    for _, expected, memory, known in memories(plan, Path(arguments.history)):
         chosen = [each for each in expected if _is_asked(arguments, each.component, each.layer)]
         if chosen:
             asked = True
-            yield chosen, memory
+            yield _Place(chosen, memory, known)
     if not asked:
         raise _not_planned(plan, arguments)
 

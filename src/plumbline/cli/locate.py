@@ -148,14 +148,7 @@ def sentences(plan: SitePlan, found: SiteLocated) -> list[str]:
 
 def measured_by_nodes(plan: SitePlan) -> dict[str, tuple[Expectation, ...]]:
     """Return what each node measures, layer by layer."""
-    return {
-        name: tuple(
-            each
-            for layer in dict.fromkeys(entry["layer"] for entry in node.entries)
-            for each in node.find(layer)
-        )
-        for name, node in plan.nodes.items()
-    }
+    return {name: node.every() for name, node in plan.nodes.items()}
 
 
 class _Site(NamedTuple):
@@ -174,9 +167,8 @@ def _observations(of: _Site, now: float) -> tuple[list[Observation], dict[str, C
     from plumbline.locate.earlier import WithEarlier
     from plumbline.locate.measurables import Site
     from plumbline.locate.observe import observe, together
-    from plumbline.store.days import Member
     from plumbline.store.history import History
-    from plumbline.store.recent import Recent
+    from plumbline.store.recent import Member, Recent
 
     if not of.history.exists():
         raise StoreError(
@@ -193,7 +185,7 @@ def _observations(of: _Site, now: float) -> tuple[list[Observation], dict[str, C
                 (each.layer, each.component): Member(each.group, each.limits.min_coverage)
                 for each in measured
             }
-            memories[node] = Recent(opened, groups, now)
+            memories[node] = Recent(opened, groups)
             if of.runs > 1:
                 company.add(together(site.of(node), memories[node]))
         for node, memory in memories.items():

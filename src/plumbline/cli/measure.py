@@ -15,12 +15,11 @@ from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.cli.progress import progress
 from plumbline.cli.unit import by_hand
+from plumbline.cli.verdicts import Judging
 from plumbline.errors import INTERRUPTED, DocumentError, PlumblineError
-from plumbline.judge.component import judge
-from plumbline.judge.pair import judge_pair_host
+from plumbline.judge.weighing import Weighing
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.record import Record
-from plumbline.model.series import Snapshot
 from plumbline.model.state import worst
 from plumbline.model.verdict import Verdict
 from plumbline.run.bench import Unit
@@ -29,9 +28,9 @@ from plumbline.run.command import SystemRunner
 from plumbline.run.lock import Locks
 from plumbline.run.recording import Recorder
 from plumbline.run.session import Means, Session
-from plumbline.store.days import Groups, Member
 from plumbline.store.history import KEEP_DAYS, History, Selection
 from plumbline.store.publish import Publisher
+from plumbline.store.recent import Groups, Member
 
 SNAPSHOT = "snapshot.json"
 
@@ -41,13 +40,17 @@ _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
 class Manner(NamedTuple):
-    """How a run is carried out; ``limit_s`` None is no limit but each measurement's own."""
+    """How a run is carried out; ``limit_s`` None is no limit but each measurement's own.
+
+    ``run_id`` is the run's name where it was noted before, None for a new one.
+    """
 
     locks: Locks
     snapshot: Path
     quiet: bool
     limit_s: Optional[float] = None
     keep_files: bool = True
+    run_id: Optional[str] = None
 
 
 class Result(NamedTuple):
@@ -92,9 +95,9 @@ def measure(
         KeyboardInterrupt: a person or the service manager has ended the run before its first
             record; otherwise the result has what there is.
     """
-    clock = SystemClock()
-    run_id = run_id_at(clock.wall())
-    publisher = Publisher(history, manner.snapshot, expectations.node, _groups(expectations))
+    clock, expected = SystemClock(), expectations.every()
+    run_id = manner.run_id or run_id_at(clock.wall())
+    publisher = Publisher(history, manner.snapshot, expectations.node, groups_of(expectations))
     with progress(manner.quiet) as show, interruptible():
         session = Session(
             Means(
@@ -110,21 +113,25 @@ def measure(
                 by_hand=by_hand(),
             )
         )
-        session.settle_killed(_groups(expectations))
+        session.settle_killed(groups_of(expectations))
         interrupted = _run(session, units)
     records = tuple(history.records(Selection(run_id=run_id)))
     if interrupted and not records:
         raise KeyboardInterrupt
     recorded = {record.component for record in records}
     history.prune(clock.wall() - KEEP_DAYS * _DAY_S)
+    node = expectations.node
+    publisher(clock.wall(), lambda memory: Weighing({node: expected}, {node: memory}).every())
     snapshot = publisher.build(clock.wall())
-    verdicts = tuple(
-        _verdict(entry, snapshot)
+    chosen = [
+        entry
         for entry in _measured(units)
         if not interrupted or entry.component in recorded
         # of what another run is measuring for the first time there is nothing to say yet
         if not session.busy or snapshot.of(entry.layer, entry.component)
-    )
+    ]
+    judging = Judging(snapshot, snapshot, snapshot.written_at, last_run=True)
+    verdicts = tuple(judging.components(chosen))
     for verdict in verdicts:
         history.save_verdict(run_id, clock.wall(), verdict)
     return Result(run_id, records, verdicts, tuple(session.busy), interrupted)
@@ -157,7 +164,7 @@ def print_json(result: Result) -> None:
     print(json.dumps(result.to_json(), allow_nan=False))
 
 
-def _groups(expectations: Expectations) -> Groups:
+def groups_of(expectations: Expectations) -> Groups:
     """Return the group of each component; raise DocumentError where an entry tells none."""
     try:
         return {
@@ -177,12 +184,6 @@ def _measured(units: Sequence[Unit]) -> list[Expectation]:
     """Return the expectation of each component once, in measuring order."""
     found = {task.entry.component: task.entry for unit in units for task in unit.tasks}
     return list(found.values())
-
-
-def _verdict(entry: Expectation, snapshot: Snapshot) -> Verdict:
-    series = snapshot.of(entry.layer, entry.component)
-    ask = judge_pair_host if entry.layer == "net" else judge
-    return ask(entry, series, snapshot.running, snapshot.written_at)
 
 
 @contextmanager

@@ -10,13 +10,15 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Sequence
 
 from plumbline.cli.source import add_source, asks_for_site
 from plumbline.errors import DocumentError, StoreError, ToolError
 
 if TYPE_CHECKING:
-    from plumbline.model.expectation import Expectation, Expectations
+    from plumbline.cli.verdicts import Judging
+    from plumbline.judge.node import Asked
+    from plumbline.model.expectation import Expectation
     from plumbline.model.series import Memory
     from plumbline.output.metrics import Step, Told
 
@@ -68,7 +70,12 @@ def _checkmk(site: bool) -> Callable[[Iterable[Told], float], str]:
 
     return lambda told, _: "".join(
         local_checks(
-            (*(verdict for _, verdict in node.components), *node.groups), node.node if site else ""
+            (
+                *(verdict for _, verdict in node.components),
+                *node.groups,
+                *([node.probes] if node.probes else []),
+            ),
+            node.node if site else "",
         )
         for node in told
     )
@@ -89,52 +96,51 @@ def _prometheus(site: bool) -> Callable[[Iterable[Told], float], str]:
 
 
 def _node(arguments: argparse.Namespace, now: float) -> Iterator[Told]:
+    from plumbline.cli.verdicts import Judging
+    from plumbline.judge.node import Asked
     from plumbline.store.snapshot import load_expectations, load_snapshot
 
     expectations = load_expectations(arguments.expectations)
-    yield _told(expectations.node, _all_of(expectations), load_snapshot(arguments.snapshot), now)
+    snapshot = load_snapshot(arguments.snapshot)
+    judging = Judging(snapshot, snapshot, now, evidence=False)
+    asked = Asked(expectations, _deployed_at(arguments.expectations), now)
+    yield _told(asked, expectations.every(), snapshot, judging)
 
 
 def _site(arguments: argparse.Namespace, now: float) -> Iterator[Told]:
-    from plumbline.store.days import Member
-    from plumbline.store.history import History
-    from plumbline.store.plan import load_plan
-    from plumbline.store.recent import Recent
-
-    plan, path = load_plan(arguments.plan), Path(arguments.history)
-    if not path.exists():
-        raise StoreError(
-            f"there is no history {path}; name with --history the one that holds the records of "
-            "all nodes"
-        )
-    with History(path) as history:
-        for node in plan.nodes.values():
-            chosen = _all_of(node)
-            groups = {
-                (each.layer, each.component): Member(each.group, each.limits.min_coverage)
-                for each in chosen
-            }
-            yield _told(node.node, chosen, Recent(history, groups, now), now)
-
-
-def _all_of(node: Expectations) -> list[Expectation]:
-    layers = dict.fromkeys(entry["layer"] for entry in node.entries)
-    return [each for layer in layers for each in node.find(layer)]
-
-
-def _told(node: str, chosen: list[Expectation], memory: Memory, now: float) -> Told:
+    from plumbline.cli.site import memories
     from plumbline.cli.verdicts import Judging
+    from plumbline.judge.node import Asked
+    from plumbline.store.plan import load_plan
+
+    plan, since = load_plan(arguments.plan), _deployed_at(arguments.plan)
+    for one in memories(plan, Path(arguments.history)):
+        judging = Judging(one.memory, one.known, now, evidence=False)
+        yield _told(Asked(plan.nodes[one.node], since, now), one.chosen, one.memory, judging)
+
+
+def _deployed_at(path: str) -> float:
+    """Return since when what a document asks for is expected, in seconds since the epoch."""
+    return os.stat(path).st_mtime
+
+
+def _told(asked: Asked, chosen: Sequence[Expectation], memory: Memory, judging: Judging) -> Told:
+    from plumbline.judge.node import judge_node
     from plumbline.output.metrics import Told
 
-    judging = Judging(memory, now, evidence=False)
     # of what is driven at once the whole has a verdict, among the groups
     alone = [each for each in chosen if each.layer != "fs"]
     return Told(
-        node,
+        asked.expectations.node,
         tuple(zip(alone, judging.components(alone))),
         tuple(judging.groups(chosen)),
-        tuple(step for each in chosen for step in _steps(each, memory, now)),
+        tuple(_steps_of(chosen, memory, asked.now)),
+        judge_node(asked, memory) if asked.expectations.entries else None,
     )
+
+
+def _steps_of(chosen: Sequence[Expectation], memory: Memory, now: float) -> Iterator[Step]:
+    return (step for each in chosen for step in _steps(each, memory, now))
 
 
 def _steps(each: Expectation, memory: Memory, now: float) -> list[Step]:

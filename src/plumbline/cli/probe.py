@@ -43,6 +43,12 @@ def add(subparsers: Any) -> None:
     parser.add_argument("layer", choices=("ost", "raw", "net", "fs"), help="what to measure")
     parser.add_argument("--component", action="append", metavar="NAME", help="this one alone, ...")
     parser.add_argument("--slot", type=int, metavar="N", help="pair hosts as in slot N (net)")
+    parser.add_argument(
+        "--confirm",
+        action="store_true",
+        help="measure again what was low, beside healthy peers (ost, raw); with --dry-run: show "
+        "what is in question and why",
+    )
     parser.add_argument("--limit", metavar="TIME", help="begin nothing after this, e.g. 1h")
     parser.add_argument("--expectations", metavar="PATH", help="what this node is to measure")
     parser.add_argument("--state", metavar="DIR", default=STATE, help="default: %(default)s")
@@ -66,7 +72,7 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure, print, and return the exit code."""
-    if arguments.layer == "fs":
+    if arguments.layer == "fs" and not arguments.confirm:
         return _parallel(arguments)
     _refuse_contradictions(arguments)
     if arguments.directory:
@@ -87,6 +93,10 @@ def _parallel(arguments: argparse.Namespace) -> int:
 
 
 def _refuse_contradictions(arguments: argparse.Namespace) -> None:
+    if arguments.confirm:
+        from plumbline.cli.confirm import refuse_confirm
+
+        refuse_confirm(arguments)
     if arguments.slot is not None and arguments.layer != "net":
         raise UsageError(f"--slot pairs hosts; layer {arguments.layer} has none: leave it out")
     if arguments.directory and arguments.layer not in ("ost", "fs"):
@@ -107,6 +117,10 @@ def _probe(arguments: argparse.Namespace) -> int:
     from plumbline.store.snapshot import EXPECTATIONS, load_expectations
 
     expectations = load_expectations(arguments.expectations or EXPECTATIONS)
+    if arguments.confirm:
+        from plumbline.cli.confirm import confirm
+
+        return confirm(expectations, arguments)
     chosen = _chosen(expectations, arguments)
     expectations = own_expectations(arguments, expectations, chosen)
     units = _units(arguments, chosen)
@@ -132,15 +146,11 @@ def _chosen(expectations: Expectations, arguments: argparse.Namespace) -> list[E
 
 
 def _units(arguments: argparse.Namespace, entries: Sequence[Expectation]) -> list[Unit]:
-    if arguments.layer == "ost":
-        from plumbline.run.ost import TargetUnit
+    if arguments.layer == "net":
+        return _pairs(entries, arguments.slot)
+    from plumbline.cli.units import units_of
 
-        return [TargetUnit(entry) for entry in entries]
-    if arguments.layer == "raw":
-        from plumbline.run.raw import units
-
-        return list(units(entries))
-    return _pairs(entries, arguments.slot)
+    return units_of(arguments.layer, entries)
 
 
 def _pairs(entries: Sequence[Expectation], number: Optional[int]) -> list[Unit]:

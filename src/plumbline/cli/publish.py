@@ -17,9 +17,11 @@ from plumbline.store.paths import PATHS
 from plumbline.units import parse_duration
 
 if TYPE_CHECKING:
+    from plumbline.model.standing import Standing
     from plumbline.model.verdict import Verdict
 
 STALE = "1 h"
+NOTIFIED_AFTER = "30 min"
 
 
 def add(subparsers: Any) -> None:
@@ -39,6 +41,13 @@ def add(subparsers: Any) -> None:
         default=STALE,
         help="how long it holds, such as 90m; default %(default)s",
     )
+    parser.add_argument(
+        "--notified-after",
+        metavar="TIME",
+        default=NOTIFIED_AFTER,
+        help="how long a component has been in alarm when its notification is out; a suspect that "
+        "comes later is none of its own; default %(default)s",
+    )
     add_runs(parser)
     parser.add_argument("--json", action="store_true", help="print the document as well")
     parser.set_defaults(run=run)
@@ -47,13 +56,17 @@ def add(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write the document and return 0, whatever it says."""
     from plumbline.cli.locate import asked_runs, left_out, locate_site, sentences
-    from plumbline.output.paths import Site, path_verdicts
+    from plumbline.cli.site import judge_services
+    from plumbline.output.batch import in_alarm
+    from plumbline.output.paths import Site, explained, path_verdicts
+    from plumbline.output.standing import Scene, settle
     from plumbline.store.paths import document
     from plumbline.store.plan import load_plan
 
     runs, stale_after_s = asked_runs(arguments), parse_duration(arguments.stale)
     if stale_after_s <= 0:
         raise UsageError(f"--stale {arguments.stale} is no time; write for example {STALE}")
+    notified_after_s = parse_duration(arguments.notified_after)
     plan, now = load_plan(arguments.plan), time.time()
     if not plan.paths:
         raise DocumentError(
@@ -62,8 +75,12 @@ def run(arguments: argparse.Namespace) -> int:
         )
     found = locate_site(plan, Path(arguments.history), now, runs)
     site = Site(plan.paths, plan.services, plan.parts)
-    verdicts = path_verdicts(site, found.located, sentences(plan, found), found.cut_off)
-    made = document(verdicts, now, stale_after_s)
+    told = path_verdicts(site, found.located, sentences(plan, found), found.cut_off)
+    alarms = in_alarm(judge_services(plan, Path(arguments.history), now), plan.services)
+    by = explained(site, found.located)
+    scene = Scene(plan.paths, plan.services, alarms, by, now, notified_after_s)
+    verdicts, standing = settle(scene, told, _standing(arguments.to))
+    made = document(verdicts, now, stale_after_s, standing)
     _write(Path(arguments.to), made)
     for remark in left_out(found.said):
         print(f"plumbline: {remark}", file=sys.stderr)
@@ -72,6 +89,18 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _print(verdicts)
     return 0
+
+
+def _standing(path: str) -> Standing:
+    """Return what stood before; where that cannot be read, each alarm is a first one."""
+    from plumbline.model.standing import NOTHING
+    from plumbline.store.paths import load_standing
+
+    try:
+        return load_standing(path)
+    except DocumentError as error:
+        print(f"plumbline: {error}; earlier alarms are not known", file=sys.stderr)
+        return NOTHING
 
 
 def _write(path: Path, made: dict[str, Any]) -> None:

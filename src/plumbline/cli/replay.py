@@ -9,9 +9,8 @@ from math import ceil
 from pathlib import Path
 
 from plumbline.errors import DocumentError
-from plumbline.judge.replay import Judged, replay
+from plumbline.judge.replay import Judged, default_limits, replay
 from plumbline.judge.together import Apart, bring_together, never_together
-from plumbline.model.limits import Limits
 from plumbline.model.state import State
 from plumbline.output.table import render
 from plumbline.store.sampled import read_samples
@@ -37,7 +36,7 @@ def judge_file(path: Path, *, window_s: float, as_json: bool) -> int:
             f"({read.without} rows without); nothing can be judged"
         )
     samples = bring_together(read.samples, window_s) if window_s else read.samples
-    judged = replay(samples, Limits())
+    judged = replay(samples, default_limits(samples))
     if as_json:
         for one in judged:
             print(json.dumps(one.to_json(read.unit), allow_nan=False))

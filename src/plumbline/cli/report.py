@@ -131,14 +131,7 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
     from plumbline.store.notes import read_notes
 
     judged = [one.verdict for one in judge_site(plan, path, now, members=True)]
-    measured = {
-        name: [
-            each
-            for layer in dict.fromkeys(entry["layer"] for entry in node.entries)
-            for each in node.find(layer)
-        ]
-        for name, node in plan.nodes.items()
-    }
+    measured = {name: node.every() for name, node in plan.nodes.items()}
     since = now - days * _DAY_S
     with Pictures(path, since) as pictures:
         return Site(

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
-import os
-from typing import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Iterator, Sequence
 
 from plumbline.cli import simulate_campaign
+from plumbline.cli.simulate_fleets import JudgingDaily, Setting, outcomes
 from plumbline.errors import UsageError
 
 if TYPE_CHECKING:
-    from plumbline.model.expectation import Expectation
-    from plumbline.model.verdict import Verdict
-    from plumbline.run.bench import Step
-    from plumbline.simulate.capacity import Capacity
-    from plumbline.simulate.faults import Fault, Losses
+    from plumbline.simulate.faults import Fault
     from plumbline.simulate.fleet import Fleet
-    from plumbline.simulate.memory import Memory
-    from plumbline.simulate.noise import Noise
     from plumbline.simulate.score import Outcome
 
 NOISES = ("year", "quiet", "none")
@@ -34,21 +27,15 @@ noise:  year   a production file system, fitted to a year of benchmarks on five 
         quiet  a file system that few use
         none   every run gives the same
 
+faults: oss03-hba=40%@12            a part or target, from day 12 on
+        oss07-lun1+neighbour=40%    a target or device and the one nearest to it
+        release-2.4.0=70%:read@40   a new version, with which all targets read slower
+        release-2.4.0/fs2=70%       the same for one file system
+        fs2=75%, site=75%           all targets of a file system, all that is measured
+        site=75%@0                  from the installation on: nothing has a baseline
+
 A loss is of the part's own speed.  A part that is faster than its paths need has slack: losing it
 slows nothing, and the answer says so.  docs/simulate.md explains the model and its limits."""
-
-
-class _Setting(NamedTuple):
-    """What is the same for all fleets."""
-
-    fleet: Fleet
-    capacity: Capacity
-    days: int
-    noise: Noise
-    faults: tuple[Fault, ...]
-    random_faults: int
-    losses: Losses
-    seed: int
 
 
 def add(subparsers: Any) -> None:
@@ -69,8 +56,9 @@ def add(subparsers: Any) -> None:
         "--fault",
         action="append",
         default=[],
-        metavar="PART=LOSS[@DAY]",
-        help="a part or target that is slower, from day 1 on or a later one: oss03-hba=40%%@12",
+        metavar="WHAT=LOSS[:OPERATION][@DAY]",
+        help="a part or target that is slower, from day 1 on or a later one: oss03-hba=40%%@12; "
+        "more below",
     )
     parser.add_argument(
         "--random-faults",
@@ -106,18 +94,19 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.campaign is not None:
         _campaign(arguments, setting)
         return 0
-    outcome = total(_outcomes(setting, arguments.fleets))
+    outcome = total(outcomes(setting, arguments.fleets))
     if arguments.json:
         print(json.dumps(_document(arguments, setting, outcome), indent=1, allow_nan=False))
         return 0
     from plumbline.output.simulation import Asked, tables
 
-    asked = Asked(setting.fleet.site, len(setting.fleet.members), arguments.noise, arguments.seed)
+    size = len(setting.fleet.members)
+    asked = Asked(setting.fleet.site, size, arguments.noise, arguments.seed, setting.budget)
     print("\n\n".join(tables(asked, outcome)))
     return 0
 
 
-def _campaign(arguments: argparse.Namespace, setting: _Setting) -> None:
+def _campaign(arguments: argparse.Namespace, setting: Setting) -> None:
     from plumbline.cli.progress import progress
     from plumbline.cli.site import without_collector
     from plumbline.run.bench import Step
@@ -131,7 +120,7 @@ def _campaign(arguments: argparse.Namespace, setting: _Setting) -> None:
     site = setting.fleet, setting.capacity
     with without_collector(), progress(quiet=False) as show:
         for number, one in enumerate(
-            simulate_campaign.attempts(site, terms, asked, _judge), start=1
+            simulate_campaign.attempts(site, terms, asked, JudgingDaily()), start=1
         ):
             tally = tally.add(one)
             show(Step("attempts", number, arguments.campaign))
@@ -146,7 +135,7 @@ def _campaign(arguments: argparse.Namespace, setting: _Setting) -> None:
     simulate_campaign.show(given, tally, as_json=arguments.json)
 
 
-def _document(arguments: argparse.Namespace, setting: _Setting, outcome: Outcome) -> dict[str, Any]:
+def _document(arguments: argparse.Namespace, setting: Setting, outcome: Outcome) -> dict[str, Any]:
     from plumbline.simulate.summary import to_json
 
     given = {
@@ -156,30 +145,32 @@ def _document(arguments: argparse.Namespace, setting: _Setting, outcome: Outcome
         "fleets": outcome.fleets,
         "noise": arguments.noise,
         "seed": setting.seed,
+        "alarm_budget": setting.budget,
     }
     return to_json(outcome, given)
 
 
-def _setting(arguments: argparse.Namespace) -> _Setting:
+def _setting(arguments: argparse.Namespace) -> Setting:
     from plumbline.cli.inventory import read_inventory, topology_of
     from plumbline.plan.policy import load
     from plumbline.simulate.capacity import Capacity
-    from plumbline.simulate.faults import parse_fault, parse_losses, refuse_unknown
+    from plumbline.simulate.faults import Known, parse_losses, refuse_unknown
     from plumbline.simulate.fleet import build
     from plumbline.simulate.noise import NOISES as MODELS
 
-    faults = tuple(dict.fromkeys(map(parse_fault, arguments.fault)))
     losses = parse_losses(arguments.loss)
     inventory = read_inventory(arguments.inventory)
-    fleet = build(topology_of(inventory), load(inventory.policy))
+    policy = load(inventory.policy)
+    fleet = build(topology_of(inventory), policy)
     capacity = Capacity(fleet)
-    refuse_unknown(faults, capacity.components, arguments.days)
+    faults = tuple(dict.fromkeys(_faults(arguments.fault, fleet)))
+    refuse_unknown(faults, Known(capacity.components, fleet.systems), arguments.days)
     if arguments.random_faults > len(capacity.components):
         raise UsageError(
             f"--random-faults {arguments.random_faults} is more than the "
             f"{len(capacity.components)} parts that measurements cross"
         )
-    return _Setting(
+    return Setting(
         fleet,
         capacity,
         arguments.days,
@@ -188,70 +179,20 @@ def _setting(arguments: argparse.Namespace) -> _Setting:
         arguments.random_faults,
         losses,
         arguments.seed,
+        policy.alarm_budget,
     )
 
 
-def _outcomes(setting: _Setting, fleets: int) -> Iterator[Outcome]:
-    """Yield the outcome of each fleet in turn; on several processors where there are several."""
-    from plumbline.cli.progress import progress
-    from plumbline.cli.site import without_collector
-    from plumbline.run.bench import Step
+def _faults(texts: Sequence[str], fleet: Fleet) -> Iterator[Fault]:
+    """Yield the faults that were asked for; one of a target and its neighbour is two."""
+    from plumbline.simulate.faults import NEIGHBOUR, parse_fault
 
-    processes = min(fleets, len(os.sched_getaffinity(0)))
-    with without_collector(), progress(quiet=False) as show:
-        if processes == 1:
-            for number in range(fleets):
-                yield _one(setting, number, show)
-            return
-        context = multiprocessing.get_context("fork")
-        with context.Pool(processes, _Worker.begin, (setting,)) as pool:
-            for number, outcome in enumerate(pool.imap(_Worker.one, range(fleets)), start=1):
-                show(Step("fleets", number, fleets))
-                yield outcome
-
-
-class _Worker:
-    """A process that was forked with the setting, which is large."""
-
-    setting: Optional[_Setting] = None
-
-    @classmethod
-    def begin(cls, setting: _Setting) -> None:
-        cls.setting = setting
-
-    @classmethod
-    def one(cls, number: int) -> Outcome:
-        assert cls.setting is not None
-        return _one(cls.setting, number)
-
-
-def _one(setting: _Setting, number: int, show: Optional[Callable[[Step], None]] = None) -> Outcome:
-    """Return the outcome of one fleet; it depends on the seed and its number alone."""
-    from plumbline.run.bench import Step
-    from plumbline.simulate.course import Scenario, course
-    from plumbline.simulate.faults import random_faults
-    from plumbline.simulate.score import Score
-
-    seed = f"{setting.seed}/{number}"
-    faults = setting.faults + random_faults(
-        setting.capacity.components,
-        setting.random_faults,
-        setting.losses,
-        setting.days,
-        f"{seed}/faults",
-    )
-    scenario = Scenario(setting.days, setting.noise, faults, seed)
-    score = Score(setting.fleet, setting.capacity, faults, setting.days)
-    for today in course(setting.fleet, setting.capacity, scenario, _judge):
-        score.take(today)
-        if show:
-            show(Step(f"day {today.day}", today.day, setting.days))
-    return score.outcome()
-
-
-def _judge(chosen: Sequence[Expectation], memory: Memory, now: float) -> Iterator[Verdict]:
-    from plumbline.cli.verdicts import Judging
-
-    judging = Judging(memory, now, evidence=False)
-    yield from judging.components(chosen)
-    yield from judging.groups(chosen)
+    for text in texts:
+        fault = parse_fault(text)
+        name = fault.component
+        if name.endswith(NEIGHBOUR):
+            name = name[: -len(NEIGHBOUR)]
+            yield fault._replace(component=name)
+            yield fault._replace(component=fleet.neighbour(name))
+        else:
+            yield fault

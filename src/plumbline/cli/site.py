@@ -13,16 +13,18 @@ import signal
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Iterator, NamedTuple, Sequence, Union
+from typing import Iterator, NamedTuple, Optional, Sequence, Union
 
 from plumbline.cli.verdicts import Judging
 from plumbline.errors import PlumblineError, StoreError
+from plumbline.judge.node import Asked, judge_node
+from plumbline.judge.weighing import Weighing
 from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.service import NODE
 from plumbline.output.batch import Judged
-from plumbline.store.days import Member
 from plumbline.store.history import History
 from plumbline.store.plan import SitePlan
-from plumbline.store.recent import Recent
+from plumbline.store.recent import Member, Recent
 
 _WORTH_A_PROCESS = 500
 """Components; to start a process takes as long as to judge some of these."""
@@ -35,7 +37,8 @@ class Task(NamedTuple):
     """What one process is to judge.
 
     ``evidence`` says whether the verdicts keep theirs, ``members`` whether targets that are driven
-    at once have verdicts of their own beside that of the whole.
+    at once have verdicts of their own beside that of the whole.  ``since`` is when the plan was
+    written, epoch seconds, where the probes of the nodes are judged too, else None.
     """
 
     nodes: tuple[Expectations, ...]
@@ -43,6 +46,7 @@ class Task(NamedTuple):
     now: float
     evidence: bool
     members: bool = False
+    since: Optional[float] = None
 
 
 def judge_site(
@@ -50,25 +54,43 @@ def judge_site(
 ) -> list[Judged]:
     """Return the verdicts on all components and groups of a plan, node by node in its order.
 
-    They are those that have services; with ``members`` also those on targets driven at once.
+    With ``members`` those on targets driven at once are among them.
 
     Raises:
         StoreError: there is no such history, or it cannot be read.
         DocumentError: the expectations of a node are damaged.
     """
-    _require(history)
-    nodes = tuple(plan.nodes.values())
-    tasks = [Task(share, history, now, evidence, members) for share in shares(nodes)]
+    return _judge_plan(plan, Task((), history, now, evidence, members))
+
+
+def judge_services(plan: SitePlan, history: Path, now: float) -> list[Judged]:
+    """Return the verdicts that the services of a plan show; as ``judge_site``, and on each node."""
+    # one of an older version has no services of nodes
+    nodes = any(one.layer == NODE for one in plan.services)
+    since = os.stat(plan.path).st_mtime if nodes else None
+    return _judge_plan(plan, Task((), history, now, evidence=False, since=since))
+
+
+def _judge_plan(plan: SitePlan, task: Task) -> list[Judged]:
+    _require(task.history)
+    tasks = [task._replace(nodes=share) for share in shares(tuple(plan.nodes.values()))]
     with without_collector():
         found = _judge_all(tasks)
     places = {name: place for place, name in enumerate(plan.nodes)}
     return sorted(found, key=lambda one: places[one.node])
 
 
-def memories(
-    plan: SitePlan, history: Path, now: float
-) -> Iterator[tuple[Sequence[Expectation], Recent]]:
-    """Yield what each node of a plan expects, and what it remembers until the next is asked for.
+class Remembered(NamedTuple):
+    """A node of a site: what it measures, what it remembers, and what is known of it together."""
+
+    node: str
+    chosen: Sequence[Expectation]
+    memory: Recent
+    known: Weighing
+
+
+def memories(plan: SitePlan, history: Path) -> Iterator[Remembered]:
+    """Yield the nodes of a plan; each remembers until the next is asked for.
 
     Raises:
         StoreError: there is no such history, or it cannot be read.
@@ -77,7 +99,7 @@ def memories(
     _require(history)
     with History(history) as opened:
         for node in plan.nodes.values():
-            yield _remembered(node, opened, now)
+            yield _remembered(node, opened)
 
 
 def _require(history: Path) -> None:
@@ -167,28 +189,25 @@ def _judge(task: Task) -> list[Judged]:
 
 
 def _judge_node(node: Expectations, history: History, task: Task) -> Iterator[Judged]:
-    chosen, memory = _remembered(node, history, task.now)
-    judging = Judging(memory, task.now, evidence=task.evidence)
+    _, chosen, memory, known = _remembered(node, history)
+    judging = Judging(memory, known, task.now, evidence=task.evidence)
     alone = [each for each in chosen if task.members or each.layer != "fs"]
-    for verdict in (*judging.components(alone), *judging.groups(chosen)):
+    verdicts = [*judging.components(alone), *judging.groups(chosen)]
+    if task.since is not None and node.entries:
+        verdicts.append(judge_node(Asked(node, task.since, task.now), memory))
+    for verdict in verdicts:
         kept = verdict if task.evidence else verdict._replace(evidence=())
         yield Judged(node.node, task.now, kept)
 
 
-def _remembered(
-    node: Expectations, history: History, now: float
-) -> tuple[Sequence[Expectation], Recent]:
-    chosen = _all_of(node)
+def _remembered(node: Expectations, history: History) -> Remembered:
+    chosen = node.every()
     groups = {
         (each.layer, each.component): Member(each.group, each.limits.min_coverage)
         for each in chosen
     }
-    return chosen, Recent(history, groups, now)
-
-
-def _all_of(node: Expectations) -> list[Expectation]:
-    layers = dict.fromkeys(entry["layer"] for entry in node.entries)
-    return [each for layer in layers for each in node.find(layer)]
+    memory = Recent(history, groups)
+    return Remembered(node.node, chosen, memory, Weighing({node.node: chosen}, {node.node: memory}))
 
 
 @contextmanager

@@ -88,10 +88,11 @@ def _node(arguments: argparse.Namespace, now: float) -> tuple[str, list[Line]]:
 
     expectations = load_expectations(arguments.expectations)
     snapshot = load_snapshot(arguments.snapshot)
-    layers = dict.fromkeys(entry["layer"] for entry in expectations.entries)
-    chosen = [each for layer in layers for each in expectations.find(layer)]
+    chosen = expectations.every()
     lines = []
-    for each, verdict in zip(chosen, Judging(snapshot, now, evidence=False).components(chosen)):
+    for each, verdict in zip(
+        chosen, Judging(snapshot, snapshot, now, evidence=False).components(chosen)
+    ):
         samples: dict[str, list[Sample]] = {}
         for one in snapshot.of(each.layer, each.component):
             step = _step(one.latest.operation.value, one.latest.scenario.value)

@@ -13,6 +13,7 @@ from plumbline.cli.command_pipe import PIPE, hand_over
 from plumbline.cli.locate import add_runs
 from plumbline.errors import DocumentError, StoreError, UsageError
 from plumbline.model.json_text import refuse_constant
+from plumbline.model.state import State
 
 if TYPE_CHECKING:
     from plumbline.output.batch import Batch, Judged
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _JUDGE_SCHEMA = 2
 _WAIT_S = 10.0
+_ALARMS = (State.WARNING, State.CRITICAL)
 _REMEDY = "write it again with: plumbline judge --json"
 
 
@@ -84,13 +86,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _judged(plan: SitePlan, arguments: argparse.Namespace) -> list[Judged]:
     from plumbline.cli.locate import asked_runs
-    from plumbline.cli.site import judge_site
+    from plumbline.cli.site import judge_services
 
     if arguments.history:
         history, now = Path(arguments.history), time.time()
-        return _noted(
-            judge_site(plan, history, now), plan, _Located(history, now, asked_runs(arguments))
-        )
+        located = _Located(history, now, asked_runs(arguments))
+        return _noted(judge_services(plan, history, now), plan, located)
     return [one for name in arguments.documents for one in _read(name)]
 
 
@@ -105,13 +106,14 @@ class _Located(NamedTuple):
 def _noted(judged: list[Judged], plan: SitePlan, by: _Located) -> list[Judged]:
     """Return the verdicts with a note where a shared component bears the alarm."""
     from plumbline.cli.locate import locate_site
-    from plumbline.model.state import State
+    from plumbline.model.reason import Reason
     from plumbline.output.paths import Site, causes
 
     bad = {
         (one.verdict.layer, one.verdict.component)
         for one in judged
-        if one.verdict.state in (State.WARNING, State.CRITICAL) and not one.verdict.group
+        if not one.verdict.group
+        and (one.verdict.state in _ALARMS or one.verdict.reason is Reason.WATCHED)
     }
     if not plan.paths or not bad:
         return judged

@@ -1,26 +1,27 @@
-"""The verdicts on what a node measures: on each component, then on each group of siblings.
+"""The verdicts of services on what a node measures: on each component, then on each group.
 
 A file system whose targets are driven at once is a group that is judged as a whole.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, Iterator, Optional
+from typing import TYPE_CHECKING, Iterable, Iterator
 
 from plumbline.errors import DocumentError
 from plumbline.judge.component import decide, rulings_on
 from plumbline.judge.evidence import evidence
 from plumbline.judge.fs import Ruled, decide_whole, wholes
 from plumbline.judge.group import decide_group
-from plumbline.judge.pair import judge_pair_host
+from plumbline.judge.pair import judge_pair_host, judge_pair_service
 from plumbline.judge.phrases import weighed
-from plumbline.judge.weighing import Weighing
+from plumbline.judge.service import by_evidence
 from plumbline.model.reason import Reason
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
 
 if TYPE_CHECKING:
     from plumbline.judge.finding import Ruling
+    from plumbline.model.evidence import Knowing
     from plumbline.model.expectation import Expectation
     from plumbline.model.series import Memory
 
@@ -28,22 +29,33 @@ if TYPE_CHECKING:
 class Judging:
     """One judgement of a node, in which each operation of a component is ruled on once."""
 
-    def __init__(self, memory: Memory, now: float, *, evidence: bool = True) -> None:
-        """Judge at ``now``; to put ``evidence`` into words takes half of the time."""
+    def __init__(
+        self,
+        memory: Memory,
+        known: Knowing,
+        now: float,
+        *,
+        evidence: bool = True,
+        last_run: bool = False,
+    ) -> None:
+        """Judge at ``now`` by what is ``known`` of the last runs together.
+
+        To put ``evidence`` into words takes half of the time.  With ``last_run`` a component is
+        judged by its last run alone, as while somebody looks, with the others behind it.
+        """
         self._memory = memory
+        self._weighed = known
         self._now = now
         self._evidence = evidence
+        self._last_run = last_run
         self._known: dict[tuple[str, str], tuple[Ruling, ...]] = {}
-        self._chosen: tuple[Expectation, ...] = ()
-        self._weighing: Optional[Weighing] = None
 
     def components(self, chosen: Iterable[Expectation]) -> Iterator[Verdict]:
         """Return the verdicts on components; one whose document is damaged is UNKNOWN."""
-        self._chosen = tuple(chosen)
-        return map(self._component, self._chosen)
+        return map(self._component, chosen)
 
     def groups(self, chosen: Iterable[Expectation]) -> Iterator[Verdict]:
-        """Yield the verdict on each group of siblings; a node has one component of layer net."""
+        """Yield the verdict on each group of peers; a node has one component of layer net."""
         groups: dict[tuple[str, str], list[Expectation]] = {}
         every = tuple(chosen)
         for each in every:
@@ -51,7 +63,8 @@ class Judging:
         for (layer, group), members in groups.items():
             if layer not in ("net", "fs") and len(members) > 1:
                 try:
-                    yield decide_group([(each, self._rulings(each)) for each in members])
+                    ruled = [(each, self._rulings(each)) for each in members]
+                    yield decide_group(ruled, self._weighed.evidence((layer, group, True)))
                 except DocumentError as error:
                     yield _damaged(layer, group, error)._replace(group=True)
         yield from (self._whole(whole, members) for whole, members in wholes(every))
@@ -59,8 +72,8 @@ class Judging:
     def _whole(self, whole: Expectation, members: Iterable[Expectation]) -> Verdict:
         try:
             ruled = Ruled(
-                (whole, self._rulings(whole)),
-                tuple((each, self._rulings(each)) for each in members),
+                (whole, self._by_evidence(whole)),
+                tuple((each, self._by_evidence(each)) for each in members),
             )
             found = decide_whole(ruled, self._memory.running, self._now)
         except DocumentError as error:
@@ -69,29 +82,39 @@ class Judging:
 
     def _component(self, each: Expectation) -> Verdict:
         try:
-            return self._host(each) if each.layer == "net" else self._target(each)
+            found = self._host(each) if each.layer == "net" else self._target(each)
+            return self._with_others(each, found) if self._last_run else found
         except DocumentError as error:
             return _damaged(each.layer, each.component, error)
 
+    def _with_others(self, each: Expectation, found: Verdict) -> Verdict:
+        """Return what a run says by itself, with what the last ones say together behind it."""
+        said = weighed(self._weighed.evidence((each.layer, each.component, False)))
+        return found._replace(sentence="; ".join((found.sentence, *said)))
+
     def _host(self, each: Expectation) -> Verdict:
         series = self._memory.of(each.layer, each.component)
-        return judge_pair_host(each, series, self._memory.running, self._now)
+        known = self._weighed.evidence((each.layer, each.component, False))
+        if self._last_run:
+            found = judge_pair_host(each, series, self._memory.running, self._now)
+            return found._replace(evidence=(*weighed(known), *found.evidence))
+        return judge_pair_service(each, series, self._memory.running, self._now, known)
 
     def _target(self, each: Expectation) -> Verdict:
-        rulings = self._rulings(each)
-        found = decide(each, rulings, self._memory.running, self._now)
+        rulings = self._by_evidence(each)
+        known = self._weighed.evidence((each.layer, each.component, False))
+        ratio = known.ratio if known and not self._last_run else None
+        found = decide(each, rulings, self._memory.running, self._now)._replace(ratio_runs=ratio)
         if not self._evidence:
             return found
         lines = (line for ruling in rulings for line in evidence(ruling, self._now))
-        return found._replace(evidence=(*self._weighed(each), *lines))
+        return found._replace(evidence=(*weighed(known), *lines))
 
-    def _weighed(self, each: Expectation) -> Iterator[str]:
-        """Yield what the last runs say together, where that is worth a word."""
-        if self._weighing is None:
-            self._weighing = Weighing({"": self._chosen}, {"": self._memory})
-        found = self._weighing.of(each.layer, each.component)
-        if found:
-            yield from weighed(found)
+    def _by_evidence(self, each: Expectation) -> tuple[Ruling, ...]:
+        if self._last_run:
+            return self._rulings(each)
+        known = self._weighed.evidence((each.layer, each.component, False))
+        return by_evidence(self._rulings(each), known)
 
     def _rulings(self, each: Expectation) -> tuple[Ruling, ...]:
         place = each.layer, each.component

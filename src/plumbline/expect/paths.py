@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Sequence
 
 from plumbline.model.path_service import PathService
-from plumbline.model.service import Service
+from plumbline.model.service import NODE, Service
 from plumbline.plan.assignment import Assignment
 from plumbline.topology.graph import Topology
 
@@ -83,6 +83,8 @@ def _members(
     systems: Members = {}
     crossing: Members = {}
     for place, service in enumerate(services):
+        if service.layer == NODE:
+            continue
         of = judged[service.node, service.layer, service.component, service.group]
         for name in frozenset(of[0].path).intersection(*(one.path for one in of)):
             crossing.setdefault(name, []).append(place)

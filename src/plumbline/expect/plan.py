@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.baseline.document import Baselines
+from plumbline.expect.confirm import confirm_schedule, with_confirm
 from plumbline.expect.elsewhere import elsewhere
 from plumbline.expect.goals import find_goals
 from plumbline.expect.paths import parents, path_services
@@ -42,6 +43,8 @@ class Plan(NamedTuple):
     neighbours: dict[str, tuple[Neighbour, ...]]
     served: dict[str, tuple[str, ...]]
     elsewhere: dict[str, dict[str, str]]
+    confirm: dict[str, dict[str, Any]]
+    """When what was low is measured again, by layer; without those where it is off."""
     parallel: Optional[dict[str, Any]] = None
     """Who drives all targets at once and with which program; None where nobody does."""
 
@@ -58,6 +61,7 @@ class Plan(NamedTuple):
             "site": self.site,
             "nodes": {name: self.node(name).to_json() for name in self.expectations},
             "schedule": self.schedule,
+            "confirm": self.confirm,
             "netserver": {"port": self.port},
             "services": [service.to_json() for service in self.services],
             "hosts": list(self.hosts),
@@ -87,7 +91,7 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
     found = services(measured)
     return Plan(
         topology.site,
-        {name: tuple(entries) for name, entries in nodes.items()},
+        with_confirm(nodes, policy, measured),
         _schedule(policy, measured),
         policy.layers.net.port,
         found,
@@ -98,6 +102,7 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
         {host.name: tuple(_neighbours(topology, host)) for host in topology.hosts()},
         {host.name: tuple(_served(measured, host.name)) for host in topology.hosts()},
         elsewhere(topology),
+        confirm_schedule(policy),
         _parallel(policy.layers.fs),
     )
 

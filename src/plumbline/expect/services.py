@@ -1,7 +1,7 @@
 """What Nagios must ask for: one service a component and layer, one a group, on the judged host.
 
 Of what is driven at once there is one service a file system, which judges the whole and its targets
-beside one another: one cause, one alarm.
+beside one another: one cause, one alarm.  Whether the probes of a node run is one service a node.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Iterator, Sequence
 from plumbline.errors import DocumentError
 from plumbline.expect.parallel import by_file_system
 from plumbline.model.anchor import anchor, group_anchor
-from plumbline.model.service import Service
+from plumbline.model.service import NODE, Service
 from plumbline.plan.assignment import Assignment
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 def services(measured: Sequence[Assignment]) -> tuple[Service, ...]:
-    """Return the services of components, then those of groups, then those of whole file systems.
+    """Return the services of components, of groups, of whole file systems, then those of nodes.
 
     Raises:
         DocumentError: two of them would have the same NRPE command on one node.
@@ -29,6 +29,7 @@ def services(measured: Sequence[Assignment]) -> tuple[Service, ...]:
         *(_of_component(one) for one in each),
         *_of_groups(each),
         *(_of_whole(whole) for _, whole in by_file_system(measured)),
+        *_of_nodes(measured),
     )
     taken: dict[tuple[str, str], Service] = {}
     for service in found:
@@ -96,6 +97,26 @@ def _of_whole(whole: Assignment) -> Service:
         round(whole.limits.stale_after_s),
         group_anchor("fs", name),
     )
+
+
+def _of_nodes(measured: Sequence[Assignment]) -> Iterator[Service]:
+    limits: dict[str, float] = {}
+    for one in measured:
+        limit = one.limits.stale_after_s
+        limits[one.node] = min(limits.get(one.node, limit), limit)
+    for node, freshness_s in limits.items():
+        yield Service(
+            node,
+            node,
+            f"NODE {node} probes",
+            _command(NODE, "probes"),
+            "check_node",
+            (),
+            NODE,
+            node,
+            "",
+            round(freshness_s),
+        )
 
 
 def _command(layer: str, name: str) -> str:

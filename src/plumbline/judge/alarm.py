@@ -15,19 +15,18 @@ from math import log
 from statistics import median
 from typing import NamedTuple, Optional, Protocol, Sequence
 
-from plumbline.judge.chance import (
-    IN_ONE_GO_S,
-    Run,
-    Source,
-    factors,
-    log_of_sum,
-    shared_factors,
-    surprise,
-)
+from plumbline.judge.chance import factors, log_of_sum, shared_factors, surprise
+from plumbline.judge.noise import IN_ONE_GO_S, Run, Source
+from plumbline.judge.past import Found, Moments, Terms, healthy_at_most, slow_at_most
 from plumbline.model.evidence import WORTH_A_WORD
 
 FEWEST = 2
 """Moments that an alarm rests on: a single low one is watched."""
+
+AT_A_CHANGE = 100.0
+"""Starts that a change of versions counts for: one comes a few times a year, and a loss that begins
+at any night is as likely to begin there as at one of the hundred others.  So it adds as many
+questions as there are nights between two changes, and the budget is spent twice at most."""
 
 
 class Claim(Protocol):
@@ -36,6 +35,11 @@ class Claim(Protocol):
     @property
     def runs(self) -> tuple[Run, ...]:
         """Return the runs in the order of time."""
+        ...
+
+    @property
+    def offs(self) -> tuple[float, ...]:
+        """Return what the reference of each source is off by."""
         ...
 
     def factors(self, starts: Sequence[float], end: float, limit: float) -> list[float]:
@@ -56,6 +60,11 @@ class Alone(NamedTuple):
     def runs(self) -> tuple[Run, ...]:
         """Return the runs in the order of time."""
         return self.source.runs
+
+    @property
+    def offs(self) -> tuple[float, ...]:
+        """Return what the reference of each source is off by."""
+        return (self.source.off,)
 
     def factors(self, starts: Sequence[float], end: float, limit: float) -> list[float]:
         """Return the log factor of slow against healthy of the runs from each start to an end."""
@@ -78,6 +87,11 @@ class Shared(NamedTuple):
         """Return the runs in the order of time."""
         return tuple(sorted(run for source in self.sources for run in source.runs))
 
+    @property
+    def offs(self) -> tuple[float, ...]:
+        """Return what the reference of each source is off by."""
+        return tuple(source.off for source in self.sources)
+
     def factors(self, starts: Sequence[float], end: float, limit: float) -> list[float]:
         """Return the log factor of slow against healthy of the runs from each start to an end."""
         chosen = [_cut(source, starts[0], end) for source in self.sources]
@@ -91,11 +105,16 @@ class Shared(NamedTuple):
 class Question(NamedTuple):
     """What is asked: the smallest loss that is looked for, and the odds that an answer takes.
 
-    ``limit`` is a positive logarithm, ``needed`` the natural logarithm of odds.
+    ``limit`` is a positive logarithm, ``needed`` the natural logarithm of odds.  ``change`` is when
+    software or settings were seen to have changed, in epoch seconds, None where they were not: a
+    loss is as likely to begin there as at any of AT_A_CHANGE other moments.  Odds that cannot reach
+    ``told``, a logarithm as well, are not found where there is no alarm.
     """
 
     limit: float
     needed: float
+    change: Optional[float] = None
+    told: float = WORTH_A_WORD
 
 
 class Weight(NamedTuple):
@@ -115,40 +134,52 @@ class Weight(NamedTuple):
     alarm: bool
 
 
-def weigh(alone: Sequence[Claim], together: Sequence[Claim], question: Question) -> Weight:
-    """Return what the runs say of claims; an alarm ends when each of ``alone`` is refuted."""
-    return _Weighing(alone, together, question).run()
+def weigh(
+    alone: Sequence[Claim],
+    together: Sequence[Claim],
+    question: Question,
+    past: Optional[Moments] = None,
+) -> Weight:
+    """Return what the runs say of claims; an alarm ends when each of ``alone`` is refuted.
+
+    ``past`` is what was found when these claims were weighed before, which saves time.
+    """
+    return _Weighing(alone, together, question, Moments() if past is None else past).run()
 
 
 class _Weighing:
     """Goes through the moments of some claims in the order of time."""
 
     def __init__(
-        self, alone: Sequence[Claim], together: Sequence[Claim], question: Question
+        self, alone: Sequence[Claim], together: Sequence[Claim], question: Question, past: Moments
     ) -> None:
-        self._limit, self._needed = question
+        self._limit, self._needed, self._change, self._told = question
+        self._past = past
         self._alone = alone
         self._claims = [claim for claim in (*alone, *together) if claim.runs]
         self._runs = [claim.runs for claim in self._claims]
         self._moments = moments_of(sorted({run for runs in self._runs for run in runs}))
+        self._offs = tuple(claim.offs for claim in self._claims)
+        past.take(self._runs)
 
     def run(self) -> Weight:
         """Return what is known at the last moment."""
         if not self._moments:
             return Weight(0.0, 0.0, 0, tuple(None for _ in self._alone), alarm=False)
         begin, since, alarm = 0, 0, False
+        more = AT_A_CHANGE if self._change is not None else 0.0
         bounds = self._bounds()
         for end, bound in enumerate(bounds):
             if alarm:
                 if begin <= end and self._healthy(begin, end):
                     alarm, begin = False, end
-            elif bound + log(end + 1) >= self._needed:
+            elif bound + log(end + 1 + more) >= self._needed and self._may_be_slow(begin, end):
                 odds, start = self._slow(begin, end)
                 if odds >= self._needed and end - start + 1 >= FEWEST:
                     alarm, since, begin = True, start, end + 1
         last = len(self._moments) - 1
         odds, start = (0.0, last)
-        if alarm or bounds[-1] >= WORTH_A_WORD:
+        if alarm or bounds[-1] >= self._told:
             odds, start = self._slow(since if alarm else begin, last)
         start = since if alarm else start
         middles = tuple(self._middle(claim.runs, start) for claim in self._alone)
@@ -166,20 +197,38 @@ class _Weighing:
                 found[place] = max(found[place], known[bisect_left(runs, (self._end(place),))])
         return found
 
+    def _terms(self, begin: int) -> Terms:
+        return Terms(self._moments[begin], self._offs, self._limit, self._change)
+
+    def _may_be_slow(self, begin: int, end: int) -> bool:
+        """Return whether it is not known from the past that the odds are too low."""
+        found = self._past.slow.get(self._moments[end])
+        return slow_at_most(found, self._terms(begin)) >= self._needed
+
     def _slow(self, begin: int, end: int) -> tuple[float, int]:
         """Return the odds that it is slow at a moment, and the place of the likeliest start."""
         starts = self._moments[begin : end + 1]
         tables = [claim.factors(starts, self._end(end), self._limit) for claim in self._claims]
         sums = [log_of_sum(found) - log(len(tables)) for found in zip(*tables)]
+        changed = bisect_left(starts, self._change) if self._change is not None else len(starts)
+        if changed < len(starts):
+            sums[changed] += log(AT_A_CHANGE)
         best = max(range(len(sums)), key=sums.__getitem__)
-        return log_of_sum(sums), begin + best
+        odds = log_of_sum(sums)
+        self._past.slow[self._moments[end]] = Found(self._terms(begin), odds)
+        return odds, begin + best
 
     def _healthy(self, begin: int, end: int) -> bool:
         """Return whether each claim was refuted since a moment."""
+        moment, terms = self._moments[end], self._terms(begin)
+        if healthy_at_most(self._past.healthy.get(moment), terms) < self._needed:
+            return False
         starts = self._moments[begin : end + 1]
         for claim in self._alone:
-            found = claim.factors(starts, self._end(end), self._limit)
-            if log_of_sum([-one for one in found]) - log(len(found)) < self._needed:
+            factors = claim.factors(starts, self._end(end), self._limit)
+            odds = log_of_sum([-one for one in factors]) - log(len(factors))
+            if odds < self._needed:
+                self._past.healthy[moment] = Found(terms, odds)
                 return False
         return True
 

@@ -18,45 +18,14 @@ wanted, and from nothing else; what must be right is the model of the noise.
 from __future__ import annotations
 
 from bisect import bisect_left
+from functools import lru_cache
 from math import exp, hypot, log, pi, sqrt
-from typing import NamedTuple, Sequence
+from typing import Sequence
 
+from plumbline.judge.noise import FADES, HOUR_S, IN_ONE_GO_S, Noise, Run, Source
 
-class Noise(NamedTuple):
-    """How runs are disturbed: shares of all runs, and logarithms.
-
-    ``lower`` is the share that loses more than runs normally differ by, ``faster`` the share that
-    is faster by as much, which hardly anything makes a run.  Half of the disturbed runs are off by
-    more than ``tail``, a quarter by more than three times as much: gross losses happen to healthy
-    components, too.  ``again`` is the chance that a disturbance goes on into a run that
-    follows at once; it fades with (1 + hours) ** -FADES.
-    """
-
-    lower: float
-    faster: float
-    tail: float
-    again: float
-
-
-BESIDE_PEERS = Noise(0.1, 0.01, 0.25, 0.5)
-"""What is left where a run is held against its peers.  2 % lose a fifth and more, and 8 % meet
-others of which a client knows nothing (simulate/noise.py).
-Of second benchmarks of one file system within 15 minutes of a low one, 48 % were low as well in a
-year of them, and single targets have not been seen to be worse."""
-ALONE = Noise(0.15, 0.01, 0.4, 0.9)
-"""What a run without peers meets, a file system's busy days among it: 15 % of the days of that
-year, of which 48 % were followed by another one."""
-FADES = 0.3
-"""After a low benchmark of that year 39 to 51 % of the next ones of its file system were low within
-2 hours, 33 % after 4 to 16 hours, 30 % after a day or two, 27 % after four and 23 % after eight,
-where 18 % are low anyway."""
 _BESIDE = 0.1
 """While a disturbance goes on, one run in so many is as undisturbed as ever."""
-
-IN_ONE_GO_S = 600.0
-"""What is measured in one go, as the read of a target after its write, is disturbed together."""
-
-HOUR_S = 3600.0
 
 _ODD = 0.1
 """The share of healthy components of which nothing but the limit bounds what they are off by."""
@@ -72,33 +41,9 @@ _WIDTH = (_STEP - 1) / sqrt(12)
 """A size stands for all between it and the next, a standard deviation as a fraction of it."""
 _HEALTHY_SIZES = 10
 _LEAST = 1e-12
+_SMALL, _LARGE = 1e-100, 1e100
 
 _ROOT = sqrt(2 * pi)
-
-
-class Run(NamedTuple):
-    """One run beside its reference.
-
-    ``at`` is its start in epoch seconds; ``log_ratio`` the logarithm of measured / reference,
-    below 0 for what is slower; ``spread`` the standard deviation of such logarithms; ``source``
-    tells apart the measurements that are weighed together.
-    """
-
-    at: float
-    log_ratio: float
-    spread: float
-    source: int = 0
-
-
-class Source(NamedTuple):
-    """One measurement, or several weighed as one: its runs in the order of time.
-
-    ``off`` is the standard deviation of what the reference of all of them is off by, a logarithm.
-    """
-
-    runs: tuple[Run, ...]
-    off: float
-    noise: Noise = BESIDE_PEERS
 
 
 def factors(of: Source, limit: float) -> list[float]:
@@ -157,6 +102,12 @@ _Weighted = list[tuple[float, list[float]]]
 
 def _healthy(chain: Chain, off: float, limit: float) -> _Weighted:
     """Return what the runs say for each offset of a healthy component."""
+    return [(weight, chain.likelihoods(at)) for weight, at in healthy_offsets(off, limit)]
+
+
+@lru_cache(maxsize=4096)
+def healthy_offsets(off: float, limit: float) -> list[tuple[float, float]]:
+    """Return what a healthy component may be off by, each after the logarithm of its weight."""
     width = 2 * limit / _HEALTHY_SIZES
     offsets = [(place + 0.5) * width - limit for place in range(_HEALTHY_SIZES)]
     error = max(off, _LEAST_OFF)
@@ -165,7 +116,7 @@ def _healthy(chain: Chain, off: float, limit: float) -> _Weighted:
         for one in offsets
     ]
     total = log(sum(weights))
-    return [(log(one) - total, chain.likelihoods(at)) for one, at in zip(weights, offsets)]
+    return [(log(one) - total, at) for one, at in zip(weights, offsets)]
 
 
 def _slow(chain: Chain, limit: float, largest: float) -> _Weighted:
@@ -194,46 +145,78 @@ class Chain:
         """Find what does not depend on the offset that is tried."""
         self._noise = of.noise
         runs = of.runs
+        stays = [*map(self._stays, runs, runs[1:]), 0.0]
+        alike = [0.0, *map(_alike, runs, runs[1:])]
         self._runs = [
-            (run.log_ratio, run.spread**2, stays)
-            for run, stays in zip(runs, [*map(self._stays, runs, runs[1:]), 0.0])
+            (
+                run.log_ratio,
+                run.spread**2,
+                goes_on,
+                1 - goes_on,
+                of.noise.alike * near,
+                1 / of.noise.width(run.spread),
+            )
+            for run, goes_on, near in zip(runs, stays, alike)
         ]
+        self._runs.reverse()
 
     def likelihoods(self, offset: float) -> list[float]:
         """Return the log-likelihood of the runs from each start on, under one offset."""
         noise = self._noise
         seldom, often = noise.faster, noise.lower
-        usually, inverse = 1 - seldom - often, 1 / noise.tail
-        wide = (_WIDTH * offset) ** 2
-        found = [0.0] * len(self._runs)
-        normal = lower = faster = 1.0
+        usually = 1 - seldom - often
+        wide, new = (_WIDTH * offset) ** 2, 1 - noise.alike
+        found = []
+        normal = lower = faster = again = mean = 1.0
         scale = 0.0
-        for place in range(len(found) - 1, -1, -1):
-            value, variance, stays = self._runs[place]
-            variance += wide
-            other = (1 - stays) * (usually * normal + often * lower + seldom * faster)
+        for value, variance, stays, ends, near, inverse in self._runs:
+            spread = variance + wide
+            other = ends * mean
             apart = value - offset
-            bell = exp(-apart * apart / (2 * variance)) / (sqrt(variance) * _ROOT) + _LEAST
-            tail = inverse / (1 + abs(apart) * inverse) ** 2
+            bell = exp(apart * apart / (-2 * spread)) / (sqrt(spread) * _ROOT) + _LEAST
             normal = (stays * normal + other) * bell
-            lower = (stays * lower + other) * (tail if apart < 0 else _BESIDE * bell)
-            faster = (stays * faster + other) * (tail if apart > 0 else _BESIDE * bell)
-            total = usually * normal + often * lower + seldom * faster
-            found[place] = scale + log(total)
-            # what is left to multiply must not vanish
-            normal, lower, faster = normal / total, lower / total, faster / total
-            scale = found[place]
+            if apart < 0:
+                tail = inverse / (1 - apart * inverse) ** 2
+                rest = stays * again + other
+                lower = rest * tail
+                # after a run that was as low, for the same reason
+                again = rest * (new * tail + near)
+                faster = (stays * faster + other) * _BESIDE * bell
+            else:
+                lower = again = (stays * again + other) * _BESIDE * bell
+                tail = inverse / (1 + apart * inverse) ** 2 if apart else _BESIDE * bell
+                faster = (stays * faster + other) * tail
+            mean = usually * normal + often * lower + seldom * faster
+            found.append(scale + log(mean))
+            if not _SMALL < mean < _LARGE:
+                # what is left to multiply must not vanish
+                scale = found[-1]
+                normal, lower, faster = normal / mean, lower / mean, faster / mean
+                again, mean = again / mean, 1.0
+        found.reverse()
         return found
 
     def _stays(self, run: Run, after: Run) -> float:
         """Return the chance that a disturbance of a run goes on into the one after it."""
         apart_s = after.at - run.at
-        if run.source != after.source and apart_s <= IN_ONE_GO_S:
+        if _in_one_go(run, after):
             return 1.0
         faded: float = (1 + apart_s / HOUR_S) ** -FADES
         return self._noise.again * faded
 
 
+def _in_one_go(run: Run, after: Run) -> bool:
+    return run.source != after.source and after.at - run.at <= IN_ONE_GO_S
+
+
+def _alike(run: Run, after: Run) -> float:
+    """Return the density of a run that is disturbed by as much as the one before it."""
+    spread = hypot(run.spread, after.spread)
+    apart = (after.log_ratio - run.log_ratio) / spread
+    return exp(-apart * apart / 2) / (spread * _ROOT) + _LEAST
+
+
+@lru_cache(maxsize=200_000)
 def surprise(run: Run, noise: Noise, limit: float) -> float:
     """Return a bound of what a run adds to the logarithm of the factor; quick to find.
 
@@ -246,7 +229,8 @@ def surprise(run: Run, noise: Noise, limit: float) -> float:
 def _density(run: Run, noise: Noise, offset: float) -> float:
     apart, spread = run.log_ratio - offset, hypot(run.spread, _WIDTH * offset)
     bell = exp(-((apart / spread) ** 2) / 2) / (spread * _ROOT) + _LEAST
-    tail = 1 / (noise.tail * (1 + abs(apart) / noise.tail) ** 2)
+    width = noise.width(run.spread)
+    tail = 1 / (width * (1 + abs(apart) / width) ** 2)
     share = noise.lower if apart < 0 else noise.faster
     return (1 - noise.lower - noise.faster) * bell + share * tail
 

@@ -1,4 +1,7 @@
-"""Judge one target or disk: every operation by the rules, the worst decides."""
+"""Judge one target or disk: every operation by the rules, the worst decides.
+
+A run by hand is judged by itself; what a service says follows the evidence of several runs.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,9 @@ from plumbline.judge.absence import Last, absence, hung_run, interruption, never
 from plumbline.judge.evidence import evidence, figure
 from plumbline.judge.finding import Ruling, deciding
 from plumbline.judge.measured import label, measured
-from plumbline.judge.phrases import summary
+from plumbline.judge.phrases import summary, weighed
 from plumbline.judge.rules import apply
+from plumbline.judge.service import by_evidence
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.verdict import Verdict
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Iterator, Optional, Sequence
 
     from plumbline.judge.finding import Finding
+    from plumbline.model.evidence import Evidence
     from plumbline.model.expectation import Expectation
     from plumbline.model.series import Running, Series
 
@@ -24,7 +29,7 @@ if TYPE_CHECKING:
 def judge(
     expectation: Expectation, series: Sequence[Series], running: Sequence[Running], now: float
 ) -> Verdict:
-    """Return the verdict on a component, ``now`` in seconds since the epoch.
+    """Return what the last run of a component says by itself, ``now`` in epoch seconds.
 
     Raises:
         DocumentError: a reference is no rate, or an operation is unknown.
@@ -32,6 +37,24 @@ def judge(
     rulings = rulings_on(expectation, series, now)
     lines = tuple(line for ruling in rulings for line in evidence(ruling, now))
     return decide(expectation, rulings, running, now)._replace(evidence=lines)
+
+
+def judge_service(
+    expectation: Expectation,
+    series: Sequence[Series],
+    running: Sequence[Running],
+    now: float,
+    known: Optional[Evidence],
+) -> Verdict:
+    """Return the verdict on a component by what its last runs say together.
+
+    That is ``known``, None where they cannot be compared; errors as of ``judge``.
+    """
+    rulings = by_evidence(rulings_on(expectation, series, now), known)
+    lines = (line for ruling in rulings for line in evidence(ruling, now))
+    found = decide(expectation, rulings, running, now)
+    ratio = known.ratio if known else None
+    return found._replace(evidence=(*weighed(known), *lines), ratio_runs=ratio)
 
 
 def rulings_on(
@@ -134,7 +157,6 @@ def verdict(expectation: Expectation, decided: Ruling, text: str) -> Verdict:
         ratio_ceiling=of and of.ratio_ceiling,
         ratio_baseline=of and of.ratio_baseline,
         ratio_peers=of and of.ratio_peers,
-        ratio_before=of.step.ratio if of and of.step else None,
         counts=decided.finding.counts,
     )
 

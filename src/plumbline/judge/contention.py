@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from plumbline.model.series import Sample
 
 _DAY_S = 86400.0
+_DAYS = 3
+"""In a row: an excuse that comes back each night is a wrong hour for the probe."""
 _SERVER = "server"
 
 
@@ -28,7 +30,7 @@ def contended_for_days(of: Measured) -> Optional[Finding]:
         return None
     text = (
         f"{figures(of)}: cannot be judged, contended on each of the last "
-        f"{of.limits.confirm_days} days{_job(of)}; choose a quieter hour for the probe"
+        f"{_DAYS} days{_job(of)}; choose a quieter hour for the probe"
     )
     return Finding(State.UNKNOWN, Reason.CONTENDED_FOR_DAYS, text, counts=False)
 
@@ -83,8 +85,8 @@ def _contended_each_day(of: Measured) -> bool:
         if sample.rate_Bps is not None:
             day = int(sample.started_at // _DAY_S)
             days[day] = days.get(day, True) and _low_and_contended(of, sample)
-    latest = sorted(days, reverse=True)[: of.limits.confirm_days]
-    return len(latest) == of.limits.confirm_days and all(days[day] for day in latest)
+    latest = sorted(days, reverse=True)[:_DAYS]
+    return len(latest) == _DAYS and all(days[day] for day in latest)
 
 
 def _low_and_contended(of: Measured, sample: Sample) -> bool:
@@ -101,7 +103,7 @@ def _explain(of: Measured) -> str:
 
 
 def _explain_days(of: Measured) -> str:
-    return f"{_explain(of)}; on each of {of.limits.confirm_days} days"
+    return f"{_explain(of)}; on each of {_DAYS} days"
 
 
 CONTENDED_FOR_DAYS = Rule(Reason.CONTENDED_FOR_DAYS, contended_for_days, _explain_days)

@@ -6,14 +6,11 @@ about a measurement that differs in one thing.
 
 from __future__ import annotations
 
-from math import log
-
 from plumbline.judge.component import operations, rule
 from plumbline.judge.measured import measured
 from plumbline.judge.pair import with_partner
 from plumbline.judge.phrases import flags
 from plumbline.judge.rules import RULES, apply
-from plumbline.judge.step import step_of
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.units import format_rate
 
@@ -113,15 +110,7 @@ def _at(of: Measured, factor: float) -> Measured:
         rate_Bps=rate_Bps, repeats_Bps=tuple(rate * factor for rate in of.record.repeats_Bps)
     )
     samples = (of.samples[0]._replace(rate_Bps=rate_Bps), *of.samples[1:]) if of.samples else ()
-    newest = of.days[:1] if of.days else ()
-    days = (*(day._replace(loss=day.loss - log(factor)) for day in newest), *of.days[1:])
-    return of._replace(
-        record=record,
-        rate_Bps=rate_Bps,
-        samples=samples,
-        days=days,
-        step=step_of(samples, of.limits),
-    )
+    return of._replace(record=record, rate_Bps=rate_Bps, samples=samples)
 
 
 def _conditions(of: Measured, series: Series, reference: Reference) -> Iterator[str]:
@@ -149,8 +138,6 @@ def _variations(
     if of.baseline:
         without = measured(series, reference._replace(baseline=None), of.limits)
         yield "without its baseline", without
-    if of.days:
-        yield "without the days before", of._replace(days=of.days[:1])
 
 
 def _outcome(of: Measured) -> tuple[State, Optional[Reason]]:

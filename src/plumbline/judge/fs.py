@@ -15,6 +15,7 @@ from plumbline.judge.evidence import evidence, figure
 from plumbline.judge.finding import Finding, Ruling, deciding
 from plumbline.judge.measured import label
 from plumbline.judge.phrases import several, summary
+from plumbline.judge.service import by_evidence
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.reason import Reason
 from plumbline.model.state import State, worst
@@ -23,6 +24,7 @@ from plumbline.model.verdict import Figure
 if TYPE_CHECKING:
     from typing import Iterator, Optional, Sequence
 
+    from plumbline.model.evidence import Knowing
     from plumbline.model.expectation import Expectation
     from plumbline.model.record import Operation
     from plumbline.model.series import Memory, Running
@@ -40,18 +42,29 @@ class Ruled(NamedTuple):
     members: tuple[Each, ...]
 
 
-def judge_whole(entries: Sequence[Expectation], name: str, memory: Memory, now: float) -> Verdict:
+def judge_whole(
+    entries: Sequence[Expectation],
+    name: str,
+    memory: Memory,
+    now: float,
+    known: Optional[Knowing] = None,
+) -> Verdict:
     """Return the verdict on the file system ``name`` among the expectations of layer ``fs``.
+
+    Without ``known``, what the last runs say together, it is what the last run says by itself.
 
     Raises:
         DocumentError: there is no such file system, or a document is damaged.
     """
     for whole, members in wholes(entries):
         if whole.component == name:
-            ruled = [
-                (each, rulings_on(each, memory.of(each.layer, each.component), now))
-                for each in (whole, *members)
-            ]
+            ruled = []
+            for each in (whole, *members):
+                rulings = rulings_on(each, memory.of(each.layer, each.component), now)
+                if known:
+                    said = known.evidence((each.layer, each.component, False))
+                    rulings = by_evidence(rulings, said)
+                ruled.append((each, rulings))
             return decide_whole(Ruled(ruled[0], tuple(ruled[1:])), memory.running, now)
     raise DocumentError(
         f"expectations have no file system {name} in layer fs; name its first client in the "

@@ -1,11 +1,15 @@
-"""Judge siblings as one: the median of their ratios, where each alone may have an excuse."""
+"""Judge the members of a group as one: what all have lost, which none of them shows beside others.
+
+The median of one night is shown; an alarm takes the evidence of several.
+"""
 
 from __future__ import annotations
 
 from plumbline.judge.component import rulings_on
 from plumbline.judge.floor import REMEDY
 from plumbline.judge.measured import label
-from plumbline.judge.phrases import several
+from plumbline.judge.phrases import over_runs, several, so_far, weighed
+from plumbline.judge.service import severity
 from plumbline.judge.shared_floor import group_below
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.reason import Reason
@@ -16,23 +20,18 @@ if TYPE_CHECKING:
     from typing import Iterator, Optional, Sequence
 
     from plumbline.judge.finding import Finding, Ruling
+    from plumbline.model.evidence import Evidence, Knowing
     from plumbline.model.expectation import Expectation
     from plumbline.model.limits import Limits
     from plumbline.model.record import Operation, Scenario
     from plumbline.model.series import Memory
 
-_REASONS = {
-    State.OK: Reason.FINE,
-    State.WARNING: Reason.BELOW_LEVEL,
-    State.CRITICAL: Reason.BELOW_LEVEL,
-    State.UNKNOWN: Reason.TOO_FEW_MEMBERS,
-}
-
 
 class _Median(NamedTuple):
     """One operation of the whole group; ``ratios`` ascend, ``without`` names who has none.
 
-    ``floor`` is the finding where the group is below its floor, which needs no baseline.
+    ``floor`` is the finding where the group is below its floor, which needs no baseline; ``known``
+    what the last runs of the group say, None where they cannot be compared.
     """
 
     what: str
@@ -41,6 +40,7 @@ class _Median(NamedTuple):
     contended: int
     limits: Limits
     floor: Optional[Finding] = None
+    known: Optional[Evidence] = None
 
     @property
     def percent(self) -> Optional[float]:
@@ -50,32 +50,64 @@ class _Median(NamedTuple):
         return 100 * self.ratios[len(self.ratios) // 2][0]
 
     @property
+    def ratio(self) -> Optional[float]:
+        """Return measured / baseline, of an alarm over all of its runs; None where unknown."""
+        if self.known and self.alarm:
+            return self.known.ratio
+        return None if self.percent is None else self.percent / 100
+
+    @property
     def state(self) -> State:
-        """Return the state by the same levels that hold for each member, and by the floor."""
-        if self.percent is None:
-            return self.floor.state if self.floor else State.UNKNOWN
-        if self.limits.critical.alerts(self.percent):
-            return State.CRITICAL
-        if self.limits.warning.alerts(self.percent):
-            return State.WARNING
-        return self.floor.state if self.floor else State.OK
+        """Return the state by the evidence of several runs, and by the floor."""
+        if self.known and self.alarm:
+            return severity(self.known.ratio, self.limits)
+        if self.floor:
+            return self.floor.state
+        return State.UNKNOWN if self.percent is None and self.known is None else State.OK
+
+    @property
+    def reason(self) -> Reason:
+        """Return the reason of the state."""
+        if self.alarm:
+            return Reason.SLOW
+        if self.floor:
+            return self.floor.reason
+        if self.state is State.UNKNOWN:
+            return Reason.TOO_FEW_MEMBERS
+        return Reason.WATCHED if self.watched else Reason.FINE
+
+    @property
+    def alarm(self) -> bool:
+        """Return whether this operation has lost most of those of an alarm."""
+        return self.known is not None and self.known.alarm and self.known.what == self.what
+
+    @property
+    def watched(self) -> bool:
+        """Return whether the last night is low, which is no evidence yet."""
+        percent, levels = self.percent, (self.limits.warning, self.limits.critical)
+        return percent is not None and any(level.alerts(percent) for level in levels)
 
     @property
     def by_floor(self) -> bool:
         """Return whether the floor alone makes the state, no loss against baselines."""
-        percent = self.percent
-        levels = (self.limits.warning, self.limits.critical)
-        low = percent is not None and any(level.alerts(percent) for level in levels)
-        return self.floor is not None and not low
+        return self.floor is not None and not self.alarm
 
     @property
     def text(self) -> str:
         """Return the operation's part of the sentence."""
-        return self.floor.text if self.floor and self.by_floor else self._compared
+        if self.floor and self.by_floor:
+            return self.floor.text
+        if self.known and self.alarm:
+            return f"{self.what} {over_runs(self.known)}"
+        if self.watched:
+            return f"watching: {self._compared}; {so_far(self.known)}"
+        return self._compared
 
     @property
     def _compared(self) -> str:
         every = len(self.ratios) + len(self.without)
+        if self.percent is None and self.known:
+            return f"{self.what} compared with {self.known.against}"
         if self.percent is None:
             names = several([name for name, _ in self.without])
             return (
@@ -85,28 +117,33 @@ class _Median(NamedTuple):
         text = f"{self.what} {self.percent:.0f} % of baseline, upper median of {len(self.ratios)}"
         if self.without:
             text += f" of {every}"
-        if self.contended and self.state is not State.OK:
+        if self.contended and self.watched:
             text += f", {self.contended} of them contended"
         return text
 
 
-def judge_group(members: Sequence[Expectation], memory: Memory, now: float) -> Verdict:
+def judge_group(
+    members: Sequence[Expectation], memory: Memory, now: float, known: Knowing
+) -> Verdict:
     """Return the verdict on a group: at least one member, all of one layer and group.
 
     Raises:
         DocumentError: the series of a member is damaged, or a reference is no rate.
     """
-    return decide_group(
-        [
-            (member, rulings_on(member, memory.of(member.layer, member.component), now))
-            for member in members
-        ]
-    )
+    first = members[0]
+    ruled = [
+        (member, rulings_on(member, memory.of(member.layer, member.component), now))
+        for member in members
+    ]
+    return decide_group(ruled, known.evidence((first.layer, first.group, True)))
 
 
-def decide_group(ruled: Sequence[tuple[Expectation, Sequence[Ruling]]]) -> Verdict:
+def decide_group(
+    ruled: Sequence[tuple[Expectation, Sequence[Ruling]]], known: Optional[Evidence]
+) -> Verdict:
     """Return the verdict that follows from the rulings on the members of a group, at least one.
 
+    ``known`` is what the last runs say of the group as one, None where they cannot be compared.
     The limits are those of the first member.  Members count whether or not something excuses them:
     a loss that all share is seen here.
     """
@@ -114,25 +151,29 @@ def decide_group(ruled: Sequence[tuple[Expectation, Sequence[Ruling]]]) -> Verdi
     layer, limits = first.layer, first.limits
     rulings = [(member.component, ruling) for member, rulings in ruled for ruling in rulings]
     places = dict.fromkeys((ruling.operation, ruling.scenario) for _, ruling in rulings)
-    medians = [_median(label(*place), _of(rulings, place), limits) for place in places]
+    medians = [
+        _median(label(*place), _of(rulings, place), limits)._replace(known=known)
+        for place in places
+    ]
     decided, notes = _deciding(medians), tuple(_notes(ruled))
     state = worst((*(median.state for median in decided), *(note.state for note in notes)))
     deciding = [median for median in decided if median.state is state]
     told = [note.text for note in notes] + [median.text for median in deciding]
     texts = "; ".join(told) or "has never been measured"
-    percents = [median.percent for median in deciding if median.percent is not None]
+    ratios = [ratio for median in deciding if (ratio := median.ratio) is not None]
     return Verdict(
         layer=layer,
         component=first.group,
         state=state,
         reason=_reason_of_notes(state, notes) or _reason(deciding),
         sentence=f"{_subject(deciding, layer)} {first.group} {texts}{_unnamed(rulings)}",
-        ratio_baseline=min(percents) / 100 if percents else None,
+        ratio_baseline=min(ratios, default=None),
         # members that are fine beside one another lack a firm baseline, which is no fault
         counts=state is not State.UNKNOWN
         or any(ruling.finding.state is not State.OK for _, ruling in rulings)
         or not rulings,
         evidence=(
+            *weighed(known),
             *(f"{note.text} [{note.state.name}]" for note in notes),
             *(line for median in medians for line in _evidence(median)),
         ),
@@ -215,8 +256,7 @@ def _reason(deciding: Sequence[_Median]) -> Reason:
     """Return the reason of the first operation that decides."""
     if not deciding:
         return Reason.NEVER_MEASURED
-    first = deciding[0]
-    return first.floor.reason if first.floor and first.by_floor else _REASONS[first.state]
+    return deciding[0].reason
 
 
 def _subject(deciding: Sequence[_Median], layer: str) -> str:

@@ -13,7 +13,6 @@ from plumbline.judge.phrases import (
     provisionally,
     repeats,
 )
-from plumbline.judge.siblings import chance_words, within_noise
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.reason import Reason
 from plumbline.model.state import State
@@ -42,7 +41,7 @@ def incomparable(of: Measured) -> Optional[Finding]:
 
     A floor needs none: below it, that is the finding.
     """
-    if of.reference_Bps is not None or of.step is not None:
+    if of.reference_Bps is not None:
         return None
     if below_goal(of) or below_floor(of):
         return None
@@ -80,7 +79,7 @@ def beside_provisional(of: Measured) -> Optional[Finding]:
 def beyond_level(of: Measured) -> Optional[Finding]:
     """Beyond a level in percent of the reference; CRITICAL when the repeats confirm it."""
     percent, reference_Bps = of.percent, of.reference_Bps
-    if percent is None or reference_Bps is None or not of.alerts(percent) or within_noise(of):
+    if percent is None or reference_Bps is None or not of.alerts(percent):
         return None
     text = figures_and_ceiling(of)
     confirmed = all(of.alerts(100 * rate / reference_Bps) for rate in of.repeats_Bps)
@@ -111,7 +110,7 @@ def _explain_reference(of: Measured) -> str:
         return f"{of.doubt}; {peers(of)}"
     if of.provisional:
         return f"{of.doubt}; no peers; {provisionally(of)}"
-    return f"{of.doubt}; no peers; {'own earlier runs' if of.step else 'too few runs of its own'}"
+    return f"{of.doubt}; no peers"
 
 
 def _explain_provisional(of: Measured) -> str:
@@ -121,8 +120,7 @@ def _explain_provisional(of: Measured) -> str:
 
 
 def _explain_level(of: Measured) -> str:
-    chance = chance_words(of)
-    return f"{against_levels(of)}; repeats {repeats(of)}{f'; {chance}' if chance else ''}"
+    return f"{against_levels(of)}; repeats {repeats(of)}"
 
 
 def _explain_fine(_of: Measured) -> str:

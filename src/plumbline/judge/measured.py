@@ -6,7 +6,6 @@ from math import inf
 
 from plumbline.errors import DocumentError
 from plumbline.judge.provisional import provisional
-from plumbline.judge.step import step_of
 from plumbline.model.conditions import SPECIFICATION, TERMS, differences, of_baseline, of_record
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.record import Operation, Scenario
@@ -16,22 +15,20 @@ if TYPE_CHECKING:
     from typing import Optional
 
     from plumbline.judge.provisional import Provisional
-    from plumbline.judge.step import Step
     from plumbline.model.conditions import Difference
     from plumbline.model.limits import Limits
     from plumbline.model.record import Record
     from plumbline.model.reference import Baseline, Ceiling
-    from plumbline.model.series import Day, Sample, Series
+    from plumbline.model.series import Sample, Series
 
 
 class Measured(NamedTuple):
     """One operation of one component in its latest run, which gave a rate.
 
     ``baseline`` is None unless it may be used; ``doubt`` then says why not.  ``samples`` are newest
-    first and begin with this run, ``days`` likewise with the last day that had siblings.  ``step``
-    sets the newest runs against those before, None where the history is too short.
-    ``provisional`` is what stands in where there is neither a usable baseline nor a peer; ``given``
-    are the references as the console gave them, whether they may be used or not.
+    first and begin with this run.  ``provisional`` is what stands in where there is neither a
+    usable baseline nor a peer; ``given`` are the references as the console gave them, whether they
+    may be used or not.
     """
 
     record: Record
@@ -41,8 +38,6 @@ class Measured(NamedTuple):
     baseline: Optional[Baseline]
     doubt: str
     limits: Limits
-    days: tuple[Day, ...] = ()
-    step: Optional[Step] = None
     provisional: Optional[Provisional] = None
     given: Reference = Reference(None, None)
 
@@ -152,8 +147,6 @@ def measured(series: Series, reference: Reference, limits: Limits) -> Measured:
         baseline=None if doubt else reference.baseline,
         doubt=doubt,
         limits=limits,
-        days=series.days,
-        step=step_of(series.samples, limits),
         given=reference,
     )
     if of.reference_Bps is not None:
@@ -172,6 +165,18 @@ def doubt_about(baseline: Optional[Baseline], record: Record, limits: Limits) ->
         return f"its baseline {weakness}"
     changed = differences(of_baseline(baseline), of_record(record), limits.fill_change)
     return f"its baseline was taken {'; '.join(map(_taken, changed))}" if changed else ""
+
+
+def era_of(baseline: Optional[Baseline], record: Record, limits: Limits) -> str:
+    """Return which versions have changed since a baseline, empty where anything else has, too.
+
+    For example ``client 2.3.0 -> 2.4.0``.
+    """
+    if baseline is None or limits.weakness(baseline):
+        return ""
+    changed = differences(of_baseline(baseline), of_record(record), limits.fill_change)
+    names = {*(record.versions or {}), *baseline.versions}
+    return ", ".join(map(str, changed)) if all(one.name in names for one in changed) else ""
 
 
 def _taken(changed: Difference) -> str:

@@ -7,7 +7,8 @@ from plumbline.judge.component import alone, operations, rule, verdict
 from plumbline.judge.evidence import evidence, figure
 from plumbline.judge.finding import Finding, Ruling, deciding
 from plumbline.judge.measured import label
-from plumbline.judge.phrases import several, summary
+from plumbline.judge.phrases import several, summary, weighed
+from plumbline.judge.service import by_evidence
 from plumbline.judge.shared_floor import host_below
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.reason import Reason
@@ -17,8 +18,9 @@ from plumbline.model.verdict import Figure
 from plumbline.units import format_rate
 
 if TYPE_CHECKING:
-    from typing import Iterator, Optional, Sequence
+    from typing import Callable, Iterator, Optional, Sequence
 
+    from plumbline.model.evidence import Evidence
     from plumbline.model.expectation import Expectation, Partner
     from plumbline.model.record import Operation, Scenario
     from plumbline.model.series import Running, Series
@@ -58,13 +60,36 @@ class _Pairs(NamedTuple):
 def judge_pair_host(
     expectation: Expectation, series: Sequence[Series], running: Sequence[Running], now: float
 ) -> Verdict:
-    """Return the verdict on a host from its series with each partner, as ``judge`` does."""
+    """Return what the last runs of a host with each partner say by themselves."""
+    return _judge(expectation, series, running, now)
+
+
+def judge_pair_service(
+    expectation: Expectation,
+    series: Sequence[Series],
+    running: Sequence[Running],
+    now: float,
+    known: Optional[Evidence],
+) -> Verdict:
+    """Return the verdict on a host by what its runs say together, as ``judge_service`` does."""
+    found = _judge(expectation, series, running, now, lambda rulings: by_evidence(rulings, known))
+    ratio = known.ratio if known else None
+    return found._replace(evidence=(*weighed(known), *found.evidence), ratio_runs=ratio)
+
+
+def _judge(
+    expectation: Expectation,
+    series: Sequence[Series],
+    running: Sequence[Running],
+    now: float,
+    by: Callable[[Sequence[Ruling]], Sequence[Ruling]] = tuple,
+) -> Verdict:
     pairs = tuple(
         _pairs(expectation, place, series, now) for place in operations(expectation, series)
     )
     hang = hung_run(expectation, running, now)
     found = hang or (None if pairs and expectation.partners else _nothing(expectation))
-    decided = alone(expectation, found) if found else _decide(expectation, pairs)
+    decided = alone(expectation, found) if found else _decide(expectation, pairs, by)
     return decided._replace(
         sentence=decided.sentence + interruption(expectation, running),
         evidence=tuple(line for of in pairs for line in _lines(of, now)),
@@ -150,10 +175,14 @@ def of_pair(one: Expectation, partner: Partner, reference: Reference) -> Referen
     return Reference(partner.ceiling, baseline._replace(median_Bps=baseline.median_Bps * share))
 
 
-def _decide(expectation: Expectation, pairs: Sequence[_Pairs]) -> Verdict:
+def _decide(
+    expectation: Expectation,
+    pairs: Sequence[_Pairs],
+    by: Callable[[Sequence[Ruling]], Sequence[Ruling]],
+) -> Verdict:
     retransmits = _retransmits(expectation, pairs)
-    chosen = tuple(of.ruling for of in pairs)
-    decided = deciding(chosen)
+    chosen = by(tuple(of.ruling for of in pairs))
+    decided = by_rate = deciding(chosen)
     fine = decided.finding.reason.fine
     text = summary([each.measured for each in chosen if each.measured]) if fine else ""
     text = text or decided.finding.text
@@ -162,12 +191,12 @@ def _decide(expectation: Expectation, pairs: Sequence[_Pairs]) -> Verdict:
         if decided.finding.state is State.OK:
             decided = decided._replace(finding=retransmits)
     of = pairs[[ruling.operation for ruling in chosen].index(decided.operation)]
-    return verdict(expectation, decided, text + _remarks(of, pairs))
+    return verdict(expectation, decided, text + _remarks(of, pairs, by_rate))
 
 
-def _remarks(of: _Pairs, pairs: Sequence[_Pairs]) -> str:
+def _remarks(of: _Pairs, pairs: Sequence[_Pairs], chosen: Ruling) -> str:
     """Return what the reader must know about the partners behind the figure."""
-    name, chosen = of.chosen[0], of.ruling
+    name = of.chosen[0]
     if not of.usable:
         every = len(of.rulings)
         return f" (with {name}{f'; no figure with any of {every} partners' if every > 1 else ''})"

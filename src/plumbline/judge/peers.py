@@ -41,11 +41,18 @@ class Middle(NamedTuple):
 class Kind(NamedTuple):
     """What all of a kind gave, day by day, counted from the epoch.
 
-    ``apart`` is what the members differ by for good, a standard deviation of logarithms.
+    ``apart`` is what the members differ by for good, a standard deviation of logarithms;
+    ``usual`` is by how much each differs from the middle on most days.
     """
 
     days: Mapping[int, Middle]
     apart: float
+    usual: Mapping[str, float]
+
+    def spread(self, day: int) -> float:
+        """Return by what one value differs from the middle on a day, or on most; there is one."""
+        found = self.days.get(day)
+        return found.spread if found else median(one.spread for one in self.days.values())
 
 
 class Kinds:
@@ -71,7 +78,10 @@ class Kinds:
 
 def _kind(days: Mapping[int, Mapping[str, Sequence[float]]]) -> Kind:
     levels = {
-        day: {member: median(values) for member, values in members.items()}
+        day: {
+            member: median(values) if len(values) > 1 else values[0]
+            for member, values in members.items()
+        }
         for day, members in days.items()
         if len(members) >= LEAST
     }
@@ -80,7 +90,8 @@ def _kind(days: Mapping[int, Mapping[str, Sequence[float]]]) -> Kind:
     for day, of_day in levels.items():
         for member, level in of_day.items():
             beside.setdefault(member, []).append(level - middles[day].value)
-    return Kind(middles, _apart(tuple(beside.values())))
+    usual = {member: median(found) for member, found in beside.items()}
+    return Kind(middles, _apart(tuple(beside.values())), usual)
 
 
 def _middle(values: Sequence[float]) -> Middle:

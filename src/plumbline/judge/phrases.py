@@ -9,7 +9,7 @@ from plumbline.model.record import Flag
 from plumbline.units import format_rate
 
 if TYPE_CHECKING:
-    from typing import Iterator, Sequence
+    from typing import Iterator, Optional, Sequence
 
     from plumbline.judge.measured import Measured
     from plumbline.model.evidence import Evidence
@@ -31,22 +31,43 @@ def moment(epoch_s: float) -> str:
     return datetime.fromtimestamp(epoch_s, timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
 
 
-def weighed(found: Evidence) -> Iterator[str]:
-    """Yield what the last runs of a component say together, where that is worth a word."""
-    if found.ratio is None or not found.worth_a_word:
-        return
-    yield (
-        f"{found.what} {100 * found.ratio:.0f} % of {found.against} in {found.moments} runs since "
-        f"{moment(found.since)}, odds {_odds(found.odds)} to 1 against chance, "
-        f"{_odds(found.needed)} for an alarm within the budget"
+def weighed(known: Optional[Evidence]) -> Iterator[str]:
+    """Yield what the last runs say together, where that is worth a word."""
+    if known and known.worth_a_word and known.ratio is not None:
+        yield f"{known.what} {over_runs(known)}, {odds(known.needed)} for an alarm"
+
+
+def over_runs(known: Evidence) -> str:
+    """Return the loss over some runs, and how certain it is."""
+    share = "" if known.ratio is None else f"{100 * known.ratio:.0f} % of {known.against} "
+    return (
+        f"{share}over {number(known.moments, 'run')} since {moment(known.since)}, odds "
+        f"{odds(known.odds)} to 1 against chance"
     )
+
+
+def so_far(known: Optional[Evidence]) -> str:
+    """Return why a slow run is no alarm yet."""
+    if known is None:
+        return "too few runs to tell it from chance"
+    if known.shared:
+        return "its group has lost as much and has the alarm"
+    if known.worth_a_word and known.ratio is not None:
+        return f"{over_runs(known)}, {odds(known.needed)} for an alarm"
+    return "one run is no evidence yet" if known.moments == 1 else "no evidence yet"
+
+
+def number(count: int, noun: str) -> str:
+    """Return e.g. ``1 run`` or ``3 runs``."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 _MOST_SAID = 13.8
 """A million to one; nobody knows the tails of noise that well."""
 
 
-def _odds(logarithm: float) -> str:
+def odds(logarithm: float) -> str:
+    """Return odds, given by their natural logarithm, as people read them."""
     return f"{exp(logarithm):,.0f}" if logarithm <= _MOST_SAID else "over 1,000,000"
 
 
@@ -81,8 +102,6 @@ def compared(of: Measured) -> str:
         )
     if of.peers_Bps:
         return f"{of.doubt}, {of.percent:.0f} % of {peers(of)}"
-    if of.step:
-        return f"{of.doubt} and no peers, last runs {100 * of.step.ratio:.0f} % of those before"
     return provisionally(of) if of.provisional else of.doubt
 
 

@@ -3,19 +3,20 @@
 Samples come in the order of arrival, which is not that of their moments where a clock was stepped.
 
 Peers of the same run or day take away what all of them share.  Where there are too few, the
-baseline is the reference; without one, the measurement's own earlier runs.
+baseline is the reference; without one, the measurement's own earlier runs.  A run of a few members,
+such as one that confirms, is held against what these few usually give beside all others.
 """
 
 from __future__ import annotations
 
 from enum import Enum
-from math import hypot, log
+from math import hypot, log, sqrt
 from statistics import median
 from typing import Hashable, Iterator, NamedTuple, Optional, Sequence
 
-from plumbline.judge.chance import ALONE, BESIDE_PEERS, Run, Source
-from plumbline.judge.measured import contended
-from plumbline.judge.peers import FEW_APART, LEAST_SPREAD, Kinds, day_of
+from plumbline.judge.noise import ALONE, BESIDE_PEERS, Run, Source
+from plumbline.judge.peers import FEW_APART, LEAST_SPREAD, Kind, Kinds, day_of
+from plumbline.judge.phrases import several
 from plumbline.model.limits import Limits
 from plumbline.model.reference import Baseline
 from plumbline.model.series import Sample
@@ -25,24 +26,30 @@ _PEERS = 4
 """Peers of one run whose median is a reference: one slow one among fewer makes others look fast."""
 _SPREAD_ALONE = 0.05
 """What runs without peers differ by at least, as the steady benchmarks of a year did."""
+_HALVED = 0.5
+"""Of its usual coverage: a run that loses half and more to others is not its own."""
 _BEFORE = 8
 """Earlier runs that stand for a level."""
+_BESIDE_S = 1800.0
+"""What begins within so many seconds of a run of a few is beside it: they take turns."""
 
 
 class Against(str, Enum):
     """What a run is held against."""
 
     RUN = "its peers in the same run"
-    BASELINE = "its baseline"
+    BASELINE = "its peers' shares of their baselines"
     RATE = "its peers of the same day"
     FEW = "its few peers in the same run"
     HISTORY = "its own earlier runs"
+    ALONE = "its baseline"
 
 
 class Measurement(NamedTuple):
     """One operation of one component: its samples, newest first, and its baseline if it has one.
 
-    ``kind`` is the key of what should give the same.
+    ``kind`` is the key of what should give the same.  ``era`` is set where the baseline was taken
+    before a change of software or settings.
     """
 
     kind: Hashable
@@ -51,13 +58,25 @@ class Measurement(NamedTuple):
     baseline: Optional[Baseline]
     limits: Limits
     ceiling_Bps: Optional[float]
+    era: Optional[Era] = None
+
+
+class Era(NamedTuple):
+    """A time between two changes: what changed, in words, and when, in epoch seconds if known.
+
+    ``with_group`` says that the whole group is held against what it gave before.
+    """
+
+    change: str
+    since: Optional[float]
+    with_group: bool
 
 
 class Held(NamedTuple):
     """A source for weighing, and what its runs are held against."""
 
     source: Source
-    against: Against
+    against: str
 
 
 _FORMS = (Against.RUN, Against.BASELINE, Against.RATE)
@@ -69,10 +88,13 @@ class References:
     def __init__(self, measurements: Sequence[Measurement]) -> None:
         """Collect what all of each kind gave."""
         self._kinds = {form: Kinds() for form in _FORMS}
+        self._of_few: dict[tuple[Against, Hashable], list[tuple[float, str, float]]] = {}
         self._levels: dict[Hashable, list[float]] = {}
         for one in measurements:
             for form, kinds in self._kinds.items():
                 kinds.add(one.kind, one.member, _values(one, form))
+                found = [(at, one.member, value) for at, value in _values(one, form, few=True)]
+                self._of_few.setdefault((form, one.kind), []).extend(found)
             if one.baseline:
                 self._levels.setdefault(one.kind, []).append(log(one.baseline.median_Bps))
 
@@ -84,7 +106,7 @@ class References:
         for _, form in sorted(known, key=lambda pair: pair[0]):
             found = self._beside(one, form)
             if found:
-                return found
+                return (_alone(one) or found) if _differ_widely(found) else found
         return _alone(one) or _few(one) or _own_history(one)
 
     def _beside(self, one: Measurement, form: Against) -> Optional[Held]:
@@ -97,7 +119,21 @@ class References:
                 runs.append(Run(at, value - day.value, day.spread))
         if not runs:
             return None
-        return Held(Source(tuple(sorted(runs)), kind.apart), form)
+        runs += self._of_a_few(one, form, kind)
+        return Held(Source(tuple(sorted(runs)), kind.apart), form.value)
+
+    def _of_a_few(self, one: Measurement, form: Against, kind: Kind) -> Iterator[Run]:
+        """Yield the runs that a few members made, beside what the others of them usually give."""
+        others = [found for found in self._of_few[form, one.kind] if found[1] != one.member]
+        for at, value in _values(one, form, few=True):
+            beside = [
+                other - kind.usual[member]
+                for when, member, other in others
+                if abs(when - at) <= _BESIDE_S and member in kind.usual
+            ]
+            if beside:
+                spread = kind.spread(day_of(at)) * sqrt(1 + 1 / len(beside))
+                yield Run(at, value - median(beside), spread)
 
     def _accepted_low(self, one: Measurement) -> bool:
         """Return whether a person has accepted that a component is slower than its peers."""
@@ -107,37 +143,108 @@ class References:
         return log(one.baseline.median_Bps) - level < log(1 - one.limits.peer_loss) / 2
 
 
-def _speaking(one: Measurement) -> Iterator[tuple[Sample, float]]:
+def _differ_widely(found: Held) -> bool:
+    """Return whether peers differ by more than busy days take: some of them are slow themselves."""
+    return median(run.spread for run in found.source.runs) > ALONE.tail
+
+
+def _speaking(
+    one: Measurement, least_coverage: Optional[float] = None
+) -> Iterator[tuple[Sample, float]]:
     """Yield the samples that say something, newest first, with the logarithm of their rate."""
     most = one.ceiling_Bps and one.limits.invalid_above * one.ceiling_Bps
+    least = one.limits.min_coverage if least_coverage is None else least_coverage
     for sample in one.samples:
-        if not sample.rate_Bps or sample.excluded or contended(sample.coverage, one.limits):
+        coverage = sample.coverage
+        if not sample.rate_Bps or sample.excluded or (coverage is not None and coverage < least):
             continue
         if not most or sample.rate_Bps <= most:
             yield sample, log(sample.rate_Bps)
 
 
-def _values(one: Measurement, form: Against) -> Iterator[tuple[float, float]]:
-    """Yield moments and logarithms of a form, newest first."""
+def _values(one: Measurement, form: Against, *, few: bool = False) -> Iterator[tuple[float, float]]:
+    """Yield moments and logarithms of a form, newest first; ``few`` those of runs of a few alone.
+
+    These have fewer peers than others of its runs, too few for a reference.
+    """
     level = log(one.baseline.median_Bps) if one.baseline else None
+    enough = min(_PEERS, max((sample.peers for sample in one.samples), default=0))
     for sample, rate in _speaking(one):
-        if form is Against.RATE:
-            yield sample.started_at, rate
-        elif form is Against.BASELINE and level is not None:
+        if few != (0 < sample.peers < enough):
+            continue
+        if form is Against.BASELINE and level is not None:
             yield sample.started_at, rate - level
+        elif form is Against.RATE or (form is Against.RUN and few):
+            yield sample.started_at, rate
         elif form is Against.RUN and sample.peers_Bps and sample.peers >= _PEERS:
             yield sample.started_at, rate - log(sample.peers_Bps)
 
 
+def _every_value(one: Measurement) -> list[tuple[float, float]]:
+    """Return moments and logarithms beside the baseline of all runs, the oldest first."""
+    values = [*_values(one, Against.BASELINE), *_values(one, Against.BASELINE, few=True)]
+    return sorted(values)
+
+
 def _alone(one: Measurement) -> Optional[Held]:
     """Return the runs beside the baseline, busy days and all."""
-    values = sorted(_values(one, Against.BASELINE))
-    if one.baseline is None or not values:
+    values = _every_value(one)
+    if one.baseline is None or not values or (one.era and one.era.with_group):
         return None
     spread = max(_SPREAD_ALONE, one.baseline.spread)
     off = max(LEAST_SPREAD, error_of_median(spread, max(1, one.baseline.runs)))
     runs = tuple(Run(at, value, spread) for at, value in values)
-    return Held(Source(runs, off, ALONE), Against.BASELINE)
+    return Held(Source(runs, off, ALONE), baseline_words([one]))
+
+
+def common(measured: Sequence[Measurement], members: int) -> Optional[Held]:
+    """Return what members of a group gave as one beside their baselines, day by day.
+
+    A day counts where more than half of all ``members`` were measured, by their upper median: of
+    two, one that is slow is not both.  None where half of them have no baseline, or no day counts.
+    """
+    known = [one for one in measured if one.baseline]
+    if 2 * len(known) <= members:
+        return None
+    days: dict[int, list[tuple[float, float]]] = {}
+    for one in known:
+        for day, values in _by_day(_values(one, Against.BASELINE)).items():
+            days.setdefault(day, []).append(values)
+    runs = [_together(values) for values in days.values() if 2 * len(values) > members]
+    if not runs:
+        return None
+    fewest = min(one.baseline.runs for one in known if one.baseline)
+    off = max(LEAST_SPREAD, error_of_median(_SPREAD_ALONE, max(1, fewest)))
+    return Held(Source(tuple(sorted(runs)), off, ALONE), baseline_words(known))
+
+
+def _by_day(values: Iterator[tuple[float, float]]) -> dict[int, tuple[float, float]]:
+    """Return the first moment of each day, and the middle of its values."""
+    days: dict[int, list[tuple[float, float]]] = {}
+    for at, value in values:
+        days.setdefault(day_of(at), []).append((at, value))
+    return {
+        day: found[0]
+        if len(found) == 1
+        else (min(at for at, _ in found), median(value for _, value in found))
+        for day, found in days.items()
+    }
+
+
+def _together(values: Sequence[tuple[float, float]]) -> Run:
+    """Return what members gave on a day as one run."""
+    ordered = sorted(value for _, value in values)
+    middle = ordered[len(ordered) // 2]
+    error = error_of_median(deviation(ordered, middle), len(ordered))
+    return Run(min(at for at, _ in values), middle, hypot(_SPREAD_ALONE, error))
+
+
+def baseline_words(members: Sequence[Measurement]) -> str:
+    """Return what a baseline is called: after a change that of the era before."""
+    changes = dict.fromkeys(one.era.change for one in members if one.era)
+    if not changes:
+        return Against.ALONE.value
+    return f"the baseline from before {several(list(changes))}"
 
 
 def _few(one: Measurement) -> Optional[Held]:
@@ -149,16 +256,25 @@ def _few(one: Measurement) -> Optional[Held]:
     ]
     if not runs:
         return None
-    return Held(Source(tuple(sorted(runs)), FEW_APART, BESIDE_PEERS), Against.FEW)
+    return Held(Source(tuple(sorted(runs)), FEW_APART, BESIDE_PEERS), Against.FEW.value)
+
+
+def _usual(one: Measurement) -> float:
+    """Return the coverage below which a run is more contended than its own earlier ones.
+
+    What others always use as much takes as much from all runs.
+    """
+    known = [sample.coverage for sample in one.samples if sample.coverage is not None]
+    return min(one.limits.min_coverage, _HALVED * median(known)) if known else 0.0
 
 
 def _own_history(one: Measurement) -> Optional[Held]:
     """Return the newer half of the runs beside the median of the older one."""
-    values = sorted((sample.started_at, rate) for sample, rate in _speaking(one))
+    values = sorted((sample.started_at, rate) for sample, rate in _speaking(one, _usual(one)))
     count = max(_BEFORE, len(values) // 2)
     if len(values) <= count:
         return None
     before = [rate for _, rate in values[:count]]
     level, spread = median(before), max(_SPREAD_ALONE, deviation(before))
     runs = tuple(Run(at, rate - level, spread) for at, rate in values[count:])
-    return Held(Source(runs, error_of_median(spread, count), ALONE), Against.HISTORY)
+    return Held(Source(runs, error_of_median(spread, count), ALONE), Against.HISTORY.value)

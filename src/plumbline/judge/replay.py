@@ -1,7 +1,6 @@
-"""Judge what was recorded elsewhere, day after day, by the rules that judge plumbline's own runs.
+"""Judge what was recorded elsewhere, day after day, by the evidence that judges one's own runs.
 
-A component with peers is judged by the middle of each day beside them; one without by each of its
-samples, as a run of its own.
+Of a component with peers the middle of each day beside them is a run; of one without each sample.
 """
 
 from __future__ import annotations
@@ -12,16 +11,18 @@ from math import exp
 from operator import attrgetter
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.judge.component import judge
+from plumbline.judge.component import judge_service
+from plumbline.judge.weighing import Weighing
+from plumbline.model.evidence import MONTH_S, odds_within
 from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Limits
 from plumbline.model.record import Operation, Outcome, Record, Scenario
 from plumbline.model.reference import Baseline, Reference
 from plumbline.model.sampled import Sampled
-from plumbline.model.series import SAMPLES, Day, Sample, Series
+from plumbline.model.series import SAMPLES, Running, Sample, Series
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.verdict import Verdict
-from plumbline.siblings import KEPT, midmean, one_day
+from plumbline.siblings import Day, midmean, one_day
 
 _DAY_S = 86400.0
 _STEP = (Operation.READ, Scenario.SINGLE)
@@ -39,7 +40,7 @@ class Judged(NamedTuple):
     def to_json(self, unit: str) -> dict[str, Any]:
         """Return the line for programs; ``ratio`` is rate / reference, below 1 is slower."""
         verdict = self.verdict
-        ratios = (verdict.ratio_baseline, verdict.ratio_peers, verdict.ratio_before)
+        ratios = (verdict.ratio_baseline, verdict.ratio_peers, verdict.ratio_runs)
         return {
             "host": self.host,
             "component": self.component,
@@ -55,6 +56,15 @@ class Judged(NamedTuple):
         return self.verdict.sentence.replace("B/s", unit)
 
 
+def default_limits(rows: Iterable[Sampled], budget: float = 1.0) -> Limits:
+    """Return the default limits where each component is asked about once a day.
+
+    ``budget`` is the number of false alarms that all of them may have in a month.
+    """
+    components = {(row.host, row.component) for row in rows}
+    return Limits(alarm_odds=odds_within(budget, len(components) * MONTH_S / _DAY_S))
+
+
 def replay(rows: Iterable[Sampled], limits: Limits) -> Iterator[Judged]:
     """Yield a verdict for each component and day, host by host; ``rows`` may come in any order."""
     ordered = sorted(rows, key=attrgetter("host", "day", "at"))
@@ -67,10 +77,23 @@ def replay(rows: Iterable[Sampled], limits: Limits) -> Iterator[Judged]:
 class _Memory:
     """What is known of the components of one host up to a day."""
 
+    running: tuple[Running, ...] = ()
+
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._samples: dict[str, tuple[Sample, ...]] = {}
-        self._days: dict[str, tuple[Day, ...]] = {}
+        self._latest: dict[str, Sampled] = {}
+
+    def of(self, layer: str, component: str) -> tuple[Series, ...]:
+        """Return the one series of a component, as a history does."""
+        del layer
+        row, samples = self._latest[component], self._samples[component]
+        return (Series(_record(row, samples[0]), samples),)
+
+    def changed_at(self, latest: Record) -> Optional[float]:
+        """Return None: nothing is known of versions."""
+        del latest
+        return None
 
     def judge(self, day: str, rows: Sequence[Sampled]) -> Iterator[Judged]:
         """Take in the rows of one day, in the order of time, and yield its verdicts."""
@@ -84,23 +107,25 @@ class _Memory:
         for row in rows:
             every.setdefault(row.component, []).append(row)
         for component, found in every.items():
+            self._latest[component] = found[-1]
             if component in beside:
-                self._remember(component, *_whole_day(found, beside[component], self._limits))
+                self._remember(_whole_day(found, beside[component], self._limits), component)
             else:
                 for row in found:
-                    self._remember(component, _sample(row), None)
-            yield Judged(found[-1].host, component, day, self._verdict(found[-1]))
+                    self._remember(_sample(row), component)
+        expected = [_expectation(row, self._limits) for row in self._latest.values()]
+        known = Weighing({"": expected}, {"": self})
+        for one in expected:
+            if one.component in every:
+                yield Judged(one.host, one.component, day, self._verdict(one, known))
 
-    def _remember(self, component: str, sample: Sample, day: Optional[Day]) -> None:
+    def _remember(self, sample: Sample, component: str) -> None:
         self._samples[component] = (sample, *self._samples.get(component, ())[: SAMPLES - 1])
-        if day:
-            self._days[component] = (day, *self._days.get(component, ())[: KEPT - 1])
 
-    def _verdict(self, row: Sampled) -> Verdict:
-        samples = self._samples[row.component]
-        record = _record(row, samples[0])
-        series = Series(record, samples, self._days.get(row.component, ()))
-        return judge(_expectation(row, self._limits), (series,), (), record.finished_at)
+    def _verdict(self, one: Expectation, known: Weighing) -> Verdict:
+        series = self.of(one.layer, one.component)
+        said = known.evidence((one.layer, one.component, False))
+        return judge_service(one, series, (), series[0].latest.finished_at, said)
 
 
 _EPOCH = date(1970, 1, 1).toordinal()
@@ -110,11 +135,10 @@ def _speaks(row: Sampled, limits: Limits) -> bool:
     return row.coverage is None or row.coverage >= limits.min_coverage
 
 
-def _whole_day(rows: Sequence[Sampled], day: Day, limits: Limits) -> tuple[Sample, Day]:
+def _whole_day(rows: Sequence[Sampled], day: Day, limits: Limits) -> Sample:
     """Return a day as one run, whose repeats were its samples."""
     rate = midmean([row.rate for row in rows if _speaks(row, limits)])
-    sample = Sample(rows[-1].at, rate, None, rate * exp(day.loss), day.peers, None)
-    return sample, day._replace(runs=1)
+    return Sample(rows[-1].at, rate, None, rate * exp(day.loss), day.peers, None)
 
 
 def _sample(row: Sampled) -> Sample:

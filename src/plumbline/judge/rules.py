@@ -7,8 +7,6 @@ from plumbline.judge.course import PROFILE
 from plumbline.judge.excuses import EVEN_SHARE, KNOWN_STATE, SHARED_LOSS
 from plumbline.judge.floor import BELOW_FLOOR, BELOW_GOAL
 from plumbline.judge.levels import BELOW_LEVEL, FINE, INVALID, NO_REFERENCE, PROVISIONAL
-from plumbline.judge.siblings import FAIL_SLOW, WITHIN_NOISE
-from plumbline.judge.step_down import STEP_DOWN
 from plumbline.model.named_tuple import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,11 +23,8 @@ RULES: tuple[Rule, ...] = (
     PROVISIONAL,
     NO_REFERENCE,
     BELOW_LEVEL,
-    FAIL_SLOW,
-    STEP_DOWN,
     BELOW_GOAL,
     BELOW_FLOOR,
-    WITHIN_NOISE,
     PROFILE,
     FINE,
 )

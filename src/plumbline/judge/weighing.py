@@ -1,6 +1,7 @@
 """Weigh what all measurements of a node, or of a whole site, say over their last runs.
 
-The one judge of speed: services, locating, reports and the simulation take what it finds.
+The one judge of speed: services, locating, reports and the simulation take what it finds.  What a
+whole group has lost is the group's, and not that of each member.
 """
 
 from __future__ import annotations
@@ -10,21 +11,28 @@ from typing import TYPE_CHECKING, Hashable, Iterator, Mapping, NamedTuple, Optio
 
 from plumbline.errors import DocumentError
 from plumbline.judge.alarm import Alone, Claim, Question, Shared, weigh
-from plumbline.judge.chance import Noise, Source
-from plumbline.judge.measured import doubt_about, label
+from plumbline.judge.measured import doubt_about, era_of, label
+from plumbline.judge.noise import ALONE, Noise, Source
 from plumbline.judge.pair import of_pair
-from plumbline.judge.references import Held, Measurement, References
-from plumbline.model.evidence import Evidence
+from plumbline.judge.past import Moments, Past
+from plumbline.judge.references import Era, Held, Measurement, References, common
+from plumbline.model.evidence import WORTH_A_WORD, Evidence, Subject
 from plumbline.model.expectation import Expectation, Partner
+from plumbline.model.limits import Limits
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.reference import Reference
 
 if TYPE_CHECKING:
-    from plumbline.model.series import Memory, Series
+    from plumbline.model.series import Series, Weighable
 
 Nodes = Mapping[str, Sequence[Expectation]]
 Component = tuple[str, str]
 """Layer and name."""
+
+_GROUPED = ("ost", "raw")
+"""Layers whose groups have a service.  A file system whose targets are driven at once is measured
+as a whole, and a node is one host."""
+_FEWEST_MEMBERS = 2
 
 _LEAST_LIMIT = 0.01
 """A smaller loss, a logarithm, no reference tells from none, whatever the policy asks."""
@@ -41,12 +49,24 @@ class _Asked(NamedTuple):
 class Weighing:
     """What is known of all that some nodes measure."""
 
-    def __init__(self, nodes: Nodes, memories: Mapping[str, Memory]) -> None:
-        """Take in what the nodes remember; of what is damaged nothing is known."""
+    def __init__(
+        self, nodes: Nodes, memories: Mapping[str, Weighable], past: Optional[Past] = None
+    ) -> None:
+        """Take in what the nodes remember; of what is damaged nothing is known.
+
+        ``past`` is given by who weighs the same again after some more runs and asks for alarms
+        alone, not for the odds of what raises none: it saves time.
+        """
+        self._past, self._told = past or Past(), WORTH_A_WORD if past is None else inf
         self._limits = {
             (one.layer, one.component): one.limits for found in nodes.values() for one in found
         }
         self._systems = _systems(nodes)
+        self._groups: dict[tuple[str, str], dict[str, Component]] = {}
+        for one in [each for expected in nodes.values() for each in expected]:
+            if one.layer in _GROUPED:
+                members = self._groups.setdefault((one.layer, one.group), {})
+                members[one.component] = (one.layer, one.component)
         self._asked: dict[Component, list[_Asked]] = {}
         for node, expectations in nodes.items():
             for one in expectations:
@@ -55,34 +75,75 @@ class Weighing:
         self._references = References(
             [one.measurement for found in self._asked.values() for one in found]
         )
-        self._known: dict[Component, Optional[Evidence]] = {}
+        self._known: dict[Subject, Optional[Evidence]] = {}
 
-    def of(self, layer: str, component: str) -> Optional[Evidence]:
-        """Return what the runs of a component say, None where nothing can be compared."""
-        place = layer, component
-        if place not in self._known:
-            self._known[place] = self._weigh(place)
-        return self._known[place]
+    def evidence(self, subject: Subject) -> Optional[Evidence]:
+        """Return what the runs of a component or group say, None where nothing can be compared."""
+        if subject not in self._known:
+            layer, name, is_group = subject
+            weigh = self._weigh_group if is_group else self._weigh
+            self._known[subject] = weigh((layer, name))
+        return self._known[subject]
+
+    def every(self) -> dict[Subject, Evidence]:
+        """Return what is known of all components and groups."""
+        subjects = [(*place, False) for place in self._asked]
+        subjects += [(*place, True) for place in self._groups]
+        return {one: found for one in subjects if (found := self.evidence(one))}
 
     def _weigh(self, place: Component) -> Optional[Evidence]:
-        held = _numbered(
-            [
-                (one, found)
-                for one in self._asked.get(place, ())
-                if (found := self._references.of(one.measurement))
-            ]
-        )
+        held = [
+            (one, found)
+            for one in self._asked.get(place, ())
+            if (found := self._references.of(one.measurement))
+        ]
         if not held:
             return None
-        limits = self._limits[place]
-        question = Question(max(_LEAST_LIMIT, -log(1 - limits.peer_loss)), log(limits.alarm_odds))
+        known = self._weighed(held, self._limits[place], self._past.of((*place, False)))
+        alone = any(other.source.noise is ALONE for _, other in held)
+        return self._as_its_group(place, known) if known.alarm and alone else known
+
+    def _as_its_group(self, place: Component, found: Evidence) -> Evidence:
+        """Return what is known of a component without peers: its group may have lost as much."""
+        layer, name = place
+        for of_layer, group in self._groups:
+            if of_layer == layer and name in self._groups[of_layer, group]:
+                limits, of_all = self._limits[place], self.evidence((layer, group, True))
+                if of_all and of_all.alarm and of_all.ratio and found.ratio:
+                    shared = found.ratio >= (1 - limits.peer_loss) * of_all.ratio
+                    return found._replace(alarm=not shared, shared=shared)
+        return found
+
+    def _weigh_group(self, place: Component) -> Optional[Evidence]:
+        members = self._groups[place]
+        if len(members) < _FEWEST_MEMBERS:
+            return None
+        asked = [one for member in members.values() for one in self._asked.get(member, ())]
+        held = []
+        for what in dict.fromkeys(one.what for one in asked):
+            of_all = [one for one in asked if one.what == what]
+            found = common([one.measurement for one in of_all], len(members))
+            if found:
+                held.append((of_all[0], found))
+        limits = self._limits[next(iter(members.values()))]
+        return self._weighed(held, limits, self._past.of((*place, True))) if held else None
+
+    def _weighed(self, alone: _Pairs, limits: Limits, past: Moments) -> Evidence:
+        held = _numbered(alone)
+        changes = [one.measurement.era.since for one, _ in held if one.measurement.era]
+        question = Question(
+            max(_LEAST_LIMIT, -log(1 - limits.peer_loss)),
+            log(limits.alarm_odds),
+            max((at for at in changes if at is not None), default=None),
+            self._told,
+        )
         words = list(dict.fromkeys(one.what for one, _ in held))
         claims = [_claim([pair for pair in held if pair[0].what == what]) for what in words]
         together = [_together(held)] if len(claims) > 1 else []
-        weight = weigh(claims, together, question)
+        weight = weigh(claims, together, question, past)
         losses = [(middle, number) for number, middle in enumerate(weight.middles) if middle]
         lowest, number = min(losses, default=(0.0, 0))
-        against = next(other.against.value for one, other in held if one.what == words[number])
+        against = next(other.against for one, other in held if one.what == words[number])
         return Evidence(
             weight.odds,
             question.needed,
@@ -94,7 +155,7 @@ class Weighing:
             against,
         )
 
-    def _measurements(self, one: Expectation, memory: Memory) -> Iterator[_Asked]:
+    def _measurements(self, one: Expectation, memory: Weighable) -> Iterator[_Asked]:
         try:
             series = memory.of(one.layer, one.component)
         except DocumentError:
@@ -108,15 +169,19 @@ class Weighing:
             partner = _partner(one, latest.partner)
             if latest.partner and partner is None:
                 continue
-            yield self._measurement(one, found, partner)
+            yield self._measurement(one, found, partner, memory)
 
-    def _measurement(self, one: Expectation, found: Series, partner: Optional[Partner]) -> _Asked:
+    def _measurement(
+        self, one: Expectation, found: Series, partner: Optional[Partner], memory: Weighable
+    ) -> _Asked:
         latest = found.latest
         reference = one.reference(latest.operation, latest.scenario)
         if partner:
             reference = of_pair(one, partner, reference)
         limits = one.limits._replace(min_runs=1, max_spread=inf)
         doubt = doubt_about(reference.baseline, latest, limits)
+        change = era_of(reference.baseline, latest, limits) if doubt else ""
+        era = Era(change, memory.changed_at(latest), self._has_fellows(one)) if change else None
         name = partner.name if partner else ""
         return _Asked(
             label(latest.operation, latest.scenario),
@@ -125,11 +190,15 @@ class Weighing:
                 self._kind(one, latest.operation, latest.scenario, reference),
                 f"{one.component} {name}",
                 found.samples,
-                None if doubt else reference.baseline,
+                None if doubt and not era else reference.baseline,
                 one.limits,
                 reference.ceiling.rate_Bps if reference.ceiling else None,
+                era,
             ),
         )
+
+    def _has_fellows(self, one: Expectation) -> bool:
+        return len(self._groups.get((one.layer, one.group), ())) >= _FEWEST_MEMBERS
 
     def _kind(
         self, one: Expectation, operation: Operation, scenario: Scenario, reference: Reference

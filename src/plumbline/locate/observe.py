@@ -227,8 +227,6 @@ def _expected(of: Optional[Measured]) -> Optional[float]:
         return None
     if of.provisional:
         return of.provisional.rate_Bps
-    if of.reference_Bps is None and of.step:
-        return of.rate_Bps / of.step.ratio
     return of.reference_Bps
 
 

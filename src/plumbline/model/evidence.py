@@ -1,24 +1,41 @@
-"""What several runs say together about one component: the odds that it is slow, and the loss."""
+"""What several runs say together about a component or a group: how likely it is slow, how much."""
 
 from __future__ import annotations
 
+from plumbline.errors import DocumentError
+from plumbline.model.kinds import counts, texts, times, within
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.units import LARGEST
 
 if TYPE_CHECKING:
-    from typing import Optional
+    from typing import Any, Mapping, Optional, Protocol
+
+    class Knowing(Protocol):
+        """What knows what the last runs say: a node's snapshot, or who weighs them."""
+
+        def evidence(self, subject: Subject) -> Optional[Evidence]:
+            """Return what they say of a component or group, None where nothing is comparable."""
+            ...
+
+
+MONTH_S = 30.44 * 86400.0
+
+LEAST_ODDS = 20.0
+"""However large the budget, nobody is woken by what chance makes of one run in so many."""
 
 WORTH_A_WORD = 3.0
 """Odds of 20 to 1, a logarithm: nobody is to be told of less."""
 
 
 class Evidence(NamedTuple):
-    """What the last runs of a component say, all of its operations weighed together.
+    """What the last runs of a component say, or of a group as one, all operations weighed together.
 
     ``odds`` is the natural logarithm of the odds that it is slow against chance, ``needed`` what an
     alarm takes; ``alarm`` says whether one was raised and stands.  ``since`` is the start of the
     first slow run in epoch seconds, ``moments`` how often it was measured from then on.  ``what``
     is the operation that has lost most, ``ratio`` its measured / reference in the middle of these
-    runs, None where there are none, and ``against`` what that reference is, in words.
+    runs, None where there are none, and ``against`` what that reference is, in words.  ``shared``
+    says that the whole group has lost as much, which has the alarm.
     """
 
     odds: float
@@ -29,8 +46,47 @@ class Evidence(NamedTuple):
     what: str
     ratio: Optional[float]
     against: str
+    shared: bool = False
 
     @property
     def worth_a_word(self) -> bool:
         """Return whether the odds are high enough to tell anybody."""
         return self.alarm or self.odds >= WORTH_A_WORD
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Evidence:
+        """Build from the document form.
+
+        Raises:
+            DocumentError: a value is missing or wrong.
+        """
+        try:
+            found = cls(**raw)
+            texts("evidence", (found.what, found.against))
+            times(since=found.since)
+            counts(moments=found.moments)
+            within(0, LARGEST, odds=found.odds, needed=found.needed)
+            if found.ratio is not None:
+                within(0, LARGEST, ratio=found.ratio)
+            if type(found.alarm) is not bool or type(found.shared) is not bool:
+                raise TypeError("alarm or shared is no yes or no")
+        except TypeError as error:
+            raise DocumentError(
+                f"what the runs of a component say is damaged ({error}); run the probe again to "
+                "rewrite it"
+            ) from error
+        return found
+
+
+def odds_within(budget: float, questions: float) -> float:
+    """Return the odds against chance that an alarm takes.
+
+    ``budget`` is the number of false alarms that a site may have in a month, ``questions`` how
+    often it asks in a month whether something is slow.  Answers that take odds of T are false once
+    in T questions in the mean.
+    """
+    return min(LARGEST, max(LEAST_ODDS, questions / budget))
+
+
+Subject = tuple[str, str, bool]
+"""Layer, name, and whether it is a group and no component."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from plumbline.errors import DocumentError
+from plumbline.model.confirm import OFF, Confirm
 from plumbline.model.kinds import rates_or_none, same_schema, texts
 from plumbline.model.limits import Limits
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
@@ -38,6 +39,7 @@ class Expectation(NamedTuple):
     reached: ``kind`` and that kind's own keys.  ``references`` is keyed ``operation/scenario``, in
     the order of measuring.  ``partners`` are set for the layer ``net`` alone, in the order of the
     rounds (see plumbline.plan.rounds); ``address`` is then the host's own storage address.
+    ``confirm`` says how it is measured again where it was low.
     """
 
     layer: str
@@ -50,6 +52,7 @@ class Expectation(NamedTuple):
     references: Mapping[str, Reference]
     limits: Limits
     partners: tuple[Partner, ...] = ()
+    confirm: Confirm = OFF
 
     @property
     def parallel(self) -> bool:
@@ -72,6 +75,7 @@ class Expectation(NamedTuple):
         raw["partners"] = [
             {**partner._asdict(), "ceiling": partner.ceiling._asdict()} for partner in self.partners
         ]
+        raw["confirm"] = self.confirm._asdict()
         return raw
 
     @classmethod
@@ -83,6 +87,8 @@ class Expectation(NamedTuple):
         values["references"] = {k: Reference.from_json(v) for k, v in raw["references"].items()}
         values["limits"] = Limits.from_json(raw["limits"])
         values["partners"] = tuple(_partner(entry) for entry in raw.get("partners", ()))
+        # none in a document of an older version
+        values["confirm"] = Confirm.from_json(raw.get("confirm", {}))
         texts("text", (raw["layer"], raw["component"], raw["host"], raw["group"]))
         texts("path", values["path"])
         if not isinstance(raw["target"], dict):
@@ -128,6 +134,11 @@ class Expectations(NamedTuple):
         """
         found = self._build(layer, "component", component)
         return self._some(found, component or "component", layer)
+
+    def every(self) -> tuple[Expectation, ...]:
+        """Return all expectations, layer by layer; raise DocumentError where one is damaged."""
+        layers = dict.fromkeys(entry["layer"] for entry in self.entries)
+        return tuple(each for layer in layers for each in self.find(layer))
 
     def targets(self) -> Optional[frozenset[str]]:
         """Return all targets that the topology has for the file systems of this node.

@@ -19,9 +19,7 @@ class Limits(NamedTuple):
     ``warning`` and ``critical`` are ranges in percent of the baseline; ``peer_loss`` and
     ``min_coverage`` are fractions; ``invalid_above`` is a factor of the ceiling and
     ``min_efficiency`` the fraction of it that a healthy system demonstrates at least, 0 where
-    nothing is asked; ``confirm_days`` is the number of different days a mild loss against peers
-    must last, and ``certainty`` how many standard errors the loss must be away from none;
-    ``change_runs`` is the number of runs that show a lasting step down from the runs before;
+    nothing is asked;
     ``retransmit_share`` is the fraction of segments sent again that warns; ``fill_limit`` is
     the fraction above which a target is not written; a baseline alarms from ``min_runs`` runs
     and up to ``max_spread`` on; it holds while the target's fill differs by no more than
@@ -35,9 +33,6 @@ class Limits(NamedTuple):
     warning: Range = Range(80, float("inf"))
     critical: Range = Range(50, float("inf"))
     peer_loss: float = 0.10
-    confirm_days: int = 3
-    certainty: float = 2.5
-    change_runs: int = 6
     min_coverage: float = 0.9
     invalid_above: float = 1.05
     min_efficiency: float = 0.0
@@ -84,15 +79,12 @@ class Limits(NamedTuple):
         """Raise TypeError for a number with which nothing could be judged."""
         for key, (least, most) in _LIMITS.items():
             within(least, most, **{key: getattr(self, key)})
-        counts(confirm_days=self.confirm_days, change_runs=self.change_runs, min_runs=self.min_runs)
+        counts(min_runs=self.min_runs)
 
 
 _LIMITS = {
     # a loss of all would be infinite on the scale of logarithms
     "peer_loss": (0.0, 0.99),
-    "confirm_days": (1, 1000),
-    "certainty": (0.0, 1000.0),
-    "change_runs": (2, 1000),
     "min_coverage": (0.0, 1.0),
     "invalid_above": (1.0, 1000.0),
     "min_efficiency": (0.0, 1.0),

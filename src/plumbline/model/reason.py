@@ -33,13 +33,13 @@ class Reason(str, Enum):
     PROVISIONAL = "provisional"
     NO_REFERENCE = "no_reference"
     BELOW_LEVEL = "below_level"
-    FAIL_SLOW = "fail_slow"
-    STEP_DOWN = "step_down"
     BELOW_GOAL = "below_goal"
     BELOW_FLOOR = "below_floor"
-    WITHIN_NOISE = "within_noise"
     PROFILE = "profile"
     FINE = "fine"
+
+    SLOW = "slow"
+    WATCHED = "watched"
 
     DAMAGED = "damaged"
     NO_PARTNER = "no_partner"
@@ -83,6 +83,11 @@ class Reason(str, Enum):
         return self in _SLOW
 
     @property
+    def of_one_run(self) -> bool:
+        """Return whether one slow run is all that is behind it."""
+        return self in _OF_ONE_RUN
+
+    @property
     def low_from_the_start(self) -> bool:
         """Return whether an alarm is about what was never given, which needs no baseline."""
         return self in _FLOORS
@@ -95,7 +100,8 @@ class Reason(str, Enum):
 
 _FINE = frozenset({Reason.FINE, Reason.EVEN_SHARE})
 _CONTENTION = frozenset({Reason.CONTENDED, Reason.CONTENDED_FOR_DAYS})
-_LASTING = frozenset({Reason.FAIL_SLOW, Reason.STEP_DOWN, Reason.PROFILE})
+_OF_ONE_RUN = frozenset({Reason.BELOW_LEVEL, Reason.PROVISIONAL})
+_LASTING = frozenset({Reason.SLOW, Reason.PROFILE})
 _SLOW = _LASTING | {Reason.BELOW_LEVEL, Reason.PROVISIONAL}
 _FLOORS = frozenset({Reason.BELOW_GOAL, Reason.BELOW_FLOOR})
 _UNMEASURED = frozenset(

@@ -6,6 +6,7 @@ This is the content of the snapshot; the store writes it, the judge reads it.
 from __future__ import annotations
 
 from plumbline.errors import DocumentError
+from plumbline.model.evidence import Evidence
 from plumbline.model.kinds import counts, rates_or_none, same_schema, texts, times, within
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.process import Process
@@ -14,6 +15,8 @@ from plumbline.units import LARGEST
 
 if TYPE_CHECKING:
     from typing import Any, Mapping, Optional, Protocol, Sequence
+
+    from plumbline.model.evidence import Subject
 
     class Memory(Protocol):
         """Where judging finds what was measured: a node's snapshot, or a history itself."""
@@ -27,14 +30,24 @@ if TYPE_CHECKING:
             """Return every series of a component; raise DocumentError when one is damaged."""
             ...
 
+    class Weighable(Memory, Protocol):
+        """Where weighing finds them: a history, or what is simulated."""
 
-SCHEMA = 1
+        def changed_at(self, latest: Record) -> Optional[float]:
+            """Return since when a series has its latest versions, None if always, epoch seconds."""
+            ...
+
+
+SCHEMA = 2
 
 SAMPLES = 30
 """Samples of each series that are remembered."""
 
-_WIDEST = 100.0
-"""Of a loss or a spread of logarithms; e to its power is a number."""
+_OLDER = tuple(range(1, SCHEMA))
+_REWRITE = "run a probe to rewrite it"
+_UPDATE = "update the checks on this host"
+
+_NOTHING: Mapping[str, Any] = {"evidence": None, "operations": ()}
 
 
 class Sample(NamedTuple):
@@ -54,23 +67,6 @@ class Sample(NamedTuple):
     excluded: bool = False
 
 
-class Day(NamedTuple):
-    """What one day of runs says about a component beside its siblings.
-
-    ``day`` counts from the epoch, in UTC.  ``loss`` is the natural logarithm of siblings' rate /
-    own rate, the middle of the day's ``runs``: positive is slower.  ``noise`` is the standard error
-    of that middle by the component's own runs, 0 of too few; ``spread`` the standard deviation of
-    the siblings' losses on this day.  ``peers`` is the number of siblings.
-    """
-
-    day: int
-    loss: float
-    noise: float
-    spread: float
-    runs: int
-    peers: int
-
-
 class Running(NamedTuple):
     """A measurement that has begun and not ended.
 
@@ -88,14 +84,12 @@ class Running(NamedTuple):
 class Series(NamedTuple):
     """One operation of one component: the latest record and up to some samples, newest first.
 
-    ``samples[0]`` belongs to ``latest``.  A network pair has one series per partner.  ``days`` are
-    those on which siblings were measured in the same runs, newest first.  ``earlier`` are samples
-    that are no part of what is asked about: a reference where nothing else is one.
+    ``samples[0]`` belongs to ``latest``.  A network pair has one series per partner.  ``earlier``
+    are samples that are no part of what is asked about: a reference where nothing else is one.
     """
 
     latest: Record
     samples: tuple[Sample, ...]
-    days: tuple[Day, ...] = ()
     earlier: tuple[Sample, ...] = ()
 
 
@@ -105,8 +99,10 @@ class Snapshot(NamedTuple):
     host: str
     written_at: float
     running: tuple[Running, ...]
-    series: Mapping[str, list[Mapping[str, Any]]]
-    """Keyed ``layer/component``."""
+    groups: Mapping[str, Mapping[str, Any]]
+    """What the last runs say of each group as one, keyed ``layer/group``."""
+    series: Mapping[str, Mapping[str, Any]]
+    """The ``operations`` of each component, and what they say together, ``layer/component``."""
 
     def of(self, layer: str, component: str) -> tuple[Series, ...]:
         """Return every series of a component; raise DocumentError when one is damaged."""
@@ -115,13 +111,29 @@ class Snapshot(NamedTuple):
                 Series(
                     latest=Record.from_json(entry["latest"]),
                     samples=tuple(_sample(sample) for sample in entry["samples"]),
-                    days=tuple(_day(day) for day in entry["days"]),
                 )
-                for entry in self.series.get(f"{layer}/{component}", ())
+                for entry in self.series.get(f"{layer}/{component}", _NOTHING)["operations"]
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise DocumentError(
                 f"snapshot of {self.host}: the series of {layer} {component} is damaged "
+                f"({error!r}); run the probe again to rewrite it"
+            ) from error
+
+    def evidence(self, subject: Subject) -> Optional[Evidence]:
+        """Return what the last runs say of a component or group together, None if nothing.
+
+        Raises:
+            DocumentError: it is damaged.
+        """
+        layer, name, is_group = subject
+        key = f"{layer}/{name}"
+        try:
+            known = self.groups.get(key) if is_group else self.series.get(key, _NOTHING)["evidence"]
+            return None if known is None else Evidence.from_json(known)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise DocumentError(
+                f"snapshot of {self.host}: what is known of {layer} {name} is damaged "
                 f"({error!r}); run the probe again to rewrite it"
             ) from error
 
@@ -133,15 +145,18 @@ class Snapshot(NamedTuple):
     def from_json(cls, raw: Mapping[str, Any]) -> Snapshot:
         """Build from the document form; raise DocumentError when it is not one of this schema."""
         try:
-            same_schema(raw, SCHEMA, "the snapshot", "update the checks on this host")
+            remedy = _REWRITE if raw["schema"] in _OLDER else _UPDATE
+            same_schema(raw, SCHEMA, "the snapshot", remedy)
             texts("host", (raw["host"],))
             times(written_at=raw["written_at"])
-            if not isinstance(raw["series"], dict):
-                raise TypeError(f"series are {raw['series']!r:.60}, which are no mapping")
+            for key in ("groups", "series"):
+                if not isinstance(raw[key], dict):
+                    raise TypeError(f"{key} are {raw[key]!r:.60}, which are no mapping")
             return cls(
                 host=raw["host"],
                 written_at=raw["written_at"],
                 running=tuple(_running(entry) for entry in raw["running"]),
+                groups=raw["groups"],
                 series=raw["series"],
             )
         except (KeyError, TypeError) as error:
@@ -160,14 +175,6 @@ def _sample(raw: Sequence[Any]) -> Sample:
         raise TypeError(f"excluded is {sample.excluded!r}")
     rates_or_none(rate_Bps=sample.rate_Bps, peers_Bps=sample.peers_Bps)
     return sample
-
-
-def _day(raw: Sequence[Any]) -> Day:
-    day = Day(*raw)
-    counts(day=day.day, runs=day.runs, peers=day.peers)
-    within(-_WIDEST, _WIDEST, loss=day.loss)
-    within(0, _WIDEST, noise=day.noise, spread=day.spread)
-    return day
 
 
 def _running(raw: Sequence[Any]) -> Running:

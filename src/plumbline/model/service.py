@@ -9,12 +9,16 @@ if TYPE_CHECKING:
     from typing import Any, Mapping
 
 
+NODE = "node"
+"""The layer of the service that says whether the probes of a node run."""
+
+
 class Service(NamedTuple):
     """One Nagios service.
 
     ``host`` has the part that is judged, ``node`` measured it and answers; ``command`` is NRPE's;
     one of ``component`` and ``group`` is empty; ``freshness_s`` is the age of a stale result;
-    ``anchor`` is its place in the report, empty in a plan of an older version.
+    ``anchor`` is its place in the report, empty for a node and in a plan of an older version.
     """
 
     host: str

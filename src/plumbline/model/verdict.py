@@ -28,7 +28,7 @@ class Verdict(NamedTuple):
 
     ``reason`` is that of the finding that decided (docs/verdicts.md), ``sentence`` what is said on
     the first line, ``ratio_*`` are measured / reference of the deciding operation,
-    ``ratio_before`` the last runs / those before them,
+    ``ratio_runs`` the same of the runs that say most together, whatever their reference,
     ``counts`` is False where the sample must not count against the component, and for a group of
     which nothing is known but that its members are fine.
     """
@@ -41,7 +41,7 @@ class Verdict(NamedTuple):
     ratio_ceiling: Optional[float] = None
     ratio_baseline: Optional[float] = None
     ratio_peers: Optional[float] = None
-    ratio_before: Optional[float] = None
+    ratio_runs: Optional[float] = None
     counts: bool = True
     evidence: tuple[str, ...] = ()
     figures: tuple[Figure, ...] = ()

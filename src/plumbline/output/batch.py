@@ -57,6 +57,16 @@ def batch(judged: Iterable[Judged], services: Iterable[Service]) -> Batch:
     )
 
 
+def in_alarm(judged: Iterable[Judged], services: Iterable[Service]) -> set[int]:
+    """Return the places of the services whose verdict is WARNING or CRITICAL."""
+    known = _Directory(services)
+    places = {service: place for place, service in enumerate(known.every)}
+    found = (
+        known.find(one) for one in judged if one.verdict.state in (State.WARNING, State.CRITICAL)
+    )
+    return {places[service] for service in found if service}
+
+
 def result(service: Service, judged: Judged) -> str:
     """Return the command that tells Nagios one verdict, on one line."""
     verdict = judged.verdict

@@ -47,8 +47,8 @@ usage: {program} (--component NAME | --group NAME) [options]
 
   --component NAME      the component to judge
   --group NAME          judge the median of a group of siblings instead; a host has none
-  -w, --warning RANGE   WARNING outside this range, in percent of the baseline, e.g. 80:
-  -c, --critical RANGE  CRITICAL outside this range, e.g. 50:
+  -w, --warning RANGE   watch a run outside this range, in percent of the baseline, e.g. 80:
+  -c, --critical RANGE  an alarm is CRITICAL outside this range, e.g. 50:, else WARNING
                         (default of both: what the expectations say)
   -t, --timeout SECONDS UNKNOWN when it takes longer, default {timeout:g}
   -v, --verbose         show the evidence; up to three times

@@ -24,12 +24,16 @@ class Step(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What was judged of one node: its components, its groups, and each operation of them."""
+    """What was judged of one node: its components, its groups, each operation, and its probes.
+
+    ``probes`` is None where nothing is expected to be measured.
+    """
 
     node: str
     components: tuple[tuple[Expectation, Verdict], ...]
     groups: tuple[Verdict, ...]
     steps: tuple[Step, ...]
+    probes: Optional[Verdict]
 
 
 class _OfStep(NamedTuple):
@@ -93,6 +97,10 @@ GROUP_STATE = (
 GROUP_RATIO = (
     "plumbline_group_baseline_ratio",
     "Upper median of rate / baseline over the members of the group.",
+)
+NODE_STATE = (
+    "plumbline_node_state",
+    "Verdict on the probes of the node: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.",
 )
 JUDGED = ("plumbline_judged_timestamp_seconds", "When all this was judged.")
 BUILD = ("plumbline_build_info", "Always 1; the version of plumbline is a label.")
@@ -160,6 +168,8 @@ def families(told: Iterable[Told], judged_at: float) -> Iterator[Family]:
             if verdict.ratio_baseline is not None
         },
     )
+    probes = ((one.node, one.probes) for one in every)
+    yield Family(*NODE_STATE, {(("node", node),): int(one.state) for node, one in probes if one})
     steps = [(_of_step(step), step) for node in every for step in node.steps]
     for metric in STEPS:
         found = ((labels, metric.value(step)) for labels, step in steps)

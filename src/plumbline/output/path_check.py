@@ -11,10 +11,12 @@ from plumbline.model.state import State
 from plumbline.output.call import TIMEOUT_S, pairs, timeout
 from plumbline.output.plugin import plugin_output
 from plumbline.output.runtime import conclude, limited
-from plumbline.store.paths import PATHS, load_path
+from plumbline.store.paths import COLLECTION, PATHS, load_collection, load_path
 
 if TYPE_CHECKING:
     from typing import NoReturn, Sequence
+
+    from plumbline.model.verdict import Verdict
 
 _WITH_VALUE = {
     "--service": "--service",
@@ -28,7 +30,8 @@ _HELP = """\
 
 usage: {program} --service NAME [options]
 
-  -s, --service NAME    kind and name, for example 'file system scratch' or 'server oss2'
+  -s, --service NAME    kind and name, for example 'file system scratch' or 'server oss2';
+                        'collection': whether suspects are looked for at all
   -t, --timeout SECONDS UNKNOWN when it takes longer, default {timeout:g}
   -v, --verbose         show the evidence
   --document FILE       default {document}
@@ -54,6 +57,12 @@ def _outcome(program: str, service: str, argv: Sequence[str]) -> tuple[State, st
     if not given.get("--service"):
         raise UsageError(f"name a service with --service; see {program} --help")
     with limited(timeout(given)):
-        found = load_path(given.get("--document", PATHS), given["--service"], time.time())
+        found = _found(given.get("--document", PATHS), given["--service"], time.time())
     verbosity = sum(name == "--verbose" for name, _ in options)
     return found.state, plugin_output(service, found, verbosity)
+
+
+def _found(document: str, service: str, now: float) -> Verdict:
+    if service == COLLECTION:
+        return load_collection(document, now)
+    return load_path(document, service, now)

@@ -73,17 +73,24 @@ def path_verdicts(
 
 
 def causes(site: Site, located: Located) -> dict[tuple[str, str], str]:
-    """Return for what is slow, by layer and component, the path service that bears its alarm.
+    """Return for what is slow, by layer and component, the path services that bear its alarm.
+
+    They are named in words; else as ``explained``.
+    """
+    return {place: listed(names, " and ") for place, names in explained(site, located).items()}
+
+
+def explained(site: Site, located: Located) -> dict[tuple[str, str], list[str]]:
+    """Return for what is slow, by layer and component, the path services that bear its alarm.
 
     Of several faults the one that explains most; what has an alarm of its own alone is left out.
     """
     shared = {path.component: path.name for path in site.paths if path.component}
-    found = {}
-    for (layer, component), one in explanations(located).items():
-        bearers = _bearers(one, shared, site.parts)
-        if bearers:
-            found[layer, component] = listed([shared[name] for name in bearers], " and ")
-    return found
+    found = {
+        place: [shared[name] for name in _bearers(one, shared, site.parts)]
+        for place, one in explanations(located).items()
+    }
+    return {place: names for place, names in found.items() if names}
 
 
 def _bearers(

@@ -19,14 +19,17 @@ from plumbline.output.plugin import plugin_output, status_line
 from plumbline.store.snapshot import load_expectations, load_snapshot
 
 if TYPE_CHECKING:
-    from typing import Callable, NoReturn, Sequence
+    from typing import Callable, NoReturn, Optional, Sequence
 
+    from plumbline.model.evidence import Evidence
     from plumbline.model.expectation import Expectation
     from plumbline.model.series import Running, Series
     from plumbline.model.verdict import Verdict
     from plumbline.output.call import Call
 
-    Judge = Callable[[Expectation, Sequence[Series], Sequence[Running], float], Verdict]
+    Judge = Callable[
+        [Expectation, Sequence[Series], Sequence[Running], float, Optional[Evidence]], Verdict
+    ]
 
 
 class _OutOfTime(PlumblineError):
@@ -74,7 +77,8 @@ def _judged(layer: str, judge: Judge, call: Call, now: float) -> Verdict:
     only = (layer, call.component)
     expectation = call.limited(load_expectations(call.expectations, only).find(*only)[0])
     snapshot = load_snapshot(call.snapshot, only)
-    return judge(expectation, snapshot.of(*only), snapshot.running, now)
+    known = snapshot.evidence((*only, False))
+    return judge(expectation, snapshot.of(*only), snapshot.running, now, known)
 
 
 def _of_group(layer: str, call: Call, now: float) -> Verdict:
@@ -84,12 +88,14 @@ def _of_group(layer: str, call: Call, now: float) -> Verdict:
 
         found = load_expectations(call.expectations).find(layer)
         limited = tuple(call.limited(each) for each in found)
-        return judge_whole(limited, call.group, load_snapshot(call.snapshot), now)
+        snapshot = load_snapshot(call.snapshot)
+        return judge_whole(limited, call.group, snapshot, now, snapshot)
     from plumbline.judge.group import judge_group
 
     members = load_expectations(call.expectations).members(layer, call.group)
     limited = tuple(call.limited(member) for member in members)
-    return judge_group(limited, load_snapshot(call.snapshot), now)
+    snapshot = load_snapshot(call.snapshot)
+    return judge_group(limited, snapshot, now, snapshot)
 
 
 class limited:  # noqa: N801 - reads as a word; contextlib takes a tenth of a check's time

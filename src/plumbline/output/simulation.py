@@ -10,8 +10,10 @@ from plumbline.simulate.summary import (
     WITHIN_DAYS,
     Alarms,
     Size,
+    alarms_a_fault,
     false_alarms,
     sizes,
+    truth,
     unknown_share,
 )
 
@@ -20,32 +22,48 @@ _MOST_FAULTS = 20
 
 
 class Asked(NamedTuple):
-    """What was simulated, for the first line."""
+    """What was simulated, and the false alarms that the site may have in a month."""
 
     site: str
     components: int
     noise: str
     seed: int
+    budget: float
 
 
 def tables(asked: Asked, outcome: Outcome) -> Iterator[str]:
-    """Yield the paragraphs of the answer."""
-    fleets = f"{outcome.fleets} fleets" if outcome.fleets > 1 else "1 fleet"
-    yield (
-        f"{asked.site}: {asked.components} components, {outcome.days} days of {fleets} after "
-        f"those for baselines, noise {asked.noise}, seed {asked.seed}"
-    )
+    """Yield the paragraphs of the answer, what would wake somebody for nothing first."""
+    yield f"{_first(asked, outcome)}\n{_what(asked, outcome)}"
     alarms = false_alarms(outcome)
     if any(one.number or one.standing for one in alarms):
         yield _false_alarms(alarms)
-    else:
-        yield "No false alarm."
     yield f"Not judged (UNKNOWN): {_percent(unknown_share(outcome))} of all healthy days."
     if outcome.trials:
-        yield _detection(tuple(sizes(outcome)))
+        yield _detection(outcome)
         if len(outcome.trials) <= _MOST_FAULTS:
             yield _faults(outcome.trials)
         yield from _hidden(outcome.trials)
+
+
+def _first(asked: Asked, outcome: Outcome) -> str:
+    found, days = truth(outcome), outcome.fleets * outcome.days
+    kept = "within" if found.a_month <= asked.budget else "above"
+    share = f"{found.days} of {days} days ({100 * found.days_share:.1f} %)"
+    return (
+        f"{found.a_month:.2f} false alarms a month, {kept} the budget of {asked.budget:g}: "
+        f"{found.number} in {found.months:.1f} months, on {share}"
+    )
+
+
+def _what(asked: Asked, outcome: Outcome) -> str:
+    fleets = f"{outcome.fleets} fleets" if outcome.fleets > 1 else "1 fleet"
+    before = "from the installation on"
+    if all(trial.fault.day for trial in outcome.trials):
+        before = "after those for baselines"
+    return (
+        f"{asked.site}: {asked.components} components, {outcome.days} days of {fleets} {before}, "
+        f"noise {asked.noise}, seed {asked.seed}"
+    )
 
 
 def _false_alarms(alarms: tuple[Alarms, ...]) -> str:
@@ -77,10 +95,17 @@ def _where(source: Source) -> str:
     return f"{source.layer} groups" if source.group else source.layer
 
 
-def _detection(found: tuple[Size, ...]) -> str:
+def _detection(outcome: Outcome) -> str:
     within = [f"in {days} d" for days in WITHIN_DAYS]
     headers = ("loss", "faults", "seen", "found", *within, "median", "9 of 10")
-    return render(headers, [_size(one) for one in found])
+    rows = []
+    for found, chance in zip(sizes(outcome.trials), sizes(outcome.chance)):
+        rows += [_size(found), ("by chance", "", "", *_size(chance)[3:])]
+    text = render(headers, rows)
+    number = alarms_a_fault(outcome)
+    if number is None:
+        return text
+    return f"{text}\n\nAlarms a fault: {number:.1f} services in the mean over those found."
 
 
 def _size(one: Size) -> tuple[str, ...]:
@@ -97,7 +122,7 @@ def _days(days: Optional[int]) -> str:
 
 
 def _faults(trials: tuple[Trial, ...]) -> str:
-    headers = ("fault", "kind", "loss", "from", "slows by", "found", "first alarm")
+    headers = ("fault", "kind", "loss", "from", "slows by", "found", "alarms", "first alarm")
     return render(headers, [_fault(trial) for trial in trials])
 
 
@@ -109,10 +134,11 @@ def _fault(trial: Trial) -> tuple[str, ...]:
     return (
         fault.component,
         trial.kind,
-        f"{100 * fault.loss:.0f} %",
-        f"day {fault.day}",
+        f"{100 * fault.loss:.0f} %{f' {fault.operation}' if fault.operation else ''}",
+        f"day {fault.day}" if fault.day else "installation",
         f"{100 * trial.slows:.0f} %",
         _days(trial.found),
+        str(trial.services),
         first,
     )
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Optional
 
-from pydantic import Field, PlainValidator, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from plumbline.errors import DocumentError, UsageError
 from plumbline.model.allowed import PATH, PROGRAM
 from plumbline.model.limits import Limits
 from plumbline.model.spec import MOST_DEPTH, MOST_REPEATS, ProbeSpec
-from plumbline.model.threshold import Range
+from plumbline.plan.confirm import ConfirmPolicy, LaterConfirmPolicy
 from plumbline.plan.goal import Goal
 from plumbline.plan.schedule import LaterTimer, Slots, Timer, WeeklyTimer
+from plumbline.plan.threshold import Threshold
 from plumbline.ranks.terms import may_be_direct
 from plumbline.ranks.tests import Method, named_test
 from plumbline.topology.strict import Duration, LessThanAll, Percent, Rate, Size, Strict, parse
@@ -25,27 +26,12 @@ LAYERS = ("ost", "raw", "net", "fs")
 _NET_PORT = 12865
 
 
-def _range(value: object) -> Range:
-    if not isinstance(value, str):
-        raise ValueError(f"{value!r:.80} is no range; write for example '80:'")
-    try:
-        return Range.parse(value)
-    except DocumentError as error:
-        raise ValueError(str(error)) from error
-
-
-Threshold = Annotated[Range, PlainValidator(_range)]
-
-
 class LimitsPolicy(Strict):
     """When a verdict is bad; the names and meanings are those of model.expectation.Limits."""
 
     warning: Optional[Threshold] = None
     critical: Optional[Threshold] = None
     peer_loss: Optional[LessThanAll] = None
-    confirm_days: Annotated[Optional[int], Field(ge=1, le=1000)] = None
-    certainty: Annotated[Optional[float], Field(gt=0, le=1000)] = None
-    change_runs: Annotated[Optional[int], Field(ge=2, le=1000)] = None
     min_coverage: Optional[Percent] = None
     invalid_above: Annotated[Optional[float], Field(ge=1, le=1000)] = None
     min_efficiency: Optional[Percent] = None
@@ -100,10 +86,17 @@ class TimedLayer(Layer):
     schedule: Timer = Timer()
 
 
-class RawLayer(TimedLayer):
+class OstLayer(TimedLayer):
+    """The layer of storage targets."""
+
+    confirm: ConfirmPolicy = ConfirmPolicy()
+
+
+class RawLayer(OstLayer):
     """The layer of block devices."""
 
     schedule: LaterTimer = LaterTimer()
+    confirm: LaterConfirmPolicy = LaterConfirmPolicy()
 
 
 class NetLayer(Layer):
@@ -189,7 +182,7 @@ _OF_RANKS = {"bytes", "seconds", "block", "direct"}
 class Layers(Strict):
     """All layers; one that is left out has the defaults."""
 
-    ost: TimedLayer = TimedLayer()
+    ost: OstLayer = OstLayer()
     raw: RawLayer = RawLayer()
     net: NetLayer = NetLayer()
     fs: FsLayer = FsLayer()

@@ -12,6 +12,7 @@ from plumbline.locate.advice import advice
 from plumbline.locate.suspects import AmbiguitySet
 from plumbline.locate.words import headline, listed, sentence
 from plumbline.model.anchor import anchor, group_anchor
+from plumbline.model.reason import Reason
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
 from plumbline.report.marks import Mark, marks
@@ -40,6 +41,7 @@ class Kind(str, Enum):
     ALARM = "alarm"
     UNMEASURED = "not judged"
     EXPLAINED = "behind a suspect"
+    WATCHED = "watched"
 
 
 class Entry(NamedTuple):
@@ -72,6 +74,7 @@ def overview(site: Site, cohorts: Cohorts, found: Optional[Found]) -> list[Entry
     behind = dict(_behind(found)) if found else {}
     known = _Known(site, found, behind, Beginnings(cohorts), marks(site))
     rows = [*_suspects(known), *_groups(known), *_alarms(known), *_unmeasured(known)]
+    rows += _watched(known)
     kinds = list(Kind)
     # rows of one kind and state keep their order: suspects begin with what explains most
     return sorted(rows, key=lambda one: (kinds.index(one.kind), RANK.index(one.state)))
@@ -149,6 +152,18 @@ def _alarms(known: _Known) -> Iterator[Entry]:
                 following += f" -e target={name}"
             kind = Kind.EXPLAINED if suspect else Kind.ALARM
             yield _entry(kind, verdict, _since(known, verdict), following)
+
+
+def _watched(known: _Known) -> Iterator[Entry]:
+    """Yield what was low in its last run, or may be, and is no alarm yet."""
+    every = {(one.layer, one.component): one for one in known.site.groups.values()}
+    for (layer, name), verdict in sorted(every.items()):
+        if verdict.reason is Reason.WATCHED:
+            entry = _entry(Kind.WATCHED, verdict, "", "the next runs decide")
+            yield entry._replace(anchor=group_anchor(layer, name))
+    for _, verdict in sorted(known.site.verdicts.items()):
+        if verdict.reason is Reason.WATCHED:
+            yield _entry(Kind.WATCHED, verdict, _since(known, verdict), "the next runs decide")
 
 
 def _since(known: _Known, verdict: Verdict) -> str:

@@ -28,12 +28,19 @@ def this_process(lock: int) -> Process:
     return Process(os.getpid(), _started(os.getpid()) or 0, _text(_BOOT) or "", name)
 
 
+def goes_on(process: Process) -> bool:
+    """Return whether a process itself is there, whatever tools it would leave."""
+    boot = _text(_BOOT)
+    of_this_boot = not (boot and process.boot) or boot == process.boot
+    return of_this_boot and _started(process.pid) == process.started
+
+
 def lives(process: Process) -> bool:
     """Return whether a process is there, or a tool that keeps its lock; so where none can tell."""
     boot = _text(_BOOT)
     if boot and process.boot and boot != process.boot:
         return False
-    if _started(process.pid) == process.started:
+    if goes_on(process):
         return True
     locks = _text(_LOCKS)
     return locks is None or process.lock in locks.split()

@@ -115,10 +115,8 @@ def campaign(
         alarming = frozenset(
             (one.layer, one.component)
             for node in nodes.values()
-            for one in judge(
-                [e for e in node if (e.layer, e.component) in slow], measuring.memory, now
-            )
-            if one.state in _ALARMS and not one.group
+            for one in judge(node, measuring.memory, now)
+            if one.state in _ALARMS and not one.group and (one.layer, one.component) in slow
         )
         alike = tuple(twins(capacity, faults[0])) if len(faults) == 1 else ()
         yield _attempt((faults, hidden), located, alike, alarming)

@@ -10,7 +10,7 @@ from typing import Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.ceiling import Capacities, Limit, alone, together
 from plumbline.model.record import Operation, Scenario
-from plumbline.simulate.faults import Fault
+from plumbline.simulate.faults import SITE, Fault
 from plumbline.simulate.fleet import Fleet, Flow, Member
 
 _WAYS = {Operation.WRITE: "away", Operation.SEND: "pair", Operation.RECEIVE: "pair"}
@@ -33,12 +33,13 @@ class Capacity:
         writes, reads = fleet.speeds.writes, fleet.speeds.reads
         self._given = {"away": writes, "back": reads, "pair": _both(reads, writes)}
         self._places = _places(fleet)
+        self._systems = {one.key[1]: one.system for one in fleet.members if one.key[0] == "ost"}
         self._crossing: dict[str, dict[Flow, None]] = {}
         for flow, place in self._places.items():
             for name in place.path:
                 self._crossing.setdefault(name, {})[flow] = None
         self._needed: dict[str, float] = {}
-        self.healthy_Bps: dict[Flow, float] = self._rates(self._places, {})
+        self.healthy_Bps: dict[Flow, float] = self._rates(self._places, ())
         self._needed = self._most_asked()
 
     @property
@@ -48,18 +49,28 @@ class Capacity:
 
     def under(self, faults: Sequence[Fault]) -> dict[Flow, float]:
         """Return the rates of the flows that the faults make slower."""
-        left: dict[str, float] = {}
-        for fault in faults:
-            left[fault.component] = left.get(fault.component, 1.0) * (1 - fault.loss)
+        parts = [fault for fault in faults if fault.component in self._crossing]
         crossing = {
             other: self._places[other]
-            for name in left
-            for flow in self._crossing.get(name, ())
+            for fault in parts
+            for flow in self._crossing[fault.component]
             for other in self._places[flow].beside
         }
-        found = self._rates(crossing, left)
+        found = self._rates(crossing, parts)
+        for fault in faults:
+            for flow in self._named(fault) if fault not in parts else ():
+                found[flow] = found.get(flow, self.healthy_Bps[flow]) * (1 - fault.loss)
         # rounding makes nobody slower
         return {f: rate for f, rate in found.items() if rate < self.healthy_Bps[f] * (1 - 1e-9)}
+
+    def _named(self, fault: Fault) -> Iterator[Flow]:
+        """Yield what a fault slows that is of no part: a release, a file system, the site."""
+        system = fault.system if fault.version else fault.component
+        for flow in self._places:
+            ours = flow.layer == "ost" and self._systems[flow.component] == system
+            every = flow.layer == "ost" if fault.version else fault.component == SITE
+            if (ours or (every and not fault.system)) and _concerns(fault, flow.operation):
+                yield flow
 
     def path(self, flow: Flow) -> tuple[str, ...]:
         """Return the components that a flow crosses."""
@@ -67,13 +78,17 @@ class Capacity:
 
     def left_to(self, flow: Flow, fault: Fault) -> float:
         """Return the rate of one flow under one fault."""
-        return self._rates({flow: self._places[flow]}, {fault.component: 1 - fault.loss})[flow]
+        return self._rates({flow: self._places[flow]}, [fault])[flow]
 
-    def _rates(self, places: Mapping[Flow, _Place], left: Mapping[str, float]) -> dict[Flow, float]:
+    def _rates(self, places: Mapping[Flow, _Place], faults: Sequence[Fault]) -> dict[Flow, float]:
         found: dict[Flow, float] = {}
+        lefts: dict[Operation, dict[str, float]] = {}
         for flow, place in places.items():
             if flow in found:
                 continue
+            if flow.operation not in lefts:
+                lefts[flow.operation] = _left(faults, flow.operation)
+            left = lefts[flow.operation]
             paths = {other: self._places[other].path for other in place.beside}
             capacities = {
                 name: self._capacity(name, place.way, left)
@@ -104,6 +119,19 @@ class Capacity:
             for name, total in sums.items():
                 asked[name] = max(asked.get(name, 0.0), total)
         return asked
+
+
+def _left(faults: Sequence[Fault], operation: Operation) -> dict[str, float]:
+    """Return what faults leave of each part for an operation."""
+    left: dict[str, float] = {}
+    for fault in faults:
+        if _concerns(fault, operation):
+            left[fault.component] = left.get(fault.component, 1.0) * (1 - fault.loss)
+    return left
+
+
+def _concerns(fault: Fault, operation: Operation) -> bool:
+    return fault.operation in ("", operation.value)
 
 
 def _rate(limit: Optional[Limit]) -> float:

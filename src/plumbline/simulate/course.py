@@ -16,12 +16,19 @@ from plumbline.model.expectation import Expectation
 from plumbline.model.record import Record
 from plumbline.model.verdict import Verdict
 from plumbline.simulate.capacity import Capacity
+from plumbline.simulate.confirming import Confirming
 from plumbline.simulate.faults import Fault
 from plumbline.simulate.fleet import Fleet, Flow, Member
 from plumbline.simulate.measuring import Measuring, end_of
 from plumbline.simulate.memory import Memory
 from plumbline.simulate.noise import Noise
 from plumbline.simulate.weather import Weather
+
+CLIENT = "client"
+"""The name of the client's version in records."""
+
+_EARLIER = "earlier"
+"""The version before a release, whatever it was."""
 
 Judge = Callable[[Sequence[Expectation], Memory, float], Iterable[Verdict]]
 """Gives the verdicts on what one node measures, its groups included, at a moment."""
@@ -30,13 +37,15 @@ Judge = Callable[[Sequence[Expectation], Memory, float], Iterable[Verdict]]
 class Scenario(NamedTuple):
     """What happens: for how many days after the baselines, with which noise and faults.
 
-    Equal seeds give equal days.
+    Equal seeds give equal days.  ``new`` says that the first day is that of the installation: no
+    healthy days have passed, and nothing has a baseline.
     """
 
     days: int
     noise: Noise
     faults: tuple[Fault, ...]
     seed: str
+    new: bool = False
 
 
 class Today(NamedTuple):
@@ -44,6 +53,7 @@ class Today(NamedTuple):
 
     ``nodes`` is what each node expects, with its baselines; ``memory`` holds what was measured
     until ``now``, in epoch seconds, and goes on when the next day is asked for.
+    ``confirmed_bytes`` is what all confirmation has moved until then.
     """
 
     day: int
@@ -52,6 +62,7 @@ class Today(NamedTuple):
     faults: tuple[Fault, ...]
     nodes: Mapping[str, Sequence[Expectation]]
     memory: Memory
+    confirmed_bytes: int
 
 
 class Begun(NamedTuple):
@@ -63,7 +74,10 @@ class Begun(NamedTuple):
 
 def begin(fleet: Fleet, capacity: Capacity, weather: Weather) -> Begun:
     """Let the healthy days pass that baselines are taken on."""
-    measuring = Measuring(fleet, weather)
+    return _begin(Measuring(fleet, weather), fleet, capacity, weather)
+
+
+def _begin(measuring: Measuring, fleet: Fleet, capacity: Capacity, weather: Weather) -> Begun:
     records: list[Record] = []
     for day in range(1 - measuring.days_before, 1):
         weather.next_day()
@@ -74,17 +88,41 @@ def begin(fleet: Fleet, capacity: Capacity, weather: Weather) -> Begun:
 def course(fleet: Fleet, capacity: Capacity, scenario: Scenario, judge: Judge) -> Iterator[Today]:
     """Yield the days of a scenario; before the first, healthy ones for baselines have passed."""
     weather = Weather(scenario.noise, Random(scenario.seed))
-    measuring, nodes = begin(fleet, capacity, weather)
-    rates = _Rates(capacity)
+    measuring, nodes = _begun(fleet, capacity, scenario, weather)
+    rates, confirming = _Rates(capacity), Confirming(measuring, nodes, fleet.periods_s)
     for day in range(1, scenario.days + 1):
         weather.next_day()
         faults = tuple(fault for fault in scenario.faults if fault.day <= day)
-        for _ in measuring.day(day, rates.under(faults)):
+        for fault in faults:
+            if fault.version and fault.since == day:
+                flows = _under_release(fleet, fault)
+                measuring.memory.install(flows, {CLIENT: fault.version})
+        under = rates.under(faults)
+        for _ in measuring.day(day, under):
             pass
+        confirming.day(day, under)
         now = end_of(day)
         memory = measuring.memory
         verdicts = tuple(one for each in nodes.values() for one in judge(each, memory, now))
-        yield Today(day, now, verdicts, faults, nodes, memory)
+        yield Today(day, now, verdicts, faults, nodes, memory, confirming.moved_bytes)
+
+
+def _begun(fleet: Fleet, capacity: Capacity, scenario: Scenario, weather: Weather) -> Begun:
+    """Return the fleet before the first day of a scenario, with the versions of that time."""
+    measuring = Measuring(fleet, weather)
+    for fault in scenario.faults:
+        if fault.version:
+            measuring.memory.install(_under_release(fleet, fault), {CLIENT: _EARLIER})
+    if scenario.new:
+        return Begun(measuring, _nodes(fleet.members, {}))
+    return _begin(measuring, fleet, capacity, weather)
+
+
+def _under_release(fleet: Fleet, fault: Fault) -> Iterator[Flow]:
+    """Yield what is measured through the clients that have a release."""
+    for member in fleet.members:
+        if member.key[0] == "ost" and fault.system in ("", member.system):
+            yield from member.flows()
 
 
 class _Rates:

@@ -4,17 +4,49 @@ from __future__ import annotations
 
 import re
 from random import Random
-from typing import Iterable, NamedTuple, Sequence
+from typing import Collection, Iterable, NamedTuple, Sequence
 
 from plumbline.errors import UsageError
+from plumbline.model.record import Operation
+
+RELEASE = "release-"
+"""How the name of a release begins."""
+
+SITE = "site"
+"""Names all that is measured."""
+
+NEIGHBOUR = "+neighbour"
+"""Ends the name of a target or device, with whose nearest neighbour something is wrong as well."""
 
 
 class Fault(NamedTuple):
-    """A part that has ``1 - loss`` of its capacity left from ``day`` on; the first day is 1."""
+    """What has ``1 - loss`` of its speed left from ``day`` on; the first day is 1.
+
+    ``component`` is a part or target; or a file system, the whole ``site``, ``release-2.4.0`` or
+    ``release-2.4.0/scratch``, which slow what they name and no part.  Day 0 is that of the
+    installation.  ``operation`` is empty where all are slower.
+    """
 
     component: str
     loss: float
     day: int = 1
+    operation: str = ""
+
+    @property
+    def version(self) -> str:
+        """Return the version of a release, empty where the fault is none."""
+        name, _, _ = self.component.partition("/")
+        return name[len(RELEASE) :] if name.startswith(RELEASE) else ""
+
+    @property
+    def system(self) -> str:
+        """Return the file system that a release is installed for, empty for all."""
+        return self.component.partition("/")[2] if self.version else ""
+
+    @property
+    def since(self) -> int:
+        """Return the first day that is judged."""
+        return max(1, self.day)
 
 
 class Losses(NamedTuple):
@@ -31,16 +63,24 @@ class Losses(NamedTuple):
         return chance.uniform(self.lowest, self.highest)
 
 
+_OPERATIONS = tuple(operation.value for operation in Operation)
+
+
 def parse_fault(text: str) -> Fault:
-    """Return the fault of ``oss03-hba=40%`` or ``oss03-hba=40%@12``; raise UsageError else."""
+    """Return the fault of ``oss03-hba=40%``, ``oss03-hba=40%:read@12``; raise UsageError else."""
     component, equals, rest = text.partition("=")
-    loss, at, day = rest.partition("@")
-    if not (component and equals) or (at and not re.fullmatch(r"0*[1-9][0-9]{0,8}", day)):
+    size, at, day = rest.partition("@")
+    loss, colon, operation = size.partition(":")
+    wrong = (at and not re.fullmatch(r"[0-9]{1,9}", day)) or (
+        colon and operation not in _OPERATIONS
+    )
+    if not (component and equals) or wrong:
         raise UsageError(
-            f"fault {text!r} is not understood; write COMPONENT=LOSS or COMPONENT=LOSS@DAY, for "
-            "example oss03-hba=40%@12, where day 1 is the first"
+            f"fault {text!r} is not understood; write COMPONENT=LOSS[:OPERATION][@DAY], for "
+            "example oss03-hba=40%@12 or release-2.4.0=70%:read@40, where day 1 is the first and 0 "
+            f"that of the installation; operations are {', '.join(_OPERATIONS)}"
         )
-    return Fault(component, _percent(loss, text), int(day) if at else 1)
+    return Fault(component, _percent(loss, text), int(day) if at else 1, operation)
 
 
 def parse_losses(text: str) -> Losses:
@@ -79,18 +119,30 @@ def random_faults(
     )
 
 
-def refuse_unknown(faults: Iterable[Fault], components: Iterable[str], days: int) -> None:
-    """Refuse faults of parts that no measurement crosses, or that begin after the last day.
+def refuse_unknown(faults: Iterable[Fault], known: Known, days: int) -> None:
+    """Refuse faults of what no measurement crosses, or that begin after the last day.
 
     Raises:
         UsageError: it names the fault.
     """
-    known = frozenset(components)
     for fault in faults:
-        if fault.component not in known:
+        if fault.version and fault.system not in ("", *known.systems):
+            raise UsageError(
+                f"{fault.component!r} is for no file system of this site; it has "
+                f"{', '.join(known.systems) or 'none'}"
+            )
+        wide = fault.version or fault.component in (SITE, *known.systems)
+        if not wide and fault.component not in known.parts:
             raise UsageError(
                 f"no measurement of this site crosses {fault.component!r}; correct the name: "
                 "plumbline plan shows the paths"
             )
         if fault.day > days:
             raise UsageError(f"the fault of {fault.component} begins after the last day, {days}")
+
+
+class Known(NamedTuple):
+    """What may have a fault: parts and targets on a path, and file systems."""
+
+    parts: Collection[str]
+    systems: Sequence[str]

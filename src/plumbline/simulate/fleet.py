@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Iterator, Mapping, NamedTuple
 
-from plumbline.errors import DocumentError
+from plumbline.errors import DocumentError, UsageError
 from plumbline.expect.plan import compile_plan
 from plumbline.expect.speeds import Speeds, speeds
 from plumbline.model.expectation import Expectation
@@ -63,6 +63,31 @@ class Fleet(NamedTuple):
     speeds: Speeds
     kinds: Mapping[str, str]
     """The kind of each part, ``target`` of a target."""
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """Return the file systems whose targets are measured."""
+        return tuple(dict.fromkeys(one.system for one in self.members if one.key[0] == "ost"))
+
+    def neighbour(self, component: str) -> str:
+        """Return the target or device that shares most parts with one.
+
+        Raises:
+            UsageError: there is no such target or device, or no other one shares a part with it.
+        """
+        own = [one for one in self.members if one.key[1] == component]
+        for one in own:
+            parts = set(one.expectation.path) - {component}
+            others = [
+                (len(parts.intersection(other.expectation.path)), other.key[1])
+                for other in self.members
+                if other.key[0] == one.key[0] and other.key[1] != component
+            ]
+            shared, name = max(others, key=lambda pair: pair[0], default=(0, ""))
+            if shared:
+                return name
+        what = "shares no part with another one" if own else "is no target or device"
+        raise UsageError(f"{component!r} {what}, so it has no neighbour; name two faults instead")
 
 
 def build(topology: Topology, policy: Policy) -> Fleet:

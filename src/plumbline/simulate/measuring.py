@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from math import ceil, exp
 from statistics import median
-from typing import Iterator, Mapping, NamedTuple, Sequence
+from typing import Callable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.baseline.capture import LAST_RUNS
+from plumbline.model.expectation import Expectation
 from plumbline.model.record import Operation, Record, Scenario
 from plumbline.plan.rounds import Role, cycle, pairing
-from plumbline.siblings import DAY_S, Rates, one_day
+from plumbline.siblings import DAY_S
 from plumbline.simulate.fleet import Fleet, Flow, Member
 from plumbline.simulate.memory import Memory, Rate
 from plumbline.simulate.noise import REACHED
@@ -25,9 +26,11 @@ _Step = tuple[Operation, Scenario]
 
 
 class _Group(NamedTuple):
-    """Siblings: what one node measures in one run of a layer, of one group."""
+    """Peers: what one node measures in one run of a layer, of one group."""
 
     layer: str
+    node: str
+    name: str
     members: tuple[Member, ...]
 
 
@@ -43,7 +46,7 @@ class Measuring:
         self._flows = {one.key: tuple(one.flows()) for one in fleet.members}
         self._hosts = {one.key[1]: one for one in fleet.members if one.key[0] == "net"}
         self._partners = tuple(sorted(self._hosts))
-        self._today: dict[Flow, list[Rates]] = {}
+        self._members = {one.key: one for one in fleet.members}
 
     @property
     def days_before(self) -> int:
@@ -57,9 +60,8 @@ class Measuring:
 
         ``rates_Bps`` is what each flow would give without noise.
         """
-        self._today = {}
         for group in self._groups:
-            for start in _starts(number, self._periods_s[group.layer]):
+            for start in starts(number, self._periods_s[group.layer]):
                 yield from self._run(group, start, rates_Bps)
         if number > -self._days_of_rounds():
             for slot in _slots(number, self._periods_s["net"]) if self._hosts else ():
@@ -70,36 +72,36 @@ class Measuring:
             return 0
         return ceil(cycle(len(self._hosts)) * self._periods_s["net"] / DAY_S)
 
+    def again(
+        self, chosen: Sequence[Expectation], start: float, rates_Bps: Mapping[Flow, float]
+    ) -> None:
+        """Measure some peers of one node and layer once more, in what they are to give now."""
+        members = [self._members[one.layer, one.component] for one in chosen]
+        group = _Group(chosen[0].layer, members[0].node, chosen[0].group, tuple(members))
+        keys = {(one.component, key) for one in chosen for key in one.references}
+        with self._weather.further():
+            for _ in self._run(group, start, rates_Bps, lambda flow: _key(flow) in keys):
+                pass
+
     def _run(
-        self, group: _Group, start: float, rates_Bps: Mapping[Flow, float]
+        self,
+        group: _Group,
+        start: float,
+        rates_Bps: Mapping[Flow, float],
+        chosen: Callable[[Flow], bool] = lambda _: True,
     ) -> Iterator[Record]:
         steps: dict[_Step, dict[Flow, Rate]] = {}
-        own: dict[_Step, dict[str, float]] = {}
         for member in group.members:
-            least = member.expectation.limits.min_coverage
-            for flow in self._flows[member.key]:
+            for flow in filter(chosen, self._flows[member.key]):
                 step = flow.operation, flow.scenario
-                rate = self._measure(member, start, rates_Bps[flow])
+                rate = self._measure(member, flow, start, rates_Bps[flow])
                 steps.setdefault(step, {})[flow] = rate
-                if rate.coverage is None or rate.coverage >= least:
-                    own.setdefault(step, {})[flow.component] = rate.rate_Bps
-        for step, found in steps.items():
+        for found in steps.values():
             self.memory.add_run(found)
-            self._compare(found, own.get(step, {}), int(start // DAY_S))
             yield from map(self.memory.latest, found)
 
-    def _compare(self, flows: Mapping[Flow, Rate], own: Rates, day: int) -> None:
-        """Say what the day's runs up to this one tell of each flow beside its siblings."""
-        first = next(iter(flows))
-        runs = self._today.setdefault(first, [])
-        runs.append(own)
-        beside = one_day(day, runs)
-        for flow in flows:
-            if flow.component in beside:
-                self.memory.add_day(flow, beside[flow.component])
-
-    def _measure(self, member: Member, start: float, most_Bps: float) -> Rate:
-        draw = self._weather.run(member.key, member.expectation.host, member.system)
+    def _measure(self, member: Member, flow: Flow, start: float, most_Bps: float) -> Rate:
+        draw = self._weather.run(flow, member.expectation.host, member.system, start)
         # no run is faster than the hardware
         rate = min(most_Bps, REACHED * most_Bps * exp(-draw.loss))
         repeats = self._weather.repeats(rate, member.expectation.spec.repeats, most_Bps)
@@ -119,13 +121,17 @@ class Measuring:
                     yield self.memory.latest(flow)
 
 
+def _key(flow: Flow) -> tuple[str, str]:
+    return flow.component, f"{flow.operation.value}/{flow.scenario.value}"
+
+
 def _groups(members: Sequence[Member]) -> tuple[_Group, ...]:
     found: dict[tuple[str, str, str], list[Member]] = {}
     for one in members:
         if one.expectation.layer != "net":
             place = (one.expectation.layer, one.node, one.expectation.group)
             found.setdefault(place, []).append(one)
-    return tuple(_Group(place[0], tuple(of)) for place, of in found.items())
+    return tuple(_Group(*place, tuple(of)) for place, of in found.items())
 
 
 def end_of(day: int) -> float:
@@ -133,7 +139,7 @@ def end_of(day: int) -> float:
     return (FIRST_DAY + day) * DAY_S
 
 
-def _starts(day: int, period_s: float) -> Iterator[float]:
+def starts(day: int, period_s: float) -> Iterator[float]:
     """Yield the starts of a layer's runs on a day; one of them is on the first day."""
     begin, end = end_of(day - 1), end_of(day)
     first = FIRST_DAY * DAY_S + _HOUR_S

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Mapping, NamedTuple, Optional, Sequence
+from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.record import Outcome, Record
-from plumbline.model.series import SAMPLES, Day, Running, Sample, Series
-from plumbline.siblings import KEPT, median_without
+from plumbline.model.series import SAMPLES, Running, Sample, Series
+from plumbline.siblings import median_without
 from plumbline.simulate.fleet import Flow, Member
 
 
@@ -22,16 +22,18 @@ class Rate(NamedTuple):
 class _Series:
     """One flow, growing."""
 
-    def __init__(
-        self, record: Record, samples: tuple[Sample, ...] = (), days: tuple[Day, ...] = ()
-    ) -> None:
+    def __init__(self, record: Record, samples: tuple[Sample, ...] = ()) -> None:
         self.record = record
         self.samples = samples
-        self.days = days
+        self.versions = record.versions
+        self.changed_at: Optional[float] = None
 
     def add(self, rate: Rate, peers_Bps: Optional[float], peers: int) -> None:
         started_at, rate_Bps, repeats_Bps, coverage = rate
+        if self.versions != self.record.versions and self.samples:
+            self.changed_at = started_at
         self.record = self.record._replace(
+            versions=self.versions,
             started_at=started_at,
             finished_at=started_at + self.record.seconds,
             rate_Bps=rate_Bps,
@@ -40,10 +42,6 @@ class _Series:
         )
         sample = Sample(started_at, rate_Bps, coverage, peers_Bps, peers, self.record.partner)
         self.samples = (sample, *self.samples[: SAMPLES - 1])
-
-    def add_day(self, day: Day) -> None:
-        before = self.days[1:] if self.days and self.days[0].day == day.day else self.days
-        self.days = (day, *before[: KEPT - 1])
 
 
 class Memory:
@@ -62,17 +60,27 @@ class Memory:
         made = Memory(())
         made._blank = self._blank
         for flow, one in self._series.items():
-            made._add(flow, _Series(one.record, one.samples, one.days))
+            copied = made._add(flow, _Series(one.record, one.samples))
+            copied.versions, copied.changed_at = one.versions, one.changed_at
         return made
 
     def of(self, layer: str, component: str) -> tuple[Series, ...]:
         """Return every series of a component that has been measured."""
         return tuple(
-            [
-                Series(one.record, one.samples, one.days)
-                for one in self._places.get((layer, component), ())
-            ]
+            [Series(one.record, one.samples) for one in self._places.get((layer, component), ())]
         )
+
+    def changed_at(self, latest: Record) -> Optional[float]:
+        """Return since when a series has the versions of its latest record, None if always."""
+        place = latest.layer, latest.component, latest.operation, latest.scenario
+        return self._series[Flow(*place, latest.partner or "")].changed_at
+
+    def install(self, flows: Iterable[Flow], versions: Mapping[str, str]) -> None:
+        """Have the next runs of some flows made under these versions."""
+        for flow in flows:
+            self._blank[flow] = self._blank[flow]._replace(versions=versions)
+            if flow in self._series:
+                self._series[flow].versions = versions
 
     def add_run(self, rates: Mapping[Flow, Rate]) -> None:
         """Take in what siblings gave in one run, each beside the others."""
@@ -82,10 +90,6 @@ class Memory:
         for place, (flow, rate) in enumerate(ordered):
             beside = median_without(values, place) if peers else None
             self._known(flow).add(rate, beside, peers)
-
-    def add_day(self, flow: Flow, day: Day) -> None:
-        """Take in what a day says of a flow beside its siblings; said again, the last counts."""
-        self._known(flow).add_day(day)
 
     def latest(self, flow: Flow) -> Record:
         """Return the last record of a flow that has been measured."""

@@ -38,7 +38,8 @@ class Trial(NamedTuple):
     ``slows`` is the largest share of its rate that a measurement loses, 0 where the part has slack;
     ``followed`` the days from its first to the last, both included.  ``found`` counts days
     likewise, None where no alarm was raised; ``by`` is the first alarm: its service, e.g. ``ost
-    scratch-OST0003`` or ``raw group oss02``, and its sentence.
+    scratch-OST0003`` or ``raw group oss02``, and its sentence; ``services`` is how many services
+    it made WARNING or CRITICAL.
     """
 
     fault: Fault
@@ -47,6 +48,7 @@ class Trial(NamedTuple):
     followed: int
     found: Optional[int] = None
     by: tuple[str, ...] = ()
+    services: int = 0
 
     @property
     def identifiable(self) -> bool:
@@ -58,8 +60,10 @@ class Outcome(NamedTuple):
     """The sum over some courses of equal length.
 
     ``healthy_days`` counts verdicts on components that no fault makes slower, one a day;
-    ``raised`` how often one of these, or of their groups, became WARNING, or CRITICAL, by source;
+    ``raised`` how often one of these, or of their groups, became WARNING or CRITICAL, by source;
     ``standing`` on how many of the days it stood; ``unknown`` the days without a judgement.
+    ``false_days`` are the days of all fleets on which any of these alarms stood.  ``chance`` is
+    what would be said of the faults had there been none: the same days without them.
     """
 
     fleets: int
@@ -69,6 +73,8 @@ class Outcome(NamedTuple):
     standing: Mapping[Source, int]
     unknown: Mapping[Source, int]
     trials: tuple[Trial, ...]
+    false_days: int = 0
+    chance: tuple[Trial, ...] = ()
 
 
 class Score:
@@ -83,31 +89,35 @@ class Score:
         self._raised: Counter[Source] = Counter()
         self._standing: Counter[Source] = Counter()
         self._unknown: Counter[Source] = Counter()
+        self._false_days = 0
         self._before: dict[Key, int] = {}
         slower = {fault: capacity.under([fault]) for fault in faults}
         self._slow = {fault: _slow(fleet, found) for fault, found in slower.items()}
+        self._accused: dict[Fault, set[Key]] = {fault: set() for fault in faults}
         self._trials = {
             fault: Trial(
                 fault,
-                fleet.kinds[fault.component],
+                _kind(fleet, fault),
                 max((1 - rate / capacity.healthy_Bps[f] for f, rate in found.items()), default=0.0),
-                days - fault.day + 1,
+                days - fault.since + 1,
             )
             for fault, found in slower.items()
         }
 
     def take(self, today: Today) -> None:
         """Count the verdicts of one day."""
+        false = False
         for verdict in today.verdicts:
             key = verdict.layer, verdict.component, verdict.group
-            causes = [fault for fault in today.faults if key in self._slow[fault]]
-            severity = _ALARMS.get(verdict.state, 0)
-            new = severity > self._before.get(key, 0)
+            causes = [fault for fault in today.faults if key in self._slow[fault].most]
+            severity, before = _ALARMS.get(verdict.state, 0), self._before.get(key, 0)
             self._before[key] = severity
-            if not causes:
-                self._count(verdict, new)
-            elif new:
+            if severity > before:
                 self._credit(causes, verdict, today.day)
+            if not any(key in self._slow[fault].any for fault in today.faults):
+                self._count(verdict, new=severity > 0 and not before)
+                false = false or severity > 0
+        self._false_days += false
 
     def outcome(self) -> Outcome:
         """Return what was counted."""
@@ -119,9 +129,10 @@ class Score:
             self._standing,
             self._unknown,
             tuple(self._trials.values()),
+            self._false_days,
         )
 
-    def _count(self, verdict: Verdict, new: bool) -> None:
+    def _count(self, verdict: Verdict, *, new: bool) -> None:
         source = Source(verdict.layer, verdict.group, verdict.reason)
         self._healthy += not verdict.group
         self._raised[source] += new
@@ -130,11 +141,13 @@ class Score:
 
     def _credit(self, causes: Iterable[Fault], verdict: Verdict, day: int) -> None:
         for fault in causes:
-            trial = self._trials[fault]
+            trial, accused = self._trials[fault], self._accused[fault]
+            accused.add((verdict.layer, verdict.component, verdict.group))
             if trial.found is None:
                 group = "group " if verdict.group else ""
                 by = (f"{verdict.layer} {group}{verdict.component}", verdict.sentence)
-                self._trials[fault] = trial._replace(found=day - fault.day + 1, by=by)
+                trial = trial._replace(found=day - fault.since + 1, by=by)
+            self._trials[fault] = trial._replace(services=len(accused))
 
 
 def add(outcomes: Iterable[Outcome]) -> Outcome:
@@ -148,6 +161,8 @@ def add(outcomes: Iterable[Outcome]) -> Outcome:
         _sum(one.standing for one in found),
         _sum(one.unknown for one in found),
         tuple(trial for one in found for trial in one.trials),
+        sum(one.false_days for one in found),
+        tuple(trial for one in found for trial in one.chance),
     )
 
 
@@ -158,16 +173,32 @@ def _sum(counts: Iterable[Mapping[Source, int]]) -> dict[Source, int]:
     return {source: total[source] for source in sorted(total) if total[source]}
 
 
-def _slow(fleet: Fleet, found: Mapping[Flow, float]) -> frozenset[Key]:
-    """Return the components that are slower, and the groups and hosts most of which is."""
-    slow: set[Key] = set()
+def _kind(fleet: Fleet, fault: Fault) -> str:
+    if fault.version:
+        return "release"
+    if fault.component in fleet.kinds:
+        return fleet.kinds[fault.component]
+    return "file system" if fault.component in fleet.systems else "site"
+
+
+class _Slow(NamedTuple):
+    """What a fault slows: components and hosts; of groups ``any`` member, or ``most`` of them."""
+
+    any: frozenset[Key]
+    most: frozenset[Key]
+
+
+def _slow(fleet: Fleet, found: Mapping[Flow, float]) -> _Slow:
+    """Return the components that are slower, the hosts most of which is, and their groups."""
+    some: set[Key] = set()
     groups: dict[Key, list[bool]] = {}
     for member in fleet.members:
         layer, component = member.key
         flows = list(member.flows())
         slower = [flow in found for flow in flows]
         if sum(slower) >= _MOST * len(flows) if layer == "net" else any(slower):
-            slow.add((layer, component, False))
+            some.add((layer, component, False))
         groups.setdefault((layer, member.expectation.group, True), []).append(any(slower))
-    slow.update(key for key, of in groups.items() if sum(of) >= _MOST * len(of))
-    return frozenset(slow)
+    most = {key for key, of in groups.items() if any(of) and sum(of) >= _MOST * len(of)}
+    touched = {key for key, of in groups.items() if any(of)}
+    return _Slow(frozenset(some | touched), frozenset(some | most))

@@ -7,9 +7,9 @@ from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.simulate.score import Outcome, Source, Trial
 
-SCHEMA = 2
+SCHEMA = 3
 MONTH_DAYS = 30.44
-WITHIN_DAYS = (1, 7, 30)
+WITHIN_DAYS = (1, 3, 7, 14, 30)
 
 _MOST_SIZES = 10
 """More different losses than this are put together by tens of percent."""
@@ -56,30 +56,68 @@ def false_alarms(outcome: Outcome) -> tuple[Alarms, ...]:
             source,
             outcome.raised.get(source, 0),
             outcome.raised.get(source, 0) / months,
-            1000 * outcome.raised.get(source, 0) / component_months,
-            outcome.standing.get(source, 0) / outcome.healthy_days,
+            1000 * outcome.raised.get(source, 0) / component_months if component_months else 0.0,
+            outcome.standing.get(source, 0) / max(1, outcome.healthy_days),
         )
         for source in sorted({*outcome.raised, *outcome.standing})
     )
 
 
+class Truth(NamedTuple):
+    """What is asked first: false alarms of one fleet in a month, and the share of bad days.
+
+    ``number`` and ``months`` are of all fleets; ``days_share`` is of the days on which a false
+    alarm stood, ``days`` their number.
+    """
+
+    number: int
+    months: float
+    days: int
+    days_share: float
+
+    @property
+    def a_month(self) -> float:
+        """Return the false alarms of one fleet in a month."""
+        return self.number / self.months
+
+
+def truth(outcome: Outcome) -> Truth:
+    """Return how often a fleet alarms without a cause."""
+    every = outcome.fleets * outcome.days
+    return Truth(
+        sum(outcome.raised.values()),
+        every / MONTH_DAYS,
+        outcome.false_days,
+        outcome.false_days / every,
+    )
+
+
+def alarms_a_fault(outcome: Outcome) -> Optional[float]:
+    """Return how many services alarmed because of a fault, in the mean over those that were found.
+
+    None where none was.
+    """
+    found = [trial.services for trial in outcome.trials if trial.identifiable and trial.services]
+    return sum(found) / len(found) if found else None
+
+
 def unknown_share(outcome: Outcome) -> float:
     """Return the share of healthy components' days that could not be judged."""
     alone = sum(count for source, count in outcome.unknown.items() if not source.group)
-    return alone / outcome.healthy_days
+    return alone / max(1, outcome.healthy_days)
 
 
-def sizes(outcome: Outcome) -> Iterator[Size]:
+def sizes(trials: Sequence[Trial]) -> Iterator[Size]:
     """Yield what became of faults, the small ones first."""
-    losses = {round(trial.fault.loss, 6) for trial in outcome.trials}
+    losses = {round(trial.fault.loss, 6) for trial in trials}
     groups: dict[tuple[float, float], list[Trial]] = {}
-    for trial in outcome.trials:
+    for trial in trials:
         loss = round(trial.fault.loss, 6)
         tens = ceil(round(loss * 10, 6)) / 10
         place = (loss, loss) if len(losses) <= _MOST_SIZES else (round(tens - 0.1, 1), tens)
         groups.setdefault(place, []).append(trial)
-    for place, trials in sorted(groups.items()):
-        yield _size(place, trials)
+    for place, of_size in sorted(groups.items()):
+        yield _size(place, of_size)
 
 
 def _size(place: tuple[float, float], trials: Sequence[Trial]) -> Size:
@@ -113,18 +151,24 @@ def _quantile(ordered: Sequence[float], share: float) -> Optional[int]:
 
 def to_json(outcome: Outcome, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the document form; ``given`` is what was asked for, and comes first."""
+    first = truth(outcome)
     return {
         "schema": SCHEMA,
         **given,
+        "false_alarms_a_month": first.a_month,
+        "false_alarm_days_share": first.days_share,
+        "alarms_a_fault": alarms_a_fault(outcome),
         "healthy_component_days": outcome.healthy_days,
         "false_alarms": [_alarms(one) for one in false_alarms(outcome)],
         "unknown_share": unknown_share(outcome),
-        "detection": [
-            {**one._asdict(), "within": dict(zip(map(str, WITHIN_DAYS), one.within))}
-            for one in sizes(outcome)
-        ],
+        "detection": [_size_in_json(one) for one in sizes(outcome.trials)],
+        "chance": [_size_in_json(one) for one in sizes(outcome.chance)],
         "faults": [_fault(trial) for trial in outcome.trials],
     }
+
+
+def _size_in_json(one: Size) -> dict[str, Any]:
+    return {**one._asdict(), "within": dict(zip(map(str, WITHIN_DAYS), one.within))}
 
 
 def _alarms(one: Alarms) -> dict[str, Any]:
@@ -143,5 +187,6 @@ def _fault(trial: Trial) -> dict[str, Any]:
         "followed_days": trial.followed,
         "found_days": trial.found,
         "found_by": service,
+        "services": trial.services,
         "sentence": sentence,
     }

@@ -16,7 +16,7 @@ from plumbline.model.record import Record
 from plumbline.model.series import Running
 from plumbline.store.clocks import CLOCKS, keep_clock
 from plumbline.store.database import Database
-from plumbline.store.history import RECORD, row
+from plumbline.store.tables import RECORD, row
 
 _TABLE = """CREATE TABLE IF NOT EXISTS collected (
     node TEXT PRIMARY KEY,

@@ -11,7 +11,7 @@ from typing import Any, Iterator, Sequence
 
 from plumbline.errors import StoreError
 
-SCHEMA = 3
+SCHEMA = 4
 
 _BUSY_WAIT_S = 30.0
 # With all that a sample takes, so that none needs the row itself, which is twenty times as long.
@@ -19,6 +19,22 @@ _SERIES = """CREATE INDEX records_series ON records (
     layer, component, operation, scenario, partner, seq,
     run_id, started_at, rate_Bps, coverage, flags
 )"""
+_EVIDENCE = """CREATE TABLE evidence (
+    layer TEXT NOT NULL,
+    name TEXT NOT NULL,
+    is_group INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (layer, name, is_group)
+);"""
+_CONFIRMED = """CREATE TABLE confirmed (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    run_id TEXT NOT NULL,
+    at REAL NOT NULL,
+    layer TEXT NOT NULL,
+    component TEXT NOT NULL,
+    bytes INTEGER NOT NULL,
+    control INTEGER NOT NULL
+);"""
 _TABLES = f"""
 CREATE TABLE records (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -58,17 +74,23 @@ CREATE TABLE verdicts (
     body TEXT NOT NULL
 );
 CREATE INDEX verdicts_component ON verdicts (layer, component, seq);
+{_EVIDENCE}
+{_CONFIRMED}
 """
 _FROM_1 = f"""
 ALTER TABLE records ADD COLUMN flags TEXT NOT NULL DEFAULT '';
 DROP INDEX records_series;
 {_SERIES};
 """
-_FROM_2 = """
+_FROM_3 = f"""{_EVIDENCE}
+{_CONFIRMED}
+"""
+_FROM_2 = f"""
 ALTER TABLE running ADD COLUMN process TEXT NOT NULL DEFAULT 'null';
 ALTER TABLE running ADD COLUMN interrupted INTEGER NOT NULL DEFAULT 0;
+{_FROM_3}
 """
-_CHANGES = {0: _TABLES, 1: f"{_FROM_1}{_FROM_2}", 2: _FROM_2}
+_CHANGES = {0: _TABLES, 1: f"{_FROM_1}{_FROM_2}", 2: _FROM_2, 3: _FROM_3}
 """What makes the tables of today out of those of a schema; 0 has none."""
 
 _DAMAGED = (

@@ -24,14 +24,14 @@ def series_alone(text: str, layer: str, component: str) -> Optional[dict[str, An
     """Return a snapshot with the series of one component alone, None if that takes a full parse."""
     start = text.find('"series":')
     raw = _head(text, start, '"series": {}}')
-    if raw is None or not _tail(text).endswith(("]}}", "{}}")):
+    if raw is None or not _tail(text).endswith(("]}}}", "{}}")):
         return None
     name = f"{layer}/{component}"
     key = json.dumps(name)
     at = text.find(f"{key}:", start)
     found = _value(text, at + len(key) + 1) if at >= 0 else None
     raw["series"] = {name: found}
-    return raw if isinstance(found, list) else None
+    return raw if isinstance(found, dict) else None
 
 
 def entry_alone(text: str, layer: str, component: str) -> Optional[dict[str, Any]]:

@@ -10,16 +10,18 @@ import json
 from bisect import bisect_left
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Iterator, NamedTuple, Optional, Sequence
+from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError, StoreError
 from plumbline.model.course import SERVER
+from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.json_text import read_json
-from plumbline.model.process import Process
 from plumbline.model.record import Operation, Record, Scenario
 from plumbline.model.series import Running
 from plumbline.model.verdict import Verdict
 from plumbline.store.database import Database
+from plumbline.store.tables import RECORD, RUNNING, compact, row, running
+from plumbline.store.version_changes import changed_at
 
 KEEP_DAYS = 400
 KEEP_RECORDS = 30
@@ -30,19 +32,6 @@ KEEP_SERVER_DAYS = 7
 
 _DAY_S = 86400.0
 _BESIDE_S = 3600.0
-
-RECORD = (
-    "INTO records (id, run_id, layer, component, operation, scenario, partner, "
-    "outcome, started_at, rate_Bps, coverage, flags, body) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
-"""What follows the word INSERT, for the values of :func:`row`."""
-
-
-RUNNING = (
-    "SELECT layer, component, since, process, interrupted FROM running ORDER BY layer, component"
-)
-"""Rows for :func:`running`."""
 
 
 class Selection(NamedTuple):
@@ -136,9 +125,28 @@ class History:
                 verdict.layer,
                 verdict.component,
                 verdict.state.name,
-                _compact(verdict.to_json()),
+                compact(verdict.to_json()),
             ),
         )
+
+    def keep_evidence(self, found: Mapping[Subject, Evidence]) -> None:
+        """Keep what the last runs say of all components and groups, in the place of what was."""
+        with self._database.together():
+            self._database.change("DELETE FROM evidence", ())
+            for subject, one in found.items():
+                self._database.change(
+                    "INSERT INTO evidence (layer, name, is_group, body) VALUES (?, ?, ?, ?)",
+                    (*subject, compact(one._asdict())),
+                )
+
+    def evidence(self) -> dict[Subject, Evidence]:
+        """Return what was kept last; raise DocumentError where it is damaged."""
+        return {
+            (layer, name, bool(is_group)): self._evidence(body)
+            for layer, name, is_group, body in self._database.table(
+                "SELECT layer, name, is_group, body FROM evidence"
+            )
+        }
 
     def records(self, selection: Selection) -> Iterator[Record]:
         """Yield the selected records in the order of their arrival."""
@@ -190,6 +198,17 @@ class History:
             return self._record(body)
         raise StoreError(f"history {self.path} has no record of {' '.join(key).strip()}")
 
+    def changed_at(self, key: SeriesKey, count: int) -> Optional[float]:
+        """Return since when versions are those of the last record, in seconds since the epoch.
+
+        None where the last ``count`` records have the same ones.
+        """
+        query = (
+            "SELECT started_at, body FROM records WHERE layer = ? AND component = ? AND "
+            "operation = ? AND scenario = ? AND partner = ? ORDER BY seq DESC LIMIT ?"
+        )
+        return changed_at(self._database.table(query, (*key, count)))
+
     def rates(
         self, run_id: str, layer: str, operation: Operation, scenario: Scenario
     ) -> dict[str, float]:
@@ -210,6 +229,17 @@ class History:
             "ORDER BY seq DESC) AS place FROM records) WHERE place > ? AND started_at < ?)",
             (KEEP_RECORDS, before),
         )
+
+    def _evidence(self, body: object) -> Evidence:
+        try:
+            raw = read_json(str(body))
+            if not isinstance(raw, dict):
+                raise ValueError(f"{body!r:.60} is no mapping")
+            return Evidence.from_json(raw)
+        except (ValueError, DocumentError) as error:
+            raise DocumentError(
+                f"history {self.path} holds damaged evidence: {error}; measure again to replace it"
+            ) from error
 
     def prune_servers(self, now: float) -> int:
         """Drop what servers counted more than KEEP_SERVER_DAYS before ``now``; return the count.
@@ -244,39 +274,3 @@ def _beside(moments: Sequence[float], at: float) -> bool:
     """Return whether one of some moments, in their order, is near another one."""
     place = bisect_left(moments, at - _BESIDE_S)
     return place < len(moments) and moments[place] <= at + _BESIDE_S
-
-
-def _compact(document: dict[str, Any]) -> str:
-    return json.dumps(document, separators=(",", ":"))
-
-
-def row(record: Record) -> tuple[object, ...]:
-    """Return the values of a record for the statement ``RECORD``."""
-    return (
-        record.id,
-        record.run_id,
-        record.layer,
-        record.component,
-        record.operation.value,
-        record.scenario.value,
-        record.partner or "",
-        record.outcome.value,
-        record.started_at,
-        record.rate_Bps,
-        record.coverage,
-        " ".join(flag.value for flag in record.flags),
-        _compact(record.to_json()),
-    )
-
-
-def running(row: tuple[Any, ...]) -> Running:
-    """Return what a row of the query ``RUNNING`` says; raise DocumentError when it is damaged."""
-    layer, component, since, process, interrupted = row
-    try:
-        carried_out_by = Process.from_json(read_json(str(process)))
-    except (ValueError, TypeError) as error:
-        raise DocumentError(
-            f"the history's note of a run of {layer} {component} is damaged: {error}; probe it "
-            "again to replace it"
-        ) from error
-    return Running(layer, component, since, carried_out_by, bool(interrupted))

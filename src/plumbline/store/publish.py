@@ -11,15 +11,15 @@ import os
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Iterator, Mapping
+from typing import Any, Callable, Iterator, Mapping, Optional
 
 from plumbline.errors import StoreError
+from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.record import Record
 from plumbline.model.series import Series, Snapshot
 from plumbline.store.database import keep_owner
-from plumbline.store.days import Groups
 from plumbline.store.history import History
-from plumbline.store.recent import Recent
+from plumbline.store.recent import Groups, Recent
 from plumbline.store.replacing import replace
 from plumbline.store.sealed import seal
 
@@ -31,6 +31,10 @@ _READ = ("form", "unnamed")
 """Details that checks read."""
 
 
+Weigh = Callable[[Recent], Mapping[Subject, Evidence]]
+"""Finds what the last runs of components and groups say together."""
+
+
 class Publisher:
     """Writes the snapshot of one history; ``groups`` says what is expected and who are peers."""
 
@@ -40,11 +44,17 @@ class Publisher:
         self._host = host
         self._groups = groups
 
-    def __call__(self, now: float) -> None:
-        """Write the snapshot of the wall clock's ``now``; raise StoreError when that fails."""
+    def __call__(self, now: float, weigh: Optional[Weigh] = None) -> None:
+        """Write the snapshot of the wall clock's ``now``; raise StoreError when that fails.
+
+        With ``weigh``, at the end of a run, the last runs are weighed before, and what they say
+        together is kept; without, what was kept last stands.
+        """
         # the lock covers reading too: of two that finish together the later must see both
         try:
             with _locked(self._path.with_suffix(".lock")):
+                if weigh:
+                    self._history.keep_evidence(weigh(Recent(self._history, self._groups)))
                 text = json.dumps(self.build(now).to_json(), separators=(",", ":"))
                 replace(self._path, seal(text), group=READERS)
         except OSError as error:
@@ -55,24 +65,30 @@ class Publisher:
 
     def build(self, now: float) -> Snapshot:
         """Return the snapshot of what the history holds."""
-        recent = Recent(self._history, self._groups, now)
-        series: dict[str, list[Mapping[str, Any]]] = {
-            f"{layer}/{component}": [_entry(one) for one in recent.of(layer, component)]
-            for layer, component in self._groups
+        recent = Recent(self._history, self._groups)
+        known = self._history.evidence()
+        groups = {
+            f"{layer}/{name}": one._asdict()
+            for (layer, name, is_group), one in known.items()
+            if is_group
         }
-        return Snapshot(
-            host=self._host,
-            written_at=now,
-            running=recent.running,
-            series={name: entries for name, entries in series.items() if entries},
-        )
+        series: dict[str, Mapping[str, Any]] = {}
+        for layer, component in self._groups:
+            operations = [_entry(one) for one in recent.of(layer, component)]
+            said = known.get((layer, component, False))
+            if operations:
+                series[f"{layer}/{component}"] = {
+                    "evidence": said and said._asdict(),
+                    # the last, see plumbline.store.excerpt
+                    "operations": operations,
+                }
+        return Snapshot(self._host, now, recent.running, groups, series)
 
 
 def _entry(series: Series) -> dict[str, Any]:
     return {
         "latest": _light(series.latest).to_json(),
         "samples": series.samples,
-        "days": series.days,
     }
 
 

@@ -10,14 +10,25 @@ from collections import defaultdict
 from statistics import median
 from typing import Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.model.record import Operation, Scenario
+from plumbline.model.record import Flag, Operation, Record, Scenario
 from plumbline.model.series import SAMPLES, Running, Sample, Series
 from plumbline.siblings import median_without
-from plumbline.store.days import Days, Groups, in_known_state, kept_since
-from plumbline.store.history import History, Point, SeriesKey
+from plumbline.store.history import History, SeriesKey
 
-_FURTHER = 4
 _NOBODY = (None, 0)
+_NOT_ITS_OWN = {Flag.DEGRADED.value, Flag.DRAINING.value, Flag.FAILED_OVER.value}
+"""What is known to be slow for a while says nothing about the time before and after."""
+
+
+class Member(NamedTuple):
+    """An expected component among its peers; of low coverage a rate does not speak for it."""
+
+    group: str
+    min_coverage: float
+
+
+Groups = Mapping[tuple[str, str], Member]
+"""The expected components by (layer, component); members of one group are peers."""
 
 
 class _Place(NamedTuple):
@@ -60,16 +71,15 @@ class Recent:
     It answers as a :class:`~plumbline.model.series.Snapshot` does.
     """
 
-    def __init__(self, history: History, groups: Groups, now: float) -> None:
+    def __init__(self, history: History, groups: Groups) -> None:
         """Read the samples of all that ``groups`` names; raise StoreError when that fails."""
         self._history = history
         self._groups = groups
         self._points = {
-            key: _reaching(history, key, kept_since(now))
+            key: history.points(key, SAMPLES)
             for component in groups
             for key in history.series(*component)
         }
-        self._days = Days(self._points, groups, now)
         self._keys: dict[tuple[str, str], list[SeriesKey]] = {}
         for key in self._points:
             self._keys.setdefault((key.layer, key.component), []).append(key)
@@ -87,10 +97,24 @@ class Recent:
         place = layer, component
         if place not in self._known:
             self._known[place] = tuple(
-                Series(self._history.latest(key), self._samples(key), self._days.of(key))
+                Series(self._history.latest(key), self._samples(key))
                 for key in self._keys.get(place, ())
             )
         return self._known[place]
+
+    def changed_at(self, latest: Record) -> Optional[float]:
+        """Return since when a series has the versions of its latest record, in epoch seconds.
+
+        None where all that is remembered has them; raise StoreError when it cannot be read.
+        """
+        key = SeriesKey(
+            latest.layer,
+            latest.component,
+            latest.operation.value,
+            latest.scenario.value,
+            latest.partner or "",
+        )
+        return self._history.changed_at(key, SAMPLES)
 
     def _samples(self, key: SeriesKey) -> tuple[Sample, ...]:
         runs, name, partner = self._peers[self._place(key)], key.component, key.partner or None
@@ -104,7 +128,7 @@ class Recent:
                     partner,
                     in_known_state(flags),
                 )
-                for run_id, started_at, rate_Bps, coverage, flags in self._points[key][:SAMPLES]
+                for run_id, started_at, rate_Bps, coverage, flags in self._points[key]
             ]
         )
 
@@ -152,11 +176,6 @@ class Recent:
         return member and member.group
 
 
-def _reaching(history: History, key: SeriesKey, since: float) -> tuple[Point, ...]:
-    """Return the latest of a series, newest first: all samples, and more where they are younger."""
-    count = SAMPLES
-    points = history.points(key, count)
-    while len(points) == count and points[-1].started_at >= since:
-        count *= _FURTHER
-        points = history.points(key, count)
-    return points
+def in_known_state(flags: str) -> bool:
+    """Return whether the words of a point's flags say that its target was slower for a reason."""
+    return bool(flags) and not _NOT_ITS_OWN.isdisjoint(flags.split())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import lru_cache
-from typing import Any, Iterator, Mapping, NamedTuple
+from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional
 
 from plumbline.errors import DocumentError
 from plumbline.model.course import SERVER, VersionChange
@@ -88,6 +88,28 @@ def version_changes(database: Database, since: float) -> tuple[VersionChange, ..
         for each, began in found.began.items()
     ]
     return tuple(sorted(changes))
+
+
+def changed_at(rows: Iterable[tuple[Any, ...]]) -> Optional[float]:
+    """Return since when the versions of a series are those of its last record; None without change.
+
+    ``rows`` are start and body of each record, newest first.  Records of other hosts tell nothing.
+    """
+    since = 0.0
+    latest: tuple[str, Mapping[str, str]] = ("", {})
+    for at, body in rows:
+        host = _cut(body, '"host":', ',"started_at":')
+        versions = _parsed(text) if (text := _cut(body, '"versions":', ',"flags":')) else {}
+        if not since:
+            latest = host, versions
+        # what a run could not find out is no change
+        elif host == latest[0] and any(
+            latest[1].get(name, version) != version for name, version in versions.items()
+        ):
+            return since
+        if host == latest[0]:
+            since = at
+    return None
 
 
 def _rows(database: Database, since: float) -> Iterator[tuple[str, str, float, str, str]]:

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, Optional, Sequence
+from types import MappingProxyType
+from typing import Any, Mapping, Optional, Sequence
 
 import pytest
 
+from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.expectation import Expectation
 from plumbline.model.process import Process
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.series import Running, Series
+from plumbline.model.state import State
 from plumbline.run.process import this_process
 from tests.package.judgements import (
     REFERENCE,
+    evidence,
     expectation,
     host_expectation,
     sent,
@@ -34,6 +39,16 @@ from tests.package.strangers import let_through
 ROOT = Path(__file__).parents[3]
 COMPONENTS = {"ost": "scratch-OST0003", "raw": "oss2-disk1", "net": "oss3"}
 LEVELS = ";161680000:;101050000:;0;250000000"
+DISK = "ceiling 250.0 MB/s by disk oss2-disk1"
+LINK = "ceiling 118.0 MB/s by nic oss3-link"
+SINCE = 1_786_406_400.0
+OVER_RUNS = (
+    "40 % of its baseline over 3 runs since 2026-08-11 00:00 UTC, odds 59,874 to 1 against chance"
+)
+NOT_YET = (
+    "40 % of its baseline over 3 runs since 2026-08-11 00:00 UTC, odds 55 to 1 against chance, "
+    "8,103 for an alarm"
+)
 
 
 def execute(
@@ -90,17 +105,40 @@ EXPECTED: list[Expectation] = [
 ]
 
 
-def deploy(folder: Path, every: Sequence[Series], running: Sequence[Running] = ()) -> list[str]:
-    return write(folder, EXPECTED, snapshot(*every, running=running, now=time.time()))
+Known = Mapping[Subject, Evidence]
+NOTHING: Known = MappingProxyType({})
+
+
+def slow(what: str, **changes: Any) -> Evidence:
+    """Return an alarm for 40 % of the baseline over three runs."""
+    return evidence(**{"what": what, "since": SINCE, **changes})
+
+
+def suspicious(what: str) -> Evidence:
+    """Return the same loss at odds that are too low for an alarm."""
+    return slow(what, alarm=False, odds=4.0)
+
+
+def of_target(known: Evidence) -> Known:
+    return {("ost", "scratch-OST0003", False): known}
+
+
+def deploy(
+    folder: Path,
+    every: Sequence[Series],
+    running: Sequence[Running] = (),
+    known: Known = NOTHING,
+) -> list[str]:
+    return write(folder, EXPECTED, snapshot(*every, running=running, now=time.time(), known=known))
 
 
 @pytest.mark.parametrize(
-    ("check", "every", "code", "line"),
+    ("check", "every", "known", "line"),
     [
         (
             "check_ost",
             ost(195e6, 200e6),
-            0,
+            NOTHING,
             "OST OK - scratch-OST0003 write 195.0 MB/s, read 200.0 MB/s, "
             "96 % and 99 % of baseline | "
             f"'write_Bps'=195000000{LEVELS} 'read_Bps'=200000000{LEVELS}",
@@ -108,89 +146,178 @@ def deploy(folder: Path, every: Sequence[Series], running: Sequence[Running] = (
         (
             "check_ost",
             ost(150e6, 200e6),
-            1,
+            NOTHING,
+            "OST OK - scratch-OST0003 watching: write 150.0 MB/s, 74 % of baseline 202.1 MB/s "
+            f"(12 runs to 2026-11-20), {DISK}; too few runs to tell it from chance | "
+            f"'write_Bps'=150000000{LEVELS} 'read_Bps'=200000000{LEVELS}",
+        ),
+        (
+            "check_ost",
+            ost(150e6, 200e6),
+            of_target(slow("write", ratio=0.74)),
             "OST WARNING - scratch-OST0003 write 150.0 MB/s, 74 % of baseline 202.1 MB/s "
-            "(12 runs to 2026-11-20), ceiling 250.0 MB/s by disk oss2-disk1 | "
+            f"(12 runs to 2026-11-20), {DISK}: {OVER_RUNS.replace('40 %', '74 %')} | "
             f"'write_Bps'=150000000{LEVELS} 'read_Bps'=200000000{LEVELS}",
         ),
         (
             "check_ost",
             ost(195e6, 80.3e6),
-            2,
+            of_target(suspicious("read")),
+            "OST OK - scratch-OST0003 watching: read 80.3 MB/s, 40 % of baseline 202.1 MB/s "
+            f"(12 runs to 2026-11-20), {DISK}; {NOT_YET} | "
+            f"'write_Bps'=195000000{LEVELS} 'read_Bps'=80300000{LEVELS}",
+        ),
+        (
+            "check_ost",
+            ost(195e6, 80.3e6),
+            of_target(slow("read")),
             "OST CRITICAL - scratch-OST0003 read 80.3 MB/s, 40 % of baseline 202.1 MB/s "
-            "(12 runs to 2026-11-20), ceiling 250.0 MB/s by disk oss2-disk1 | "
+            f"(12 runs to 2026-11-20), {DISK}: {OVER_RUNS} | "
             f"'write_Bps'=195000000{LEVELS} 'read_Bps'=80300000{LEVELS}",
         ),
         (
             "check_ost",
             ost(195e6, None, reason="fio: No space | left\non device"),
-            3,
+            NOTHING,
             "OST UNKNOWN - scratch-OST0003 read failed: fio: No space / left on device | "
+            f"'write_Bps'=195000000{LEVELS} 'read_Bps'=U;;;0",
+        ),
+        (
+            "check_ost",
+            ost(195e6, None),
+            of_target(slow("read")),
+            "OST CRITICAL - scratch-OST0003 write 195.0 MB/s, 96 % of baseline 202.1 MB/s "
+            f"(12 runs to 2026-11-20), {DISK}: read {OVER_RUNS} | "
             f"'write_Bps'=195000000{LEVELS} 'read_Bps'=U;;;0",
         ),
         (
             "check_raw",
             raw(200e6, 80.3e6),
-            2,
+            NOTHING,
+            "RAW OK - oss2-disk1 watching: read together 80.3 MB/s, 40 % of baseline 202.1 MB/s "
+            f"(12 runs to 2026-11-20), {DISK}; too few runs to tell it from chance | "
+            f"'read_Bps'=200000000{LEVELS} 'read_together_Bps'=80300000{LEVELS}",
+        ),
+        (
+            "check_raw",
+            raw(200e6, 80.3e6),
+            {("raw", "oss2-disk1", False): slow("read together")},
             "RAW CRITICAL - oss2-disk1 read together 80.3 MB/s, 40 % of baseline 202.1 MB/s "
-            "(12 runs to 2026-11-20), ceiling 250.0 MB/s by disk oss2-disk1 | "
+            f"(12 runs to 2026-11-20), {DISK}: {OVER_RUNS} | "
             f"'read_Bps'=200000000{LEVELS} 'read_together_Bps'=80300000{LEVELS}",
         ),
         (
             "check_net",
             net(116e6, 24e6),
-            0,
+            NOTHING,
             "NET OK - oss3 send 116.0 MB/s, 99 % of baseline; send with partner oss2 24.0 MB/s | "
             "'send_Bps'=116000000;93600000:;58500000:;0;118000000 'send_retransmits'=U;0.5;;0",
         ),
         (
             "check_net",
             net(24e6, 24e6),
-            2,
+            NOTHING,
+            "NET OK - oss3 watching: send 24.0 MB/s, 21 % of baseline 117.0 MB/s "
+            f"(12 runs to 2026-11-20), {LINK}; too few runs to tell it from chance | "
+            "'send_Bps'=24000000;93600000:;58500000:;0;118000000 'send_retransmits'=U;0.5;;0",
+        ),
+        (
+            "check_net",
+            net(24e6, 24e6),
+            {("net", "oss3", False): slow("send", ratio=0.21)},
             "NET CRITICAL - oss3 send 24.0 MB/s, 21 % of baseline 117.0 MB/s "
-            "(12 runs to 2026-11-20), ceiling 118.0 MB/s by nic oss3-link; "
+            f"(12 runs to 2026-11-20), {LINK}: {OVER_RUNS.replace('40 %', '21 %')}; "
             "upper median of 2 partners "
             "| 'send_Bps'=24000000;93600000:;58500000:;0;118000000 'send_retransmits'=U;0.5;;0",
         ),
     ],
 )
 def test_a_check_says_it_in_one_line(
-    tmp_path: Path, check: str, every: list[Series], code: int, line: str
+    tmp_path: Path, check: str, every: list[Series], known: Known, line: str
 ) -> None:
     component = COMPONENTS[check.rpartition("_")[2]]
-    done = execute(check, "--component", component, *deploy(tmp_path, every))
-    assert (done.stdout, done.returncode) == (f"{line}\n", code)
+    done = execute(check, "--component", component, *deploy(tmp_path, every, known=known))
+    code = State[line.split()[1]]
+    assert (done.stdout, done.returncode) == (f"{line}\n", int(code))
 
 
-def test_a_group_is_judged_by_its_median(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("known", "code", "text"),
+    [
+        (
+            NOTHING,
+            0,
+            "OST OK - group scratch watching: write 40 % of baseline, upper median of 2; too few "
+            "runs to tell it from chance; read 99 % of baseline, upper median of 2",
+        ),
+        (
+            # what is known of the members is not known of the group
+            of_target(slow("write")),
+            0,
+            "OST OK - group scratch watching: write 40 % of baseline, upper median of 2; too few "
+            "runs to tell it from chance; read 99 % of baseline, upper median of 2",
+        ),
+        (
+            {("ost", "scratch", True): suspicious("write")},
+            0,
+            "OST OK - group scratch watching: write 40 % of baseline, upper median of 2; "
+            f"{NOT_YET}; read 99 % of baseline, upper median of 2",
+        ),
+        (
+            {("ost", "scratch", True): slow("write")},
+            2,
+            f"OST CRITICAL - group scratch write {OVER_RUNS}",
+        ),
+        (
+            {("ost", "scratch", True): slow("write", ratio=0.74)},
+            1,
+            f"OST WARNING - group scratch write {OVER_RUNS.replace('40 %', '74 %')}",
+        ),
+    ],
+)
+def test_a_group_is_judged_by_what_all_have_lost(
+    tmp_path: Path, known: Known, code: int, text: str
+) -> None:
     every = ost(80e6, 200e6, peers_Bps=80e6)
     every += ost(80e6, 200e6, peers_Bps=80e6, component="scratch-OST0004")
-    done = execute("check_ost", "--group", "scratch", *deploy(tmp_path, every))
+    done = execute("check_ost", "--group", "scratch", *deploy(tmp_path, every, known=known))
     assert done.stdout == (
-        "OST CRITICAL - group scratch write 40 % of baseline, upper median of 2 | "
-        "'write_median'=39.5844%;80:;50:;0 'read_median'=98.9609%;80:;50:;0\n"
+        f"{text} | 'write_median'=39.5844%;80:;50:;0 'read_median'=98.9609%;80:;50:;0\n"
     )
-    assert done.returncode == 2
+    assert done.returncode == code
+
+
+def at_once(folder: Path, known: Known) -> list[str]:
+    """Write the documents of a file system that was driven at once, OST2 at 40 %."""
+    every = ran([200e6, 201e6, 80e6, 200e6], time.time() - 60)
+    return write(folder, expected(), snapshot(*every, now=time.time(), known=known))
+
+
+AT_ONCE = (
+    " | 'write_together_Bps'=320000000;646720000:;404200000:;0;900000000 "
+    "'read_together_Bps'=320000000;646720000:;404200000:;0;900000000 "
+    "'write_together_slowest'=40%;80:;50:;0 'read_together_slowest'=40%;80:;50:;0\n"
+)
 
 
 def test_a_file_system_driven_at_once_is_one_line_that_names_the_slow_target(
     tmp_path: Path,
 ) -> None:
-    every = ran([200e6, 201e6, 80e6, 200e6], time.time() - 60)
-    documents = write(tmp_path, expected(), snapshot(*every, now=time.time()))
+    lost = slow("write together")
+    known = {("fs", "OST2", False): lost, ("fs", "scratch", False): lost}
+    documents = at_once(tmp_path, known)
     done = execute("check_fs", "--group", "scratch", *documents)
     assert done.stdout == (
         "FS CRITICAL - file system scratch - OST2 write together 80.0 MB/s, 40 % of baseline "
-        "202.1 MB/s (12 runs to 2026-11-20), ceiling 250.0 MB/s by disk disk; as a whole write "
-        "together 320.0 MB/s, 40 % of baseline 808.4 MB/s (12 runs to 2026-11-20), ceiling "
-        "900.0 MB/s by nic client1-nic | "
-        "'write_together_Bps'=320000000;646720000:;404200000:;0;900000000 "
-        "'read_together_Bps'=320000000;646720000:;404200000:;0;900000000 "
-        "'write_together_slowest'=40%;80:;50:;0 'read_together_slowest'=40%;80:;50:;0\n"
+        f"202.1 MB/s (12 runs to 2026-11-20), ceiling 250.0 MB/s by disk disk: {OVER_RUNS}; as a "
+        "whole write together 320.0 MB/s, 40 % of baseline 808.4 MB/s (12 runs to 2026-11-20), "
+        f"ceiling 900.0 MB/s by nic client1-nic: {OVER_RUNS}{AT_ONCE}"
     )
     assert done.returncode == 2
-    levels = ("-w", "30:", "-c", "20:")
-    assert execute("check_fs", "--group", "scratch", *levels, *documents).returncode == 0
+    assert execute("check_fs", "--group", "scratch", "-c", "30:", *documents).returncode == 1
+    slowest = execute("check_fs", "--component", "OST2", *documents)
+    assert slowest.stdout.startswith("FS CRITICAL - OST2 write together 80.0 MB/s")
+    assert slowest.returncode == 2
     one = execute("check_fs", "--component", "OST1", *documents)
     assert one.stdout.startswith("FS OK - OST1 write together 201.0 MB/s")
     nobody = execute("check_fs", "--group", "work", *documents)
@@ -198,23 +325,47 @@ def test_a_file_system_driven_at_once_is_one_line_that_names_the_slow_target(
     assert nobody.returncode == 3
 
 
+def test_one_slow_run_of_a_file_system_driven_at_once_is_watched(tmp_path: Path) -> None:
+    done = execute("check_fs", "--group", "scratch", *at_once(tmp_path, NOTHING))
+    assert done.stdout == (
+        "FS OK - file system scratch watching: write together 320.0 MB/s, 40 % of baseline "
+        "808.4 MB/s (12 runs to 2026-11-20), ceiling 900.0 MB/s by nic client1-nic; too few runs "
+        f"to tell it from chance{AT_ONCE}"
+    )
+    assert done.returncode == 0
+
+
 def test_levels_on_the_command_line_override_the_policys(tmp_path: Path) -> None:
+    documents = deploy(tmp_path, ost(150e6, 200e6), known=of_target(slow("write", ratio=0.74)))
+    arguments = ("check_ost", "--component", "scratch-OST0003", *documents)
+    assert execute(*arguments, "-c", "70:").returncode == 1
+    assert execute(*arguments, "-c", "80:").returncode == 2
+    levels = execute(*arguments, "-w", "100:", "-c", "90:").stdout
+    assert "'write_Bps'=150000000;202100000:;181890000:;0;250000000" in levels
+
+
+def test_levels_on_the_command_line_say_which_run_is_watched(tmp_path: Path) -> None:
     documents = deploy(tmp_path, ost(150e6, 200e6))
     arguments = ("check_ost", "--component", "scratch-OST0003", *documents)
-    assert execute(*arguments, "-w", "70:").returncode == 0
-    assert execute(*arguments, "-w", "100:", "-c", "80:").returncode == 2
+    watched, fine = execute(*arguments, "-w", "80:"), execute(*arguments, "-w", "70:")
+    assert (watched.returncode, fine.returncode) == (0, 0)
+    assert "watching: write 150.0 MB/s, 74 % of baseline" in watched.stdout
+    assert "watching" not in fine.stdout
 
 
 def test_more_v_gives_more_evidence(tmp_path: Path) -> None:
     now = time.time()
     ago = {"started_at": now - 3 * 3600 - 10, "finished_at": now - 3 * 3600}
-    documents = deploy(tmp_path, ost(150e6, 200e6, **ago))
+    known = of_target(slow("write", ratio=0.74))
+    documents = deploy(tmp_path, ost(150e6, 200e6, **ago), known=known)
     arguments = ("check_ost", "--component", "scratch-OST0003", *documents)
     plain, one, two = (
         execute(*arguments, *("-v",) * count).stdout.splitlines() for count in range(3)
     )
-    assert (len(plain), len(one)) == (1, 3)
-    assert one[2].startswith("read 200.0 MB/s 3 h ago, repeats 200.0 MB/s")
+    assert (len(plain), len(one)) == (1, 4)
+    assert one[1] == f"write {OVER_RUNS.replace('40 %', '74 %')}, 8,103 for an alarm"
+    assert one[2].startswith("write 150.0 MB/s 3 h ago, repeats 150.0 MB/s")
+    assert one[3].startswith("read 200.0 MB/s 3 h ago, repeats 200.0 MB/s")
     assert "  ceiling 250.0 MB/s by disk oss2-disk1, reached to 80 %" in two
 
 
@@ -262,7 +413,22 @@ def damaged(text: str, **changes: Any) -> str:
         ("snapshot", lambda old: old[: len(old) // 2], "snapshot.json is damaged ("),
         ("snapshot", lambda old: old.replace("195000000.0", "NaN"), "NaN is no number"),
         ("snapshot", lambda old: "not JSON", "snapshot.json is damaged (Expecting value"),
-        ("snapshot", lambda old: damaged(old, schema=2), "the snapshot has schema 2, this version"),
+        (
+            "snapshot",
+            lambda old: damaged(old, schema=1),
+            "the snapshot has schema 1, this version reads 2; run a probe to rewrite it",
+        ),
+        (
+            "snapshot",
+            lambda old: damaged(old, schema=3),
+            "the snapshot has schema 3, this version reads 2; update the checks on this host",
+        ),
+        ("snapshot", lambda old: damaged(old, groups=[]), "groups are [], which are no mapping"),
+        (
+            "snapshot",
+            lambda old: old.replace('"evidence": null', '"evidence": {"odds": 3}'),
+            "what the runs of a component say is damaged",
+        ),
         ("snapshot", lambda old: damaged(old, series=[]), "series are [], which are no mapping"),
         (
             "snapshot",
@@ -333,7 +499,7 @@ def test_the_user_of_nrpe_reads_what_its_group_may_read(tmp_path: Path) -> None:
 
 def test_a_check_without_its_package_is_unknown(tmp_path: Path) -> None:
     (tmp_path / "checks").mkdir()
-    for check in ("check_ost", "check_raw", "check_net", "check_fs"):
+    for check in ("check_ost", "check_raw", "check_net", "check_fs", "check_node"):
         shutil.copy(ROOT / "checks" / check, tmp_path / "checks")
         done = execute(check, "--component", "a", folder=tmp_path / "checks")
         service = check.rpartition("_")[2].upper()
@@ -375,3 +541,60 @@ def test_a_run_whose_process_is_there_hangs(tmp_path: Path) -> None:
     running = [Running("ost", "scratch-OST0003", time.time() - 3600, living)]
     documents = deploy(tmp_path, ost(195e6, 200e6), running)
     assert execute("check_ost", "--component", "scratch-OST0003", *documents).returncode == 2
+
+
+def age(path: str, seconds: float) -> None:
+    """Let a file be as old as that."""
+    then = time.time() - seconds
+    os.utime(path, (then, then))
+
+
+def test_the_probes_of_a_node_are_one_line(tmp_path: Path) -> None:
+    arguments = write(tmp_path, [expectation()], snapshot(*ost(200e6, 200e6), now=time.time()))
+    done = execute("check_node", *arguments)
+    assert done.returncode == 0
+    assert re.fullmatch(
+        r"NODE OK - client1: ost 1 of 1 measured, last 6\d s ago "
+        r"\| 'ost_measured'=1;;;0;1 'ost_age'=6\ds;;;0\n",
+        done.stdout,
+    )
+    done = execute("check_node", "-vv", *arguments)
+    assert done.stdout.splitlines()[1].startswith("ost 1 of 1 measured")
+
+
+def test_probes_that_fell_silent_are_unknown(tmp_path: Path) -> None:
+    failed = ost(None, None, reason="fio: command not found")
+    arguments = write(tmp_path, [expectation()], snapshot(*failed, now=time.time()))
+    done = execute("check_node", *arguments)
+    assert done.returncode == 3
+    assert done.stdout.startswith(
+        "NODE UNKNOWN - client1: ost is silent, none of 1 measured: scratch-OST0003 read failed: "
+        "fio: command not found | 'ost_measured'=0;;;0;1"
+    )
+
+
+def test_a_node_without_a_snapshot_waits_for_its_first_run_and_not_for_ever(tmp_path: Path) -> None:
+    arguments = write(tmp_path, [expectation()], snapshot())
+    expectations, taken = arguments[1], arguments[3]
+    os.unlink(taken)
+    done = execute("check_node", *arguments)
+    assert done.returncode == 0
+    assert "waits for its first run" in done.stdout
+    age(expectations, 2 * 86400)
+    done = execute("check_node", *arguments)
+    assert done.returncode == 3
+    assert done.stdout.startswith(f"NODE UNKNOWN - snapshot {taken}: no such file; run a probe")
+    # and what cannot be read is no node that waits
+    age(expectations, 0)
+    Path(taken).write_text("{", encoding="utf-8")
+    assert execute("check_node", *arguments).returncode == 3
+    os.unlink(expectations)
+    done = execute("check_node", *arguments)
+    assert (done.returncode, "deploy the role agent again" in done.stdout) == (3, True)
+
+
+def test_the_check_of_a_node_takes_no_component() -> None:
+    assert execute("check_node", "--help").stdout.startswith("check_node ")
+    assert execute("check_node", "--version").returncode == 3
+    done = execute("check_node", "--component", "x")
+    assert done.stdout.startswith("NODE UNKNOWN - argument '--component' is not understood")

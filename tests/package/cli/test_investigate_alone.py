@@ -107,7 +107,8 @@ class Site:
                 peers = 5 if peers_Bps else 0
                 sample = Sample(at, latest.rate_Bps, None, peers_Bps, peers, None)
                 series.append(_entry(Series(latest, (sample,))))
-        document = Snapshot("client1", now, (), {f"ost/{NAME}": series}).to_json()
+        known = {f"ost/{NAME}": {"evidence": None, "operations": series}}
+        document = Snapshot("client1", now, (), {}, known).to_json()
         path = self._folder / "client1.snapshot"
         path.write_text(json.dumps(document), encoding="utf-8")
         self.snapshots = [str(path)]

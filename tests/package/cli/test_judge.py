@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Mapping
 
 import pytest
 
 from plumbline.errors import DocumentError, UsageError
+from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.series import Series
 from tests.package.cli.driver import call
 from tests.package.judgements import (
     REFERENCE,
+    evidence,
     expectation,
     host_expectation,
     sent,
@@ -24,6 +27,7 @@ from tests.package.judgements import (
 from tests.package.parallel_runs import expected, ran
 
 READ = {"read/single": REFERENCE}
+EVERY_OST = ("OST0", "OST1")
 EXPECTED = [
     expectation(component="OST0", references=READ),
     expectation(component="OST1", references=READ),
@@ -36,8 +40,17 @@ def fresh(**changes: Any) -> dict[str, Any]:
     return {"started_at": now - 70, "finished_at": now - 60, **changes}
 
 
-def execute(folder: Path, every: list[Series], *arguments: str) -> int:
-    documents = write(folder, EXPECTED, snapshot(*every, now=time.time()))
+Known = Mapping[Subject, Evidence]
+NOTHING: Known = MappingProxyType({})
+
+
+def slow(**changes: Any) -> Known:
+    """Return that OST1 has an alarm, by what its last runs say together."""
+    return {("ost", "OST1", False): evidence(**changes)}
+
+
+def execute(folder: Path, every: list[Series], *arguments: str, known: Known = NOTHING) -> int:
+    documents = write(folder, EXPECTED, snapshot(*every, now=time.time(), known=known))
     return call("judge", *documents, *arguments)
 
 
@@ -63,9 +76,34 @@ def test_every_component_and_group_has_a_line(
 
 
 def test_the_worst_verdict_is_the_exit_code(tmp_path: Path) -> None:
-    assert execute(tmp_path, measured(150e6)) == 1
-    assert execute(tmp_path, measured(80e6)) == 2
+    assert execute(tmp_path, measured(150e6), known=slow(ratio=0.74)) == 1
+    assert execute(tmp_path, measured(80e6), known=slow()) == 2
     assert execute(tmp_path, measured(80e6)[:1], "--layer", "ost") == 3
+
+
+def test_one_slow_run_is_watched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(tmp_path, measured(80e6)) == 0
+    assert capsys.readouterr().out.splitlines()[2] == (
+        "OK     ost    OST1 watching: read 80.0 MB/s, 40 % of baseline 202.1 MB/s (12 runs to "
+        "2026-11-20), ceiling 250.0 MB/s by disk oss2-disk1; too few runs to tell it from chance"
+    )
+    suspicious = slow(alarm=False, odds=4.0)
+    assert execute(tmp_path, measured(80e6), known=suspicious) == 0
+    assert "odds 55 to 1 against chance, 8,103 for an alarm" in capsys.readouterr().out
+
+
+def test_what_all_have_lost_is_the_line_of_the_group(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lost = evidence(ratio=0.74)
+    members = {("ost", name, False): lost._replace(alarm=False, shared=True) for name in EVERY_OST}
+    known = {**members, ("ost", "scratch", True): lost}
+    both = [series(150e6, **fresh(component=name)) for name in EVERY_OST]
+    assert execute(tmp_path, both, "--layer", "ost", known=known) == 1
+    lines = capsys.readouterr().out.splitlines()[1:]
+    assert [line.split()[0] for line in lines] == ["OK", "OK", "WARNING"]
+    assert all("its group has lost as much and has the alarm" in line for line in lines[:2])
+    assert "group scratch read 74 % of its baseline over 3 runs since" in lines[2]
 
 
 def test_one_component_can_be_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,14 +117,18 @@ def test_one_component_can_be_asked_for(tmp_path: Path, capsys: pytest.CaptureFi
 def test_the_document_holds_the_verdicts_whole(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    execute(tmp_path, measured(80e6), "--json")
+    execute(tmp_path, measured(80e6), "--json", known=slow())
     document = json.loads(capsys.readouterr().out)
     assert (document["schema"], document["node"]) == (2, "client1")
     states = {each["component"]: each["state"] for each in document["verdicts"]}
     assert states == {"OST0": "OK", "OST1": "CRITICAL", "oss3": "OK", "scratch": "OK"}
-    slow = document["verdicts"][1]
-    assert slow["ratio_baseline"] == pytest.approx(80 / 202.1)
-    assert (slow["reason"], slow["figures"][0]["value"]) == ("below_level", 80e6)
+    found = document["verdicts"][1]
+    assert found["ratio_baseline"] == pytest.approx(80 / 202.1)
+    assert (found["reason"], found["figures"][0]["value"]) == ("slow", 80e6)
+    assert found["evidence"][0] == (
+        "read 40 % of its baseline over 3 runs since 2024-10-02 00:00 UTC, odds 59,874 to 1 "
+        "against chance, 8,103 for an alarm"
+    )
 
 
 def test_a_damaged_series_spoils_its_component_alone(
@@ -95,7 +137,7 @@ def test_a_damaged_series_spoils_its_component_alone(
     documents = write(tmp_path, EXPECTED, snapshot(*measured(200e6), now=time.time()))
     path = tmp_path / "snapshot.json"
     raw = json.loads(path.read_text())
-    del raw["series"]["ost/OST1"][0]["latest"]["outcome"]
+    del raw["series"]["ost/OST1"]["operations"][0]["latest"]["outcome"]
     path.write_text(json.dumps(raw))
     assert call("judge", *documents, "--component", "OST1") == 3
     assert call("judge", *documents, "--component", "OST0") == 0
@@ -111,12 +153,30 @@ def test_what_is_not_expected_here_is_named(tmp_path: Path) -> None:
         execute(tmp_path, [], "--layer", "raw")
 
 
+def test_the_last_run_is_judged_by_itself_with_the_others_behind_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = slow(alarm=False, odds=4.0, ratio=0.74)
+    assert execute(tmp_path, measured(80e6), known=known) == 0
+    assert "watching: read" in capsys.readouterr().out
+    assert execute(tmp_path, measured(80e6), "--last-run", "--json", known=known) == 2
+    verdicts = json.loads(capsys.readouterr().out)["verdicts"]
+    (said,) = (one for one in verdicts if one["component"] == "OST1")
+    assert (said["state"], said["reason"]) == ("CRITICAL", "below_level")
+    assert said["sentence"].endswith("odds 55 to 1 against chance, 8,103 for an alarm")
+    with pytest.raises(UsageError, match="--last-run is of one node"):
+        call("judge", "--last-run", "--plan", "p", "--history", "h")
+
+
 def test_explain_shows_each_rule_with_its_numbers_and_the_alternatives(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert execute(tmp_path, measured(150e6), "--explain", "OST1") == 1
-    first, *lines = capsys.readouterr().out.splitlines()
+    known = slow(ratio=0.74)
+    assert execute(tmp_path, measured(150e6), "--explain", "OST1", known=known) == 1
+    first, second, *lines = capsys.readouterr().out.splitlines()
     assert first.startswith("WARNING ost OST1 read 150.0 MB/s, 74 % of baseline")
+    assert second.startswith("  read 74 % of its baseline over 3 runs since 2024-10-02")
+    assert second.endswith("odds 59,874 to 1 against chance, 8,103 for an alarm")
     assert any(line.strip().startswith("rule below level: applies (74.2 %") for line in lines)
     assert lines[-1].strip() == "above 161.7 MB/s: OK"
     with pytest.raises(DocumentError, match="OST9"):
@@ -128,24 +188,24 @@ def test_a_replay_prints_a_line_for_each_component_and_day(
 ) -> None:
     path = tmp_path / "samples.csv"
     rows = [
-        f"h,{1_700_006_400 + 60 * n},d{d},{40 if d == 2 else 100}"
-        for n in range(4)
+        f"h,{1_700_006_400 + 86400 * day},d{d},{40 if d == 2 else 100}"
+        for day in range(6)
         for d in range(4)
     ]
     path.write_text("host,ts,component,rate\n" + "\n".join(rows) + "\nh,1700006400,d5,\n")
     assert call("judge", "--replay", str(path), "--json") == 0
     out, err = capsys.readouterr()
     lines = [json.loads(line) for line in out.splitlines()]
-    assert [(line["component"], line["state"]) for line in lines] == [
-        ("d0", "OK"),
-        ("d1", "OK"),
-        ("d2", "CRITICAL"),
-        ("d3", "OK"),
-    ]
+    assert [line["component"] for line in lines] == [f"d{d}" for _ in range(6) for d in range(4)]
+    assert {line["state"] for line in lines if line["component"] != "d2"} == {"OK"}
+    slow = [line["state"] for line in lines if line["component"] == "d2"]
+    assert (slow[0], slow[-1]) == ("OK", "CRITICAL")
     assert err == "plumbline: rows without a figure or a component, left out: 1\n"
     assert call("judge", "--replay", str(path)) == 0
-    out = capsys.readouterr().out
-    assert out.splitlines()[-1] == "4 components, 4 days of components: 3 OK, 1 CRITICAL"
+    alarms = sum(state == "CRITICAL" for state in slow)
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        f"4 components, 24 days of components: {24 - alarms} OK, {alarms} CRITICAL"
+    )
 
 
 def test_disks_polled_one_after_another_have_peers_within_the_window_that_is_proposed(
@@ -167,7 +227,7 @@ def test_disks_polled_one_after_another_have_peers_within_the_window_that_is_pro
     )
     assert call("judge", "--replay", str(path), "--together", "2min") == 0
     out, err = capsys.readouterr()
-    assert out.splitlines()[-1] == "4 components, 4 days of components: 3 OK, 1 CRITICAL"
+    assert out.splitlines()[-1] == "4 components, 4 days of components: 4 OK"
     assert err == ""
 
 
@@ -189,8 +249,12 @@ def test_a_replay_of_nothing_and_a_window_without_a_replay_are_refused(
 def test_targets_driven_at_once_have_one_line_and_alone_their_own(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    taken = snapshot(*ran([200e6, 201e6, 80e6, 200e6], time.time() - 60), now=time.time())
-    documents = write(tmp_path, expected(), taken)
+    every = ran([200e6, 201e6, 80e6, 200e6], time.time() - 60)
+    watched = write(tmp_path, expected(), snapshot(*every, now=time.time()))
+    assert call("judge", "--layer", "fs", *watched) == 0
+    assert "OK     fs     file system scratch watching: write" in capsys.readouterr().out
+    known = {("fs", "OST2", False): evidence(what="write together")}
+    documents = write(tmp_path, expected(), snapshot(*every, now=time.time(), known=known))
     assert call("judge", "--layer", "fs", *documents) == 2
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 2

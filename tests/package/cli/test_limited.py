@@ -19,8 +19,8 @@ SERVERS = ("oss1", "oss2", "oss3")
 
 
 def left_out(*nodes: str) -> str:
-    each = "it measures" if len(nodes) == 1 else "they measure"
-    return f"Left out by the limit: {', '.join(nodes)}; nothing is concluded about what {each}."
+    servers = ", ".join(f"server {name}" for name in nodes)
+    return f"Outside of the limit, so not measured on: {servers}."
 
 
 def test_nothing_is_begun_on_a_node_beyond_it(
@@ -38,9 +38,9 @@ def test_nothing_is_begun_on_a_node_beyond_it(
             break
         steps.append(answer["next"])
     assert [(one["layer"], one["node"] or "all") for one in steps] == [("ost", "all")]
-    assert answer["sentences"][0].startswith("Suspects: one of ")
-    assert "disk oss2-disk1" in answer["sentences"][0]
-    assert answer["sentences"][-1] == left_out(*SERVERS)
+    (suspects,) = (one for one in answer["sentences"] if one.startswith("Suspects: one of "))
+    assert "disk oss2-disk1" in suspects
+    assert left_out(*SERVERS) in answer["sentences"]
 
 
 def test_what_all_measure_costs_what_those_within_it_take(
@@ -74,7 +74,7 @@ def test_what_fails_beyond_it_is_judged_as_anywhere(
     told = [text for text in answer["sentences"] if text.startswith("Failing: ")]
     assert [name for name, text in zip(sorted(BEHIND), told) if name not in text] == []
     assert len(told) == len(BEHIND)
-    assert answer["sentences"][-1] == left_out(*SERVERS)
+    assert left_out(*SERVERS) in answer["sentences"]
 
 
 @pytest.mark.parametrize("target", ["scratch-OST0002", "client1"])

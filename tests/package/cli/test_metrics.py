@@ -25,6 +25,7 @@ from plumbline.store.history import History
 from tests.package.cli.driver import call
 from tests.package.judgements import (
     REFERENCE,
+    evidence,
     expectation,
     host_expectation,
     sent,
@@ -33,7 +34,7 @@ from tests.package.judgements import (
     write,
 )
 from tests.package.parallel_runs import expected, ran
-from tests.package.records import record
+from tests.package.records import every_night
 
 PROMTOOL = shutil.which("promtool")
 READ = {"read/single": REFERENCE}
@@ -47,6 +48,7 @@ EXPECTED = [
 OST0 = {"layer": "ost", "component": "OST0", "file_system": "scratch"}
 OST1 = {**OST0, "component": "OST1"}
 STEP = {"operation": "read", "scenario": "single"}
+KNOWN = {("ost", "OST1", False): evidence()}
 
 
 def fresh(**changes: Any) -> dict[str, Any]:
@@ -55,7 +57,10 @@ def fresh(**changes: Any) -> dict[str, Any]:
 
 
 def measured() -> list[Series]:
-    """Return what a node has measured: OST1 is slow, disk1 failed, the link sends again."""
+    """Return what a node has measured: OST1 is slow, disk1 failed, the link sends again.
+
+    ``KNOWN`` is what the last runs of OST1 say.
+    """
     return [
         series(200e6, **fresh(component="OST0", coverage=0.97)),
         series(80e6, **fresh(component="OST1")),
@@ -67,7 +72,7 @@ def measured() -> list[Series]:
 
 def told(folder: Path, every: Iterable[Series], *options: str) -> str:
     """Return what is written of a node."""
-    documents = write(folder, EXPECTED, snapshot(*every, now=time.time()))
+    documents = write(folder, EXPECTED, snapshot(*every, now=time.time(), known=KNOWN))
     target = folder / "plumbline.prom"
     assert call("metrics", *documents, "--output", str(target), *options) == 0
     return target.read_text(encoding="utf-8")
@@ -104,6 +109,26 @@ def test_a_component_has_its_state_rate_references_and_ratio(tmp_path: Path) -> 
     assert of(text, "build_info", {"version": __version__}) == 1
 
 
+def test_one_slow_run_is_watched(tmp_path: Path) -> None:
+    documents = write(tmp_path, EXPECTED, snapshot(*measured(), now=time.time()))
+    assert call("metrics", *documents, "-o", str(tmp_path / "x.prom")) == 0
+    text = (tmp_path / "x.prom").read_text()
+    assert of(text, "verdict_state", OST1) == 0
+    assert of(text, "rate_bytes_per_second", {**OST1, **STEP}) == 80e6
+    assert of(text, "baseline_ratio", {**OST1, **STEP}) == pytest.approx(80 / 202.1)
+
+
+def test_what_all_have_lost_is_the_state_of_the_group(tmp_path: Path) -> None:
+    known = {("ost", "scratch", True): evidence(ratio=0.74)}
+    taken = snapshot(*measured(), now=time.time(), known=known)
+    documents = write(tmp_path, EXPECTED, taken)
+    assert call("metrics", *documents, "-o", str(tmp_path / "x.prom")) == 0
+    text = (tmp_path / "x.prom").read_text()
+    group = {"layer": "ost", "group": "scratch", "node": "client1"}
+    assert of(text, "group_state", group) == 1
+    assert of(text, "group_baseline_ratio", group) == pytest.approx(0.74)
+
+
 def test_what_gave_no_rate_is_unknown_and_has_none(tmp_path: Path) -> None:
     text = told(tmp_path, measured())
     disk = {"layer": "raw", "component": "disk1"}
@@ -112,6 +137,14 @@ def test_what_gave_no_rate_is_unknown_and_has_none(tmp_path: Path) -> None:
     assert "disk1" not in [labels["component"] for labels, _ in rates]
     # that it was tried is known
     assert of(text, "run_duration_seconds", {**disk, **STEP}) == pytest.approx(10, abs=0.1)
+
+
+def test_the_probes_of_the_node_have_a_state(tmp_path: Path) -> None:
+    # its one disk failed
+    assert of(told(tmp_path, measured()), "node_state", {"node": "client1"}) == 3
+    every = [one for one in measured() if one.latest.layer != "raw"]
+    disk = series(200e6, **fresh(layer="raw", component="disk1"))
+    assert of(told(tmp_path, [*every, disk]), "node_state", {"node": "client1"}) == 0
 
 
 def test_a_link_has_the_share_of_segments_sent_again(tmp_path: Path) -> None:
@@ -147,8 +180,8 @@ def test_groups_and_what_is_driven_at_once_have_a_state_of_their_own(tmp_path: P
 
 
 def test_a_damaged_component_is_unknown_and_the_others_are_told(tmp_path: Path) -> None:
-    taken = snapshot(*measured(), now=time.time())
-    taken.series["ost/OST0"][0]["latest"]["rate_Bps"] = "fast"
+    taken = snapshot(*measured(), now=time.time(), known=KNOWN)
+    taken.series["ost/OST0"]["operations"][0]["latest"]["rate_Bps"] = "fast"
     documents = write(tmp_path, EXPECTED, taken)
     call("metrics", *documents, "-o", str(tmp_path / "x.prom"))
     text = (tmp_path / "x.prom").read_text()
@@ -211,7 +244,7 @@ def test_after_an_error_the_old_file_stands(tmp_path: Path) -> None:
 def test_without_a_file_it_is_printed(
     tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    documents = write(tmp_path, EXPECTED, snapshot(*measured(), now=time.time()))
+    documents = write(tmp_path, EXPECTED, snapshot(*measured(), now=time.time(), known=KNOWN))
     assert call("metrics", *documents, "--format", "checkmk") == 0
     lines = capfdbinary.readouterr().out.decode().splitlines()
     assert [line.split('"')[1] for line in lines] == [
@@ -221,12 +254,13 @@ def test_without_a_file_it_is_printed(
         "NET oss3",
         "OST group scratch",
         "FS group scratch",
+        "NODE client1",
     ]
     assert lines[1].startswith('2 "OST OST1" read_Bps=80000000;;;0;250000000 OST1 read 80.0 MB/s, ')
 
 
 def site(folder: Path) -> list[str]:
-    """Write the plan of two clients and what both have measured; return what names them."""
+    """Write the plan of two clients and what both measured for nights; return what names them."""
     names = {"client1": "OST0", "client2": "OST1"}
     nodes = {
         node: {
@@ -243,10 +277,15 @@ def site(folder: Path) -> list[str]:
     (folder / "plan.json").write_text(json.dumps(plan))
     with History(folder / "all.sqlite") as history:
         for (node, name), rate_Bps in zip(names.items(), (200e6, 80e6)):
-            made = fresh(component=name, host=node, run_id=node, spec_hash="abc")
-            history.save(
-                record(**made, rate_Bps=rate_Bps, repeats_Bps=(), operation=Operation.READ)
-            )
+            made: dict[str, Any] = {
+                "component": name,
+                "host": node,
+                "spec_hash": "abc",
+                "repeats_Bps": (),
+            }
+            made |= {"rate_Bps": rate_Bps, "operation": Operation.READ}
+            for one in every_night(time.time() - 60, **made):
+                history.save(one)
     return ["--plan", str(folder / "plan.json"), "--history", str(folder / "all.sqlite")]
 
 

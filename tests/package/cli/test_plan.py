@@ -27,7 +27,7 @@ def test_one_node_is_printed_alone(tmp_path: Path, capsys: pytest.CaptureFixture
     text = capsys.readouterr().out
     assert "oss2-disk1" in text
     assert "oss1-disk1" not in text
-    assert text.endswith("3 measurements, 4 services\n")
+    assert text.endswith("3 measurements, 5 services\n")
 
 
 def test_people_get_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -37,7 +37,7 @@ def test_people_get_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert "80.0 MB/s" in text
     assert "ost: *-*-* 02:06, spread over 10 min, takes " in text
     assert "raise its limit" not in text
-    assert text.endswith("10 measurements, 13 services\n")
+    assert text.endswith("10 measurements, 16 services\n")
 
 
 def test_a_node_that_is_none_is_refused(tmp_path: Path) -> None:

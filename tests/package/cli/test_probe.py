@@ -18,18 +18,23 @@ from plumbline.cli.measure import Result
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.limits import Limits
 from plumbline.model.reason import Reason
+from plumbline.model.record import Operation
 from plumbline.model.reference import Reference
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
 from plumbline.store.history import History, Selection
 from plumbline.store.snapshot import load_snapshot
-from tests.package.records import record
+from tests.package.judgements import BASELINE, DAY_S
+from tests.package.records import NIGHTS, every_night, record
 from tests.package.waiting import alive, eventually
 
 TOOLS = Path(__file__).parent / "tools"
 SOURCE = Path(__file__).parents[3] / "src"
 OPERATIONS = {"write/single": Reference(None, None), "read/single": Reference(None, None)}
+SPEC = ProbeSpec("fio", 1 << 20, 5.0, repeats=2)
+KNOWN = Reference(None, BASELINE._replace(median_Bps=200e6, spec_hash=SPEC.hash()))
+FIRM = dict.fromkeys(OPERATIONS, KNOWN)
 
 
 class Node(NamedTuple):
@@ -92,7 +97,7 @@ class Node(NamedTuple):
             "group": "scratch",
             "target": {"kind": "directory", "directory": str(self.home / name)},
             "path": ("client1", name),
-            "spec": ProbeSpec("fio", 1 << 20, 5.0, repeats=2),
+            "spec": SPEC,
             "references": OPERATIONS,
             # the disk below is used by others too, and the stand-in moves nothing on it
             "limits": Limits(min_coverage=0.0),
@@ -207,6 +212,59 @@ def test_expected_targets_are_measured_kept_published_and_judged(node: Node) -> 
     assert verdict["state"] == "CRITICAL"
     assert list((node.home / "locks").iterdir()) == []
     assert (node.home / "a/.plumbline/a/probe.dat").stat().st_size == 1 << 20
+
+
+def remember(node: Node, **rates_MBps: float) -> None:
+    """Save what the nights before have given, the oldest first."""
+    with History(node.state / "history.sqlite") as history:
+        for name, rate in rates_MBps.items():
+            for operation in (Operation.WRITE, Operation.READ):
+                common: dict[str, Any] = {
+                    "component": name,
+                    "operation": operation,
+                    "rate_Bps": 1e6 * rate,
+                }
+                common |= {"spec_hash": SPEC.hash(), "repeats_Bps": (1e6 * rate,) * 2}
+                for one in every_night(time.time() - DAY_S, **common):
+                    history.save(one)
+
+
+def test_a_run_shows_its_own_finding_and_the_check_what_several_runs_say(node: Node) -> None:
+    node.expect(references=FIRM)
+    ended = node.probe(*node.arguments(), a="200", b="200", c="80")
+    # who looks gets what this run says, and Nagios does not wake anybody for one
+    assert ended.returncode == 2, ended.stderr
+    assert "CRITICAL  c write 80.0 MB/s" in ended.stdout
+    watched = node.judge("c")
+    assert (watched["state"], watched["reason"]) == ("OK", "watched")
+    assert "watching: write 80.0 MB/s" in watched["sentence"]
+
+
+def test_what_several_nights_say_reaches_the_check_and_outlives_runs_in_between(
+    node: Node,
+) -> None:
+    node.expect(references=FIRM)
+    remember(node, a=200, b=200, c=80)
+    ended = node.probe(*node.arguments(), a="200", b="200", c="80")
+    assert ended.returncode == 2, ended.stderr
+    over_runs = f"over {NIGHTS + 1} runs since"
+    assert over_runs in ended.stdout
+    for_good = node.judge("c")
+    assert (for_good["state"], for_good["reason"]) == ("CRITICAL", "slow")
+    assert over_runs in for_good["sentence"]
+    # a run that begins publishes that it has begun, and is killed before it has weighed anything
+    (node.home / "fio.log").unlink()
+    killed = node.start(*node.arguments(), a="hang")
+    tool = node.wait_for_fio()
+    assert [name for name, _ in node.running()] == ["a"]
+    assert node.judge("c")["sentence"] == for_good["sentence"]
+    killed.kill()
+    killed.communicate()
+    os.kill(tool, signal.SIGKILL)
+    assert node.judge("c")["reason"] == "slow"
+    # one healthy run is as little evidence as one slow one
+    assert node.probe(*node.arguments(), a="200", b="200", c="200").returncode == 0
+    assert node.judge("c")["state"] == "CRITICAL"
 
 
 def test_one_component_can_be_measured_alone(node: Node) -> None:

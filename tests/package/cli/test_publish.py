@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, Iterable
+from typing import Any, Iterable, Iterator
 
 import pytest
 
@@ -19,7 +19,9 @@ from plumbline.store.history import History
 from plumbline.symptoms.symptom import Direction, Look, Report, Symptom
 from tests.package.cli.driver import call
 from tests.package.cli.test_locate import measured, plan
-from tests.package.locate.scenes import both
+from tests.package.judgements import DAY_S
+from tests.package.locate.scenes import Left, both
+from tests.package.records import NIGHTS
 
 ROOT = Path(__file__).parents[3]
 SLOW_LINK = {"oss3-nic": both(25e6)}
@@ -175,16 +177,43 @@ def test_of_parts_that_cannot_be_told_apart_one_bears_the_alarm(tmp_path: Path) 
     assert "nic oss3-nic may be at fault too; the alarm is that of server oss3" in out
 
 
-def test_what_is_slow_behind_a_shared_part_carries_a_note_to_nagios(tmp_path: Path) -> None:
-    publish(tmp_path, measured({**SLOW_LINK, "oss1-disk1": both(60e6)}))
-    batch = tmp_path / "batch"
-    words = ["--plan", str(tmp_path / "plan.json"), "--history", str(tmp_path / "history.sqlite")]
+def for_nights(left: Left) -> Iterator[Record]:
+    """Yield what some nights show, the oldest first."""
+    for ago in reversed(range(NIGHTS)):
+        for one in measured(left):
+            yield one._replace(
+                run_id=f"{one.run_id} {ago}",
+                started_at=one.started_at - ago * DAY_S,
+                finished_at=one.finished_at - ago * DAY_S,
+            )
+
+
+def submitted(folder: Path) -> list[str]:
+    """Return the lines that Nagios gets of targets and disks, from what was published."""
+    batch = folder / "batch"
+    words = ["--plan", str(folder / "plan.json"), "--history", str(folder / "history.sqlite")]
     assert call("submit", *words, "--batch", str(batch)) == 0
-    lines = [line for line in batch.read_text().splitlines() if ";OST scratch-OST" in line]
+    wanted = (";OST scratch-OST", ";RAW oss")
+    return [line for line in batch.read_text().splitlines() if any(one in line for one in wanted)]
+
+
+def test_targets_that_were_slow_for_one_night_are_watched(tmp_path: Path) -> None:
+    publish(tmp_path, measured({"oss1-disk1": both(60e6)}))
+    lines = submitted(tmp_path)
+    assert {line.split(";")[3] for line in lines} == {"0"}
+    (own,) = (line for line in lines if ";OST scratch-OST0000 " in line)
+    assert "OST OK - scratch-OST0000 watching: " in own
+
+
+def test_what_is_slow_behind_a_shared_part_carries_a_note_to_nagios(tmp_path: Path) -> None:
+    publish(tmp_path, for_nights({**SLOW_LINK, "oss1-disk1": both(60e6)}))
+    lines = submitted(tmp_path)
     noted = [line.split(";")[2] for line in lines if "explained by nic oss3-nic" in line]
     assert noted == [f"OST scratch-OST000{number} write read" for number in (4, 5)]
-    (own,) = (line for line in lines if ";OST scratch-OST0000 " in line)
-    assert ";1;OST WARNING - scratch-OST0000 " in own
+    states = {line.split(";")[2].split()[1]: line.split(";")[3] for line in lines}
+    assert [states[f"scratch-OST000{number}"] for number in (4, 5)] == ["2", "2"]
+    (own,) = (line for line in lines if ";RAW oss1-disk1 " in line)
+    assert ";2;RAW CRITICAL - oss1-disk1 read 60.0 MB/s" in own
 
 
 def test_what_nothing_measured_crosses_is_unknown(tmp_path: Path) -> None:
@@ -314,3 +343,35 @@ def test_a_dead_mount_is_one_alarm_on_its_client(tmp_path: Path) -> None:
 
 def test_broken_targets_are_no_suspects_of_being_slow(tmp_path: Path) -> None:
     assert states(publish(tmp_path, without(Outcome.BROKEN, {"scratch-OST0002"}))) == {}
+
+
+def test_what_stands_is_kept_for_the_next_publication(tmp_path: Path) -> None:
+    document = publish(tmp_path, measured(SLOW_LINK))
+    first = json.loads(document.read_text(encoding="utf-8"))["standing"]
+    assert first["notified"] == {}
+    assert first["suspicions"]["nic oss3-nic"]["state"] == "CRITICAL"
+    publish(tmp_path, ())
+    assert json.loads(document.read_text(encoding="utf-8"))["standing"] == first
+
+
+def test_a_damaged_document_does_not_keep_the_next_one_from_being_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "paths.json").write_text("{", encoding="utf-8")
+    document = publish(tmp_path, measured(SLOW_LINK))
+    assert states(document)["nic oss3-nic"] == "CRITICAL"
+    assert "earlier alarms are not known" in capsys.readouterr().err
+
+
+def test_the_collection_says_when_suspects_were_looked_for(tmp_path: Path) -> None:
+    document = publish(tmp_path, measured({}))
+    code, out = check(document, "--service", "collection")
+    assert code == 0
+    assert out.startswith("PATH OK - suspects were looked for 0 min ago, for 10 services | 'age'=")
+    said = json.loads(document.read_text(encoding="utf-8"))
+    document.write_text(json.dumps({**said, "written_at": time.time() - 4000}), encoding="utf-8")
+    code, out = check(document, "--service", "collection")
+    assert (code, out.startswith("PATH UNKNOWN - suspects were looked for 67 min ago")) == (3, True)
+    document.unlink()
+    code, out = check(document, "--service", "collection")
+    assert (code, "systemctl start plumbline-console.service" in out) == (3, True)

@@ -11,6 +11,10 @@ from typing import Any
 import pytest
 
 from plumbline.cli import main
+from plumbline.cli.simulate_fleets import JudgingDaily
+from plumbline.model.reason import Reason
+from plumbline.model.state import State
+from plumbline.model.verdict import Verdict
 from tests.package.cli.driver import call, inventory
 from tests.package.sites import INVENTORIES, part, site
 
@@ -23,6 +27,7 @@ def document(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.long
 def test_the_example_of_the_page_is_what_the_command_prints(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -64,26 +69,83 @@ def test_a_campaign_is_the_same_on_any_number_of_processors(
     assert found[0]["attempts"] == 12
 
 
-def test_a_gross_fault_is_found_on_its_first_day_by_name(
+def test_a_gross_fault_is_found_within_days_by_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = ("-i", inventory(tmp_path), "--days", "9", "--noise", "none")
+    asked = ("-i", inventory(tmp_path), "--days", "12", "--noise", "none")
     found = document(capsys, *asked, "--fault", "oss1-disk1=60%@4")
     (fault,) = found["faults"]
-    assert (fault["identifiable"], fault["found_days"]) == (True, 1)
+    assert fault["identifiable"]
+    assert fault["found_days"] <= 7
     assert fault["sentence"].split()[0] in ("oss1-disk1", "scratch-OST0")
+    # the device and the target on it
+    assert fault["services"] == found["alarms_a_fault"] == 2
     assert found["false_alarms"] == [] or not any(one["number"] for one in found["false_alarms"])
+    assert (found["false_alarms_a_month"], found["false_alarm_days_share"]) == (0, 0)
     assert found["unknown_share"] == 0
+    within = found["detection"][0]["within"]
+    assert list(within) == ["1", "3", "7", "14", "30"]
+    assert (within["7"], within["14"]) == (1.0, None)
+    assert (found["detection"][0]["found"], found["chance"][0]["found"]) == (1, 0)
+
+
+def test_what_chance_finds_without_a_fault_is_said_beside_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A judge that every other day calls all slow finds each loss, and so does chance."""
+
+    def alarming(_: object, chosen: Any, memory: object, now: float) -> Any:
+        state = State.WARNING if int(now // 86400) % 2 else State.OK
+        for one in chosen:
+            yield Verdict(one.layer, one.component, state, Reason.SLOW, "slow")
+
+    monkeypatch.setattr(JudgingDaily, "__call__", alarming)
+    asked = ("-i", inventory(tmp_path), "--days", "8", "--fault", "oss1-disk1=2%@3")
+    found = document(capsys, *asked)
+    assert found["detection"] == found["chance"]
+    assert found["detection"][0]["found"] == 1
+    assert found["false_alarm_days_share"] == 0.5
+    assert call("simulate", *asked) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert re.match(
+        r"[0-9.]+ false alarms a month, above the budget of 1: .* 4 of 8 days", lines[0]
+    )
+    (size, chance) = [line.split() for line in lines if line.startswith(("2 %", "by chance"))]
+    assert size[4:] == chance[2:]
+
+
+def test_a_release_and_a_new_site_are_each_one_call(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ("-i", inventory(tmp_path), "--days", "8", "--noise", "none")
+    found = document(capsys, *asked, "--fault", "release-2.4.0=70%:read@3")
+    (fault,) = found["faults"]
+    assert (fault["kind"], fault["services"]) == ("release", 1)
+    assert fault["found_by"] == "ost group scratch"
+    found = document(capsys, *asked, "--fault", "site=75%@0")
+    assert (found["faults"][0]["kind"], found["faults"][0]["found_days"]) == ("site", 5)
+    assert found["chance"][0]["found"] == 0
+    found = document(capsys, *asked, "--fault", "scratch-OST0+neighbour=30%")
+    assert [one["component"] for one in found["faults"]] == ["scratch-OST0", "scratch-OST1"]
 
 
 def test_the_policy_decides(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    fault = ("--noise", "none", "--days", "2", "--fault", "scratch-OST0=30%")
+    fault = ("--noise", "none", "--days", "14", "--fault", "scratch-OST0=30%")
     folder = inventory(tmp_path / "strict", policy={"schema": 1})
     lax = inventory(
-        tmp_path / "lax", policy={"schema": 1, "limits": {"warning": "60:", "peer_loss": "35%"}}
+        tmp_path / "lax", policy={"schema": 1, "limits": {"warning": "60:", "peer_loss": "45%"}}
     )
-    assert document(capsys, "-i", folder, *fault)["faults"][0]["found_days"] == 1
+    assert document(capsys, "-i", folder, *fault)["faults"][0]["found_days"] is not None
     assert document(capsys, "-i", lax, *fault)["faults"][0]["found_days"] is None
+
+
+def test_the_budget_of_the_policy_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ("-i", inventory(tmp_path, policy={"schema": 1, "alarm_budget": 3}), "--days", "2")
+    assert call("simulate", *asked) == 0
+    assert "within the budget of 3: 0 in 0.1 months" in capsys.readouterr().out.splitlines()[0]
+    assert document(capsys, *asked)["alarm_budget"] == 3
 
 
 def test_a_part_with_slack_is_said_to_be_unidentifiable(
@@ -102,6 +164,8 @@ def test_a_part_with_slack_is_said_to_be_unidentifiable(
         (("--fault", "oss9=40%"), "no measurement of this site crosses 'oss9'"),
         (("--fault", "oss1"), "fault 'oss1' is not understood"),
         (("--fault", "oss1=40%@99"), "begins after the last day"),
+        (("--fault", "release-2.4.0/home=40%"), "it has scratch"),
+        (("--fault", "switch1+neighbour=40%"), "it has no neighbour"),
         (("--random-faults", "999"), "is more than the"),
         (("--loss", "much", "--random-faults", "1"), "loss"),
     ],

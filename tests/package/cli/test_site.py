@@ -9,20 +9,22 @@ import sqlite3
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from plumbline.cli.site import Other, Task, judge_site, shares
 from plumbline.errors import DocumentError, StoreError
 from plumbline.model.expectation import Expectations
+from plumbline.model.reason import Reason
 from plumbline.model.series import Running
 from plumbline.model.state import State
 from plumbline.store.history import History
 from plumbline.store.plan import SitePlan
 from tests.package.cli.driver import call
 from tests.package.judgements import REFERENCE, expectation, host_expectation
-from tests.package.parallel_runs import expected, ran
-from tests.package.records import record
+from tests.package.parallel_runs import expected, nightly
+from tests.package.records import NIGHTS, every_night
 
 READ = {"read/single": REFERENCE}
 
@@ -39,24 +41,29 @@ def site(nodes: int, members: int) -> SitePlan:
     return SitePlan("plan.json", documents, ())
 
 
-def fill(path: Path, plan: SitePlan, now: float) -> None:
-    """Save one run of each node; the first target of each but the first node is slow."""
+def fill(path: Path, plan: SitePlan, now: float, nights: int = NIGHTS) -> None:
+    """Save some nights of each node; the first target of each but the first node is slow."""
     with History(path) as history:
         for node, document in plan.nodes.items():
             for number, entry in enumerate(document.entries[:5]):
                 slow = number == 0 and node != "client0"
                 rate_Bps = 80e6 if slow else 200e6
-                history.save(
-                    record(
-                        run_id=f"{node}-night",
-                        component=entry["component"],
-                        rate_Bps=rate_Bps,
-                        repeats_Bps=(rate_Bps,) * 3,
-                        spec_hash="abc",
-                        started_at=now - 70,
-                        finished_at=now - 60,
-                    )
-                )
+                common: dict[str, Any] = {
+                    "repeats_Bps": (rate_Bps,) * 3,
+                    "spec_hash": "abc",
+                    "rate_Bps": rate_Bps,
+                }
+                common |= {"component": entry["component"], "host": node}
+                for one in every_night(now - 60, nights, **common):
+                    history.save(one)
+
+
+def test_one_slow_night_is_watched(tmp_path: Path) -> None:
+    now, plan = time.time(), site(2, 5)
+    fill(tmp_path / "all.sqlite", plan, now, nights=1)
+    found = [one.verdict for one in judge_site(plan, tmp_path / "all.sqlite", now)]
+    assert {one.state for one in found} == {State.OK}
+    assert [one.component for one in found if one.reason is Reason.WATCHED] == ["OST1-0"]
 
 
 @pytest.mark.parametrize(("nodes", "members"), [(3, 5), (12, 100)])
@@ -73,6 +80,26 @@ def test_every_component_and_group_of_every_node_is_judged(
     groups = [one.verdict for one in found if one.verdict.group]
     assert {group.component for group in groups} == {"scratch"}
     assert len(groups) == nodes
+
+
+def test_a_group_needs_more_than_half_of_its_members(tmp_path: Path) -> None:
+    now, plan = time.time(), site(2, 2)
+    with History(tmp_path / "all.sqlite") as history:
+        common: dict[str, Any] = {"repeats_Bps": (80e6,) * 3, "spec_hash": "abc", "rate_Bps": 80e6}
+        for one in every_night(now - 60, component="OST0-0", **common):
+            history.save(one)
+        for number in range(2):
+            for one in every_night(now - 60, component=f"OST1-{number}", **common):
+                history.save(one)
+    found = [one.verdict for one in judge_site(plan, tmp_path / "all.sqlite", now)]
+    states = {(one.component, one.group): one.state for one in found[:3]}
+    # nobody knows of OST0-1 whether it has lost as much
+    assert states == {
+        ("OST0-0", False): State.CRITICAL,
+        ("OST0-1", False): State.UNKNOWN,
+        ("scratch", True): State.OK,
+    }
+    assert [one.state for one in found[3:]] == [State.OK, State.OK, State.CRITICAL]
 
 
 def test_a_verdict_of_a_site_is_explained_by_the_runs_of_its_node(
@@ -130,11 +157,12 @@ def test_targets_driven_at_once_have_one_verdict_and_their_own_when_asked(tmp_pa
     entries = tuple(one.to_json() for one in expected())
     plan = SitePlan("p", {"client1": Expectations("client1", "lab", entries)}, ())
     with History(tmp_path / "all.sqlite") as history:
-        for one in ran([200e6, 201e6, 80e6, 200e6], now - 60):
-            history.save(one.latest)
+        for one in nightly([200e6, 201e6, 80e6, 200e6], now - 60):
+            history.save(one)
     (only,) = judge_site(plan, tmp_path / "all.sqlite", now)
     assert (only.verdict.component, only.verdict.group) == ("scratch", True)
-    assert "scratch - OST2 write together 80.0 MB/s" in only.verdict.sentence
+    assert only.verdict.state is State.CRITICAL
+    assert "scratch - OST2 read together 80.0 MB/s" in only.verdict.sentence
     found = [one.verdict for one in judge_site(plan, tmp_path / "all.sqlite", now, members=True)]
     assert [(one.component, one.group) for one in found] == [
         *((f"OST{index}", False) for index in range(4)),

@@ -10,25 +10,36 @@ from pathlib import Path
 import pytest
 
 from tests.package.cli.driver import call
-from tests.package.cli.test_judge import EXPECTED, measured
+from tests.package.cli.test_judge import EXPECTED, NOTHING, Known, measured, slow
 from tests.package.judgements import snapshot, write
 
 
-def documents(folder: Path, slow_Bps: float) -> list[str]:
+def documents(folder: Path, slow_Bps: float, known: Known = NOTHING) -> list[str]:
     """Write what a node expects and has measured; return the options that name it."""
-    return list(write(folder, EXPECTED, snapshot(*measured(slow_Bps), now=time.time())))
+    taken = snapshot(*measured(slow_Bps), now=time.time(), known=known)
+    return list(write(folder, EXPECTED, taken))
 
 
 def test_a_node_shows_the_worst_first_and_ends_with_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "160")
-    assert call("status", *documents(tmp_path, 80e6)) == 2
+    assert call("status", *documents(tmp_path, 80e6, slow())) == 2
     head, _, first, *rest = capsys.readouterr().out.splitlines()
     assert head.endswith(": 1 CRITICAL, 0 UNKNOWN, 0 WARNING, 2 OK")
     assert first.split()[:4] == ["CRITICAL", "ost", "OST1", "read"]
     assert "80.0 MB/s, 40 % of baseline" in first
     assert len(rest) == 2
+
+
+def test_one_slow_run_is_watched(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    assert call("status", *documents(tmp_path, 80e6)) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[0].endswith(": 0 CRITICAL, 0 UNKNOWN, 0 WARNING, 3 OK")
+    assert "watching: read 80.0 MB/s, 40 % of baseline" in out
 
 
 def test_a_small_screen_is_not_filled_over(
@@ -59,7 +70,7 @@ def test_a_terminal_without_bars_has_digits(
     monkeypatch.setenv("COLUMNS", "80")
     latin = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
     monkeypatch.setattr("sys.stdout", latin)
-    assert call("status", *documents(tmp_path, 80e6)) == 2
+    assert call("status", *documents(tmp_path, 80e6, slow())) == 2
     latin.seek(0)
     first = latin.read().splitlines()[2]
     assert first.split()[3].isdigit()

@@ -22,8 +22,8 @@ from plumbline.store.history import History
 from tests.package.cli.driver import call
 from tests.package.cli.nagios import PROGRAM, nagios
 from tests.package.judgements import REFERENCE, expectation
-from tests.package.parallel_runs import expected, ran
-from tests.package.records import record
+from tests.package.parallel_runs import expected, nightly
+from tests.package.records import every_night, record
 
 READ = {"read/single": REFERENCE}
 NODES = 200
@@ -171,21 +171,21 @@ def test_a_site_is_judged_from_its_plan_and_history(
     plan = write_plan(tmp_path, [*(service("oss1", f"OST{n}") for n in range(4)), group], expected)
     with History(tmp_path / "all.sqlite") as history:
         for name, rate_Bps in (("OST0", 200e6), ("OST1", 201e6), ("OST2", 80e6)):
-            history.save(
-                record(
-                    component=name,
-                    rate_Bps=rate_Bps,
-                    repeats_Bps=(rate_Bps,) * 3,
-                    spec_hash="abc",
-                    started_at=now - 70,
-                    finished_at=now - 60,
-                )
-            )
+            common: dict[str, Any] = {
+                "repeats_Bps": (rate_Bps,) * 3,
+                "spec_hash": "abc",
+                "rate_Bps": rate_Bps,
+            }
+            for one in every_night(now - 60, component=name, **common):
+                history.save(one)
     arguments = ["--plan", plan, "--history", str(tmp_path / "all.sqlite")]
     assert call("submit", *arguments, "--batch", "-") == 0
     results = {tuple(line.split(";", 4)[2:]) for line in capsys.readouterr().out.splitlines()}
     told = {(name, state, text.partition(" | ")[0]) for name, state, text in results}
     assert ("OST OST0 read", "0", "OST OK - OST0 read 200.0 MB/s, 99 % of baseline") in told
+    (slow,) = (text for name, _, text in told if name == "OST OST2 read")
+    assert slow.startswith("OST CRITICAL - OST2 read 80.0 MB/s, 40 % of baseline 202.1 MB/s")
+    assert "over 8 runs since" in slow
     assert {(name, state) for name, state, _ in told} == {
         ("OST OST0 read", "0"),
         ("OST OST1 read", "0"),
@@ -453,9 +453,39 @@ def test_targets_driven_at_once_are_one_result_and_none_is_homeless(
     whole = service("client1", "", **changes)
     plan = write_plan(tmp_path, [whole], expected())
     with History(tmp_path / "all.sqlite") as history:
-        for one in ran([200e6, 201e6, 80e6, 200e6], time.time() - 60):
-            history.save(one.latest)
+        for one in nightly([200e6, 201e6, 80e6, 200e6], time.time() - 60):
+            history.save(one)
     arguments = ("--plan", plan, "--history", str(tmp_path / "all.sqlite"))
     assert call("submit", *arguments, "--batch", str(tmp_path / "batch")) == 0
     (line,) = (tmp_path / "batch").read_text().splitlines()
     assert ";client1;FS scratch write read;2;FS CRITICAL - file system scratch - OST2" in line
+
+
+def test_the_probes_of_nodes_are_handed_over_with_the_history(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = time.time()
+    expected = [expectation(component=f"OST{n}", references=READ) for n in range(2)]
+    node = service("client1", "client1", description="NODE client1 probes", layer="node")
+    group = service("client1", "", description="OST group scratch", group="scratch")
+    every = [*(service("oss1", f"OST{n}") for n in range(2)), group, node]
+    plan = Path(write_plan(tmp_path, every, expected))
+    document = json.loads(plan.read_text())
+    # a host that measures nothing has no service, and is not missed
+    document["nodes"]["router1"] = Expectations("router1", "lab", ()).to_json()
+    plan.write_text(json.dumps(document))
+    arguments = ["--plan", str(plan), "--history", str(tmp_path / "all.sqlite"), "--batch", "-"]
+
+    def told() -> list[str]:
+        assert call("submit", *arguments) == 0
+        lines = capsys.readouterr().out.splitlines()
+        return [line.split(";", 2)[2] for line in lines if ";NODE " in line]
+
+    with History(tmp_path / "all.sqlite") as history:
+        assert told()[0].startswith("NODE client1 probes;0;NODE OK - client1: ost waits for its")
+        os.utime(plan, (now - 200_000, now - 200_000))
+        assert told()[0].startswith("NODE client1 probes;3;NODE UNKNOWN - client1: ost is silent")
+        for name in ("OST0", "OST1"):
+            history.save(record(component=name, started_at=now - 70, finished_at=now - 60))
+        (line,) = told()
+    assert line.startswith("NODE client1 probes;0;NODE OK - client1: ost 2 of 2 measured, last ")

@@ -21,7 +21,7 @@ def test_a_sound_site_is_counted(tmp_path: Path, capsys: pytest.CaptureFixture[s
     text = capsys.readouterr().out
     assert any(line.split() == ["4", "disk", "80.0", "MB/s"] for line in text.splitlines())
     assert "scratch, 1 retired" in text
-    assert text.endswith("lab is sound: 9 measurements, 12 services\n")
+    assert text.endswith("lab is sound: 9 measurements, 15 services\n")
 
 
 def test_components_are_printed_for_programs(

@@ -45,7 +45,23 @@ def test_every_component_and_group_has_one_service() -> None:
         "OST group scratch",
         "RAW group oss1",
         "RAW group oss2",
+        *(f"NODE {node} probes" for node in ("client1", "oss1", "oss2")),
     ]
+
+
+def test_the_probes_of_a_node_have_one_service_that_goes_stale_with_the_first_of_them() -> None:
+    assert of_site(site(), net={"schedule": {"slot": "15min"}})["NODE oss2 probes"] == Service(
+        host="oss2",
+        node="oss2",
+        description="NODE oss2 probes",
+        command="plumbline_node_probes",
+        check="check_node",
+        arguments=(),
+        layer="node",
+        component="oss2",
+        group="",
+        freshness_s=2700,
+    )
 
 
 def test_a_group_is_asked_of_the_node_that_measures_it() -> None:

@@ -8,7 +8,7 @@ from typing import Optional, Sequence
 import pytest
 
 from plumbline.judge.alarm import Alone, Question, Shared, Weight, moments_of, weigh
-from plumbline.judge.chance import Run, Source
+from plumbline.judge.noise import Run, Source
 
 DAY_S = 86400.0
 LIMIT = -log(0.9)

@@ -8,20 +8,8 @@ from random import Random
 
 import pytest
 
-from plumbline.judge.chance import (
-    ALONE,
-    BESIDE_PEERS,
-    FADES,
-    Chain,
-    Noise,
-    Run,
-    Source,
-    factors,
-    log_of_sum,
-    shared_factors,
-    sizes,
-    surprise,
-)
+from plumbline.judge.chance import Chain, factors, log_of_sum, shared_factors, sizes, surprise
+from plumbline.judge.noise import ALONE, BESIDE_PEERS, FADES, Noise, Run, Source
 
 HOUR_S = 3600.0
 DAY_S = 86400.0
@@ -59,25 +47,38 @@ def likelihood(source: Source, offset: float) -> float:
     shares = (1 - noise.lower - noise.faster, noise.lower, noise.faster)
     total = 0.0
     for states in product(range(3), repeat=len(source.runs)):
-        weight = shares[states[0]]
-        for number in range(1, len(states)):
-            run, after = source.runs[number - 1 : number + 1]
-            stays = noise.again * (1 + (after.at - run.at) / HOUR_S) ** -FADES
-            if run.source != after.source and after.at - run.at <= 600:
+        weight = shares[states[0]] * density(source.runs[0], states[0], offset, noise)
+        for before, run, was, state in zip(source.runs, source.runs[1:], states, states[1:]):
+            stays = noise.again * (1 + (run.at - before.at) / HOUR_S) ** -FADES
+            if run.source != before.source and run.at - before.at <= 600:
                 stays = 1.0
-            same = states[number] == states[number - 1]
-            weight *= stays * same + (1 - stays) * shares[states[number]]
-        for run, state in zip(source.runs, states):
-            apart = run.log_ratio - offset
-            # a size of loss stands for all up to the next, 17 % more
-            spread = hypot(run.spread, 0.17 / sqrt(12) * offset)
-            bell = exp(-((apart / spread) ** 2) / 2) / (spread * sqrt(2 * pi))
-            tail = 1 / (noise.tail * (1 + abs(apart) / noise.tail) ** 2)
-            below = tail if apart < 0 else 0.1 * bell
-            above = tail if apart > 0 else 0.1 * bell
-            weight *= (bell, below, above)[state]
+            fresh = density(run, state, offset, noise)
+            lower = state == 1 and run.log_ratio < offset
+            same = lasting(before, run, fresh, noise) if lower else fresh
+            weight *= stays * (state == was) * same + (1 - stays) * shares[state] * fresh
         total += weight
     return log(total)
+
+
+def density(run: Run, state: int, offset: float, noise: Noise) -> float:
+    """Return the density of a run that is undisturbed, lower or faster."""
+    apart = run.log_ratio - offset
+    # a size of loss stands for all up to the next, 17 % more
+    spread = hypot(run.spread, 0.17 / sqrt(12) * offset)
+    bell = exp(-((apart / spread) ** 2) / 2) / (spread * sqrt(2 * pi))
+    width = hypot(noise.tail, run.spread)
+    tail = 1 / (width * (1 + abs(apart) / width) ** 2)
+    below = tail if apart < 0 else 0.1 * bell
+    above = tail if apart > 0 else 0.1 * bell
+    return (bell, below, above)[state]
+
+
+def lasting(before: Run, run: Run, fresh: float, noise: Noise) -> float:
+    """Return the density of a run that is disturbed for the same reason as the one before."""
+    spread = hypot(run.spread, before.spread)
+    apart = (run.log_ratio - before.log_ratio) / spread
+    alike = exp(-(apart**2) / 2) / (spread * sqrt(2 * pi))
+    return (1 - noise.alike) * fresh + noise.alike * alike
 
 
 @pytest.mark.parametrize("noise", [BESIDE_PEERS, ALONE])
@@ -118,6 +119,19 @@ def test_each_night_of_a_lasting_loss_raises_the_odds(loss: float) -> None:
 def test_no_size_of_a_loss_falls_between_those_that_are_tried(number: int) -> None:
     values = nights(*[-0.3 * 1.05**number] * 3, spread=0.015)
     assert factors(Source(values, 0.02), LIMIT)[0] > log(300)
+
+
+@pytest.mark.parametrize("noise", [BESIDE_PEERS, ALONE])
+@pytest.mark.parametrize("spread", [0.015, 0.05, 0.3, 1.3])
+def test_what_is_quick_to_find_is_a_bound_of_the_factor(noise: Noise, spread: float) -> None:
+    chance = Random(f"{spread}")
+    for _ in range(60):
+        middle = chance.choice([0.0, -0.2, -0.5, -1.0])
+        runs = nights(*[chance.gauss(middle, spread) for _ in range(12)], spread=spread)
+        bound = 0.0
+        for run in runs:
+            bound = max(0.0, bound + surprise(run, noise, LIMIT))
+        assert bound >= max(factors(Source(runs, 0.03, noise), LIMIT))
 
 
 @pytest.mark.parametrize("loss", [0.2, 0.6, 0.95, 0.999])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import log
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ from plumbline.judge.rules import RULES
 from plumbline.model.limits import Limits
 from plumbline.model.reason import Reason
 from plumbline.model.reference import Reference
-from plumbline.model.series import Day
 from tests.package.judge.test_floor import recorded
 from tests.package.judgements import (
     BASELINE,
@@ -81,16 +79,6 @@ def test_what_is_said_to_change_the_outcome_does(rate_Bps: float) -> None:
             other = judge(entry, [series(edge * (0.99 if word == "below" else 1.01))], (), NOW)
             assert (other.state, other.reason) != (before.state, before.reason)
             assert rest.split(": ")[1].split(",")[0] == other.state.name
-
-
-def test_days_and_their_uncertainty_are_shown() -> None:
-    today = int(NOW // 86400) - 1
-    days = tuple(Day(today - ago, log(1.19), 0.0, 0.02, 1, 5) for ago in range(3))
-    entry = expectation(references={"read/single": Reference(None, None)})
-    one = series(168e6, 200e6)._replace(days=days)
-    text = "\n".join(explain(entry, [one], NOW))
-    assert "rule fail slow: applies (losses +0.174, +0.174, +0.174, each above 0.105" in text
-    assert "without the days before: OK" in text
 
 
 def test_without_a_rate_the_reason_is_all_there_is() -> None:

@@ -1,32 +1,56 @@
-"""A group is judged by the median of its members, excused or not."""
+"""A group is shown by the median of its members, excused or not, and alarms by evidence."""
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Optional, Sequence
 
 import pytest
 
 from plumbline.judge.group import judge_group
+from plumbline.model.evidence import Evidence
+from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Limits
 from plumbline.model.reason import Reason
 from plumbline.model.record import Outcome
 from plumbline.model.reference import Reference
+from plumbline.model.series import Series
 from plumbline.model.state import State
 from plumbline.model.threshold import Range
 from plumbline.model.verdict import Verdict
-from tests.package.judgements import CEILING, NOW, REFERENCE, expectation, series, snapshot
+from tests.package.judgements import (
+    BASELINE,
+    CEILING,
+    NOW,
+    REFERENCE,
+    evidence,
+    expectation,
+    series,
+    snapshot,
+)
 
 REFERENCES = {"read/single": REFERENCE}
 
 
-def judged(*rates_Bps: Optional[float], limits: Optional[Limits] = None, **changes: Any) -> Verdict:
+def judged(
+    *rates_Bps: Optional[float],
+    limits: Optional[Limits] = None,
+    known: Optional[Evidence] = None,
+    **changes: Any,
+) -> Verdict:
     names = [f"OST{number}" for number in range(len(rates_Bps))]
     members = [
         expectation(component=name, references=REFERENCES, limits=limits or Limits())
         for name in names
     ]
     every = [series(rate, component=name, **changes) for name, rate in zip(names, rates_Bps)]
-    return judge_group(members, snapshot(*every), NOW)
+    return verdict_on(members, *every, known=known)
+
+
+def verdict_on(
+    members: Sequence[Expectation], *every: Series, known: Optional[Evidence] = None
+) -> Verdict:
+    taken = snapshot(*every, known={("ost", "scratch", True): known} if known else {})
+    return judge_group(members, taken, NOW, taken)
 
 
 def test_a_healthy_group_is_ok() -> None:
@@ -44,20 +68,53 @@ def test_one_slow_member_does_not_make_a_slow_group() -> None:
     assert judged(80e6, 200e6).state is State.OK
 
 
-@pytest.mark.parametrize(("rate_Bps", "state"), [(140e6, State.WARNING), (80e6, State.CRITICAL)])
-def test_a_loss_that_all_share_is_seen_although_each_is_excused(
-    rate_Bps: float, state: State
+def test_one_low_night_that_all_share_is_watched() -> None:
+    verdict = judged(80e6, 80e6, 80e6, peers_Bps=80e6)
+    assert (verdict.state, verdict.reason) == (State.OK, Reason.WATCHED)
+    assert verdict.sentence == (
+        "group scratch watching: read 40 % of baseline, upper median of 3; too few runs to tell it "
+        "from chance"
+    )
+
+
+@pytest.mark.parametrize(
+    ("ratio", "state"),
+    [(0.51, State.WARNING), (0.5, State.WARNING), (0.49, State.CRITICAL), (0.85, State.WARNING)],
+)
+def test_a_loss_that_all_share_alarms_by_evidence_and_by_its_size(
+    ratio: float, state: State
 ) -> None:
-    verdict = judged(rate_Bps, rate_Bps, rate_Bps, peers_Bps=rate_Bps)
-    assert (verdict.state, verdict.reason) == (state, Reason.BELOW_LEVEL)
+    known = evidence(ratio=ratio)
+    verdict = judged(140e6, 140e6, 140e6, peers_Bps=140e6, known=known)
+    assert (verdict.state, verdict.reason) == (state, Reason.SLOW)
+    assert verdict.sentence == (
+        f"group scratch read {100 * ratio:.0f} % of its baseline over 3 runs since 2024-10-02 "
+        "00:00 UTC, odds 59,874 to 1 against chance"
+    )
+    assert verdict.ratio_baseline == ratio
+    assert verdict.evidence[0].endswith("8,103 for an alarm")
+
+
+def test_an_alarm_stands_through_a_good_night() -> None:
+    assert judged(200e6, 200e6, 200e6, known=evidence()).state is State.CRITICAL
+
+
+def test_the_operation_that_has_lost_less_has_no_alarm() -> None:
+    assert judged(200e6, 200e6, 200e6, known=evidence(what="write")).state is State.OK
+
+
+def test_a_group_of_another_era_is_known_by_its_evidence() -> None:
+    other = REFERENCE._replace(baseline=BASELINE._replace(versions={"lustre": "2.15"}))
+    members = [expectation(component="OST0", references={"read/single": other})]
+    found = evidence(alarm=False, odds=0.0, against="the baseline from before lustre 2.15 -> 2.16")
+    verdict = verdict_on(members, series(component="OST0"), known=found)
+    assert (verdict.state, verdict.reason) == (State.OK, Reason.FINE)
+    assert "compared with the baseline from before lustre 2.15 -> 2.16" in verdict.sentence
 
 
 def test_contended_members_count_and_are_counted() -> None:
     verdict = judged(80e6, 81e6, 82e6, coverage=0.3)
-    assert verdict.state is State.CRITICAL
-    assert verdict.sentence == (
-        "group scratch read 40 % of baseline, upper median of 3, 3 of them contended"
-    )
+    assert "read 40 % of baseline, upper median of 3, 3 of them contended" in verdict.sentence
 
 
 def test_members_without_a_figure_are_named() -> None:
@@ -79,29 +136,31 @@ def test_a_group_with_more_gaps_than_figures_is_unknown() -> None:
 
 def test_a_group_without_baselines_is_unknown() -> None:
     bare = expectation(references={"read/single": Reference(CEILING, None)})
-    verdict = judge_group([bare], snapshot(series()), NOW)
+    verdict = verdict_on([bare], series())
     assert verdict.state is State.UNKNOWN
     assert verdict.sentence.endswith("first scratch-OST0003: no baseline yet")
 
 
 def test_a_group_that_was_never_measured_is_unknown() -> None:
-    verdict = judge_group([expectation()], snapshot(), NOW)
+    verdict = verdict_on([expectation()])
     assert verdict.state is State.UNKNOWN
     assert "write was never recorded" in verdict.sentence
 
 
 def test_a_group_is_judged_by_its_levels() -> None:
     strict = Limits(warning=Range(100, float("inf")))
-    assert judged(200e6, limits=strict).state is State.WARNING
+    assert judged(200e6, limits=strict).reason is Reason.WATCHED
+    gross = Limits(critical=Range(90, float("inf")))
+    assert judged(200e6, limits=gross, known=evidence(ratio=0.85)).state is State.CRITICAL
 
 
 def test_a_group_of_which_only_the_baselines_are_missing_does_not_count() -> None:
     bare = expectation(references={"read/single": Reference(CEILING, None)})
-    verdict = judge_group([bare], snapshot(series()), NOW)
+    verdict = verdict_on([bare], series())
     assert (verdict.state, verdict.counts) == (State.UNKNOWN, False)
-    slow = judge_group([bare], snapshot(series(80e6)), NOW)
+    slow = verdict_on([bare], series(80e6))
     assert (slow.state, slow.counts) == (State.UNKNOWN, True)
-    never = judge_group([bare], snapshot(), NOW)
+    never = verdict_on([bare])
     assert (never.state, never.counts) == (State.UNKNOWN, True)
 
 
@@ -116,7 +175,7 @@ def test_a_remark_of_an_earlier_run_is_not_repeated() -> None:
     members = [expectation(component=name, references=REFERENCES) for name in names]
     old = series(component="OST0", run_id="before", details={"unnamed": ["scratch-OST0010"]})
     new = series(component="OST1", run_id="now", started_at=NOW - 100, finished_at=NOW - 90)
-    assert "not in the topology" not in judge_group(members, snapshot(old, new), NOW).sentence
+    assert "not in the topology" not in verdict_on(members, old, new).sentence
 
 
 def with_outcomes(**outcomes: Outcome) -> Verdict:
@@ -132,7 +191,7 @@ def with_outcomes(**outcomes: Outcome) -> Verdict:
         else series(200e6, component=name)
         for name in names
     ]
-    return judge_group(members, snapshot(*every), NOW)
+    return verdict_on(members, *every)
 
 
 def test_a_member_that_is_broken_has_an_alarm_of_its_own_and_the_group_is_not_ok() -> None:
@@ -170,5 +229,5 @@ def test_what_was_broken_long_ago_is_no_alarm_of_today() -> None:
         "reason": "why",
     }
     member = expectation(component="OST0", references=REFERENCES)
-    verdict = judge_group([member], snapshot(series(None, component="OST0", **old)), NOW)
+    verdict = verdict_on([member], series(None, component="OST0", **old))
     assert verdict.state is State.UNKNOWN

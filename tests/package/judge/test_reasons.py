@@ -44,7 +44,7 @@ def test_every_rule_on_a_rate_that_is_valid_has_measured() -> None:
 
 def test_a_loss_that_lasts_is_a_slow_one() -> None:
     lasting = {reason for reason in Reason if reason.lasting}
-    assert lasting == {Reason.FAIL_SLOW, Reason.STEP_DOWN, Reason.PROFILE}
+    assert lasting == {Reason.SLOW, Reason.PROFILE}
     assert {reason for reason in Reason if reason.slow} == lasting | {
         Reason.BELOW_LEVEL,
         Reason.PROVISIONAL,

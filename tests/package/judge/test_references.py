@@ -7,7 +7,7 @@ from typing import Any, Optional, Sequence
 
 import pytest
 
-from plumbline.judge.chance import ALONE, BESIDE_PEERS
+from plumbline.judge.noise import ALONE, BESIDE_PEERS
 from plumbline.judge.references import Against, Measurement, References
 from plumbline.model.limits import Limits
 from plumbline.model.series import Sample
@@ -65,7 +65,7 @@ def test_without_peers_the_baseline_is_the_reference_and_busy_days_are_noise() -
     only = measurement(samples=samples([RATE, RATE / 2]))
     found = References([only]).of(only)
     assert found is not None
-    assert found.against is Against.BASELINE
+    assert found.against == Against.ALONE.value
     assert found.source.noise == ALONE
     assert [run.log_ratio for run in found.source.runs] == pytest.approx([0.0, log(0.5)])
 
@@ -74,7 +74,7 @@ def test_without_baseline_and_many_peers_few_must_do() -> None:
     only = measurement(baseline=None, samples=samples([100e6] * 2, RATE, 2))
     found = References([only]).of(only)
     assert found is not None
-    assert found.against is Against.FEW
+    assert found.against == Against.FEW.value
     assert found.source.runs[0].log_ratio == pytest.approx(log(0.5))
 
 
@@ -84,7 +84,7 @@ def test_with_nothing_else_its_own_earlier_runs_must_do(runs: int, known: bool) 
     found = References([only]).of(only)
     assert bool(found) is known
     if found:
-        assert found.against is Against.HISTORY
+        assert found.against == Against.HISTORY.value
         assert [run.log_ratio for run in found.source.runs] == pytest.approx([log(0.5)])
 
 
@@ -93,7 +93,7 @@ def test_what_a_person_has_accepted_as_slower_is_held_against_its_baseline() -> 
     accepted = measurement("slow", samples=slow, baseline=BASE._replace(median_Bps=100e6))
     found = References([accepted, *fellows(6)]).of(accepted)
     assert found is not None
-    assert found.against is Against.BASELINE
+    assert found.against == Against.BASELINE.value
     assert [run.log_ratio for run in found.source.runs] == pytest.approx([0.0] * 5)
 
 
@@ -121,5 +121,77 @@ def test_peers_of_the_same_run_come_before_those_of_the_day() -> None:
         every.append(measurement(str(number), baseline=None, samples=samples(rates, rates[0], 14)))
     found = References(every).of(every[0])
     assert found is not None
-    assert found.against is Against.RUN
+    assert found.against == Against.RUN.value
     assert found.source.off == pytest.approx(0.01)
+
+
+HOUR_S = 3600.0
+
+
+def also(nights: Sequence[Sample], rate: float, at: float, peers: int = 2) -> tuple[Sample, ...]:
+    """Return the same with a later run of few; what their median is does not matter."""
+    return (Sample(at, rate, None, RATE, peers, None), *nights)
+
+
+@pytest.mark.parametrize("form", ["baseline", "peers"])
+@pytest.mark.parametrize(
+    ("own", "others", "after_s", "log_ratio"),
+    [
+        # a low run that two healthy ones beside it do not share
+        (0.4, (1.0, 1.0), 600.0, log(0.4)),
+        # in a busy hour all of them are low: nothing is left
+        (0.4, (0.4, 0.4), 600.0, 0.0),
+        # of three others one may be slow as well
+        (0.4, (1.0, 1.0, 0.3), 600.0, log(0.4)),
+        (0.4, (1.0, 1.0), 1800.0, log(0.4)),
+    ],
+)
+def test_a_run_of_a_few_is_held_against_what_the_others_of_it_usually_give(
+    form: str, own: float, others: tuple[float, ...], after_s: float, log_ratio: float
+) -> None:
+    base = {} if form == "baseline" else {"baseline": None}
+    nights = samples([RATE] * 5, RATE, 7)
+    later = 4 * DAY_S + 3 * HOUR_S
+    slow = measurement("slow", samples=also(nights, own * RATE, later), **base)
+    controls = [
+        # a control may be faster than others at all times
+        measurement(
+            f"control {number}",
+            samples=also(samples([1.05 * RATE] * 5, RATE, 7), 1.05 * share * RATE, later + after_s),
+            baseline=base.get("baseline", BASE._replace(median_Bps=1.05 * RATE)),
+        )
+        for number, share in enumerate(others)
+    ]
+    found = References([slow, *controls, *fellows(5, samples=nights, **base)]).of(slow)
+    assert found is not None
+    assert found.source.runs[-1].at == later
+    assert found.source.runs[-1].log_ratio == pytest.approx(log_ratio, abs=1e-9)
+    assert found.source.runs[-1].spread > found.source.runs[-2].spread
+
+
+def test_what_was_measured_at_another_hour_is_not_beside_a_run_of_a_few() -> None:
+    nights = samples([RATE] * 5, RATE, 7)
+    later = 4 * DAY_S + 3 * HOUR_S
+    slow = measurement("slow", samples=also(nights, 0.4 * RATE, later))
+    control = measurement("control", samples=also(nights, 0.4 * RATE, later + 1801.0))
+    found = References([slow, control, *fellows(5, samples=nights)]).of(slow)
+    assert found is not None
+    assert later not in [run.at for run in found.source.runs]
+
+
+def test_runs_of_a_few_change_nothing_of_what_all_gave_on_a_day() -> None:
+    nights = samples([RATE] * 5, RATE, 7)
+    later = 4 * DAY_S + 3 * HOUR_S
+    low = [measurement(str(n), samples=also(nights, 0.4 * RATE, later)) for n in range(8)]
+    fine = measurement("fine", samples=nights)
+    found = References([fine, *low]).of(fine)
+    assert found is not None
+    assert found.source.runs[-1].log_ratio == pytest.approx(0.0)
+
+
+def test_a_group_that_never_has_more_than_a_few_is_held_against_its_day_as_before() -> None:
+    nights = samples([RATE, RATE, RATE / 2], RATE, 1)
+    members = fellows(6, samples=nights)
+    found = References(members).of(members[0])
+    assert found is not None
+    assert [run.log_ratio for run in found.source.runs] == pytest.approx([0.0, 0.0, 0.0])

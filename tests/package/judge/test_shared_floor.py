@@ -22,7 +22,15 @@ from plumbline.model.series import Sample, Series
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
 from tests.package.judge.test_floor import FLOOR, recorded
-from tests.package.judgements import BASELINE, DAY_S, NOW, expectation, host_expectation, sent
+from tests.package.judgements import (
+    BASELINE,
+    DAY_S,
+    NOW,
+    evidence,
+    expectation,
+    host_expectation,
+    sent,
+)
 from tests.package.judgements import snapshot as taken
 
 STEPS = (Operation.WRITE, Operation.READ)
@@ -67,7 +75,8 @@ class Group:
         ]
 
     def group(self) -> Verdict:
-        return judge_group(self.members, taken(*self.series), NOW)
+        memory = taken(*self.series)
+        return judge_group(self.members, memory, NOW, memory)
 
     def alone(self) -> list[Reason]:
         memory = taken(*self.series)
@@ -159,11 +168,12 @@ def test_members_with_too_few_nights_do_not_hold_up_the_alarm_of_the_others() ->
     assert mixed.group().reason is Reason.TOO_FEW_MEMBERS
 
 
-def test_a_loss_against_the_baselines_takes_precedence() -> None:
-    known = BASELINE._replace(median_Bps=150e6)
-    verdict = Group([60e6] * 8, baseline=known).group()
-    assert (verdict.state, verdict.reason) == (State.CRITICAL, Reason.BELOW_LEVEL)
-    assert verdict.sentence.startswith("group scratch write 40 % of baseline")
+def test_an_alarm_by_evidence_takes_precedence() -> None:
+    of = Group([60e6] * 8, baseline=BASELINE._replace(median_Bps=150e6))
+    memory = taken(*of.series)._replace(groups={"ost/scratch": evidence(what="write")._asdict()})
+    verdict = judge_group(of.members, memory, NOW, memory)
+    assert (verdict.state, verdict.reason) == (State.CRITICAL, Reason.SLOW)
+    assert verdict.sentence.startswith("group scratch write 40 % of its baseline over 3 runs")
 
 
 def test_a_group_that_was_accepted_so_low_is_silent() -> None:

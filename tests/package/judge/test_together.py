@@ -9,6 +9,7 @@ import pytest
 from plumbline.judge.replay import replay
 from plumbline.judge.together import bring_together, never_together
 from plumbline.model.limits import Limits
+from plumbline.model.reason import Reason
 from plumbline.model.sampled import Sampled
 from plumbline.model.state import State
 
@@ -68,9 +69,9 @@ def test_a_slow_disk_is_found_among_peers_that_were_polled_one_after_another() -
     alone = {one.component: one.verdict.state for one in replay(rows, Limits())}
     assert set(alone.values()) == {State.UNKNOWN}
     judged = replay(bring_together(rows, 60), Limits())
-    states = {one.component: one.verdict.state for one in judged}
-    assert states.pop("disk2") is State.CRITICAL
-    assert set(states.values()) == {State.OK}
+    reasons = {one.component: one.verdict.reason for one in judged}
+    assert reasons.pop("disk2") is Reason.WATCHED
+    assert set(reasons.values()) == {Reason.FINE}
 
 
 def test_components_that_are_never_measured_at_once_are_named_with_their_round() -> None:

@@ -14,10 +14,10 @@ from plumbline.model.limits import Limits
 from plumbline.model.record import Operation
 from plumbline.model.series import Sample, Series, Snapshot
 from tests.package.judgements import (
-    BASELINE,
     DAY_S,
     NOW,
     REFERENCE,
+    Past,
     expectation,
     host_expectation,
     series,
@@ -59,8 +59,8 @@ def taken(*slow: tuple[str, Operation, Sequence[float]]) -> Snapshot:
 
 
 def evidence(memory: Snapshot, odds: float = 10_000.0) -> dict[str, Optional[Evidence]]:
-    weighing = Weighing({"client1": fleet(odds)}, {"client1": memory})
-    return {name: weighing.of("ost", name) for name in NAMES}
+    weighing = Weighing({"client1": fleet(odds)}, {"client1": Past(memory)})
+    return {name: weighing.evidence(("ost", name, False)) for name in NAMES}
 
 
 def test_what_is_slow_for_nights_is_an_alarm_and_its_peers_are_not() -> None:
@@ -94,12 +94,11 @@ def test_the_odds_that_an_alarm_takes_come_from_the_budget(odds: float, alarm: b
     assert found.alarm is alarm
 
 
-def test_a_baseline_of_other_conditions_is_no_reference() -> None:
-    other = REFERENCE._replace(baseline=BASELINE._replace(versions={"lustre": "2.15"}))
-    one = expectation(component=NAMES[0], references={"read/single": other})
-    memory = snapshot(nightly([80e6] * 3, component=NAMES[0], versions={"lustre": "2.16"}))
-    weighing = Weighing({"client1": [one]}, {"client1": memory})
-    assert weighing.of("ost", NAMES[0]) is None
+def test_a_baseline_of_another_specification_is_no_reference() -> None:
+    one = expectation(component=NAMES[0], references={"read/single": REFERENCE})
+    memory = snapshot(nightly([80e6] * 3, component=NAMES[0], spec_hash="another"))
+    weighing = Weighing({"client1": [one]}, {"client1": Past(memory)})
+    assert weighing.evidence(("ost", NAMES[0], False)) is None
 
 
 def test_a_host_is_slow_with_several_partners() -> None:
@@ -119,7 +118,7 @@ def test_a_host_is_slow_with_several_partners() -> None:
                 for given, partner in zip(rates, one.partners)
             )
         )
-        return Weighing({"oss3": [one]}, {"oss3": memory}).of("net", "oss3")
+        return Weighing({"oss3": [one]}, {"oss3": Past(memory)}).evidence(("net", "oss3", False))
 
     every, single = with_partners(slow, slow, slow), with_partners(slow, fast, fast)
     assert every
@@ -134,21 +133,28 @@ def test_a_clock_that_was_stepped_back_and_a_limit_of_nothing_do_no_harm() -> No
     moments = [NOW - 3610 - shift for shift in (5 * DAY_S, 0.0, 9 * DAY_S, 3600.0)]
     earlier = [Sample(at, 80e6, None, None, 0, None) for at in moments]
     memory = snapshot(series(80e6, None, earlier, component=NAMES[0]))
-    found = Weighing({"client1": [one]}, {"client1": memory}).of("ost", NAMES[0])
+    found = Weighing({"client1": [one]}, {"client1": Past(memory)}).evidence(
+        ("ost", NAMES[0], False)
+    )
     assert found
     assert found.ratio == pytest.approx(0.4, abs=0.01)
 
 
 def test_of_damaged_series_nothing_is_known() -> None:
     memory = taken()
-    damaged = memory._replace(series={**memory.series, f"ost/{NAMES[0]}": [{"latest": 3}]})
+    damaged = memory._replace(
+        series={
+            **memory.series,
+            f"ost/{NAMES[0]}": {"evidence": None, "operations": [{"latest": 3}]},
+        }
+    )
     found = evidence(damaged)
     assert found[NAMES[0]] is None
     assert found[NAMES[1]] is not None
 
 
 def test_of_what_nobody_expects_nothing_is_known() -> None:
-    assert Weighing({}, {}).of("ost", "nobody") is None
+    assert Weighing({}, {}).evidence(("ost", "nobody", False)) is None
 
 
 def test_what_runs_say_together_is_put_into_words() -> None:
@@ -156,7 +162,7 @@ def test_what_runs_say_together_is_put_into_words() -> None:
     assert found
     (line,) = weighed(found)
     assert line == (
-        "read 40 % of its baseline in 4 runs since 2024-09-30 22:59 UTC, odds over 1,000,000 to 1 "
-        "against chance, 10,000 for an alarm within the budget"
+        "read 40 % of its peers' shares of their baselines over 4 runs since 2024-09-30 22:59 UTC, "
+        "odds 14,576 to 1 against chance, 10,000 for an alarm"
     )
     assert not list(weighed(found._replace(alarm=False, odds=2.9)))

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from plumbline.errors import DocumentError
-from plumbline.plan.budget import LEAST_ODDS, alarm_odds
+from plumbline.model.evidence import LEAST_ODDS
+from plumbline.plan.budget import alarm_odds
 from plumbline.plan.policy import load
 
 

@@ -118,6 +118,23 @@ def test_a_group_that_is_low_as_a_whole_has_a_row(tmp_path: Path) -> None:
     )
 
 
+def test_what_is_watched_comes_last_with_how_far_it_is(tmp_path: Path) -> None:
+    site = sick(tmp_path)
+    place = ("ost", "scratch-OST0005")
+    said = site.verdicts[place]._replace(
+        state=State.OK, reason=Reason.WATCHED, sentence="scratch-OST0005 watching: read low"
+    )
+    group = next(iter(site.groups.values()))._replace(state=State.OK, reason=Reason.WATCHED)
+    site = site._replace(
+        verdicts={**site.verdicts, place: said},
+        groups={**site.groups, (group.layer, group.component): group},
+    )
+    *_, whole, single = rows(site, extras().found)
+    assert (whole.kind, whole.component) == (Kind.WATCHED, f"{group.layer} {group.component}")
+    assert (single.kind, single.state) == (Kind.WATCHED, State.OK)
+    assert (single.sentence, single.next) == (said.sentence, "the next runs decide")
+
+
 def test_kinds_and_states_decide_the_order(tmp_path: Path) -> None:
     site = unknown(sick(tmp_path), "net")
     kinds = [list(Kind).index(one.kind) for one in rows(site, extras().found)]

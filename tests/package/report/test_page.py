@@ -63,7 +63,10 @@ def test_links_to_alarms_lead_somewhere(tmp_path: Path) -> None:
 def test_every_service_of_nagios_has_its_place(tmp_path: Path) -> None:
     site = sick(tmp_path)
     found = Tags(pages(site, draw(site, Extras()))["index.html"])
-    anchors = [service.anchor for service in plan_of(lab()).services]
+    services = plan_of(lab()).services
+    # a node has no place of its own: its service leads to the targets
+    assert {service.layer for service in services if not service.anchor} == {"node"}
+    anchors = [service.anchor for service in services if service.anchor]
     assert len(anchors) == len(set(anchors)) == 12 + 4 + 4
     assert set(anchors) <= set(found.ids)
 

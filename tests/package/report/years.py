@@ -13,7 +13,8 @@ from plumbline.expect.plan import Plan, compile_plan
 from plumbline.locate.measurables import Placed, Site
 from plumbline.model.record import Record
 from plumbline.plan.policy import load
-from plumbline.store.history import RECORD, History, row
+from plumbline.store.history import History
+from plumbline.store.tables import RECORD, row
 from plumbline.topology.graph import Topology
 from tests.package.locate.scenes import Left, rate
 from tests.package.records import record

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Iterator, Optional, Sequence
 
 from plumbline.cli.verdicts import Judging
+from plumbline.judge.weighing import Weighing
 from plumbline.model.expectation import Expectation
 from plumbline.model.verdict import Verdict
 from plumbline.plan.policy import load
@@ -28,7 +29,8 @@ def fleet(
 
 def judge(chosen: Sequence[Expectation], memory: Memory, now: float) -> Iterator[Verdict]:
     """Judge as the command does."""
-    judging = Judging(memory, now, evidence=False)
+    known = Weighing({"": chosen}, {"": memory})
+    judging = Judging(memory, known, now, evidence=False)
     yield from judging.components(chosen)
     yield from judging.groups(chosen)
 

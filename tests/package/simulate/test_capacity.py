@@ -123,3 +123,33 @@ def test_a_fleet_knows_the_kind_of_each_part() -> None:
     assert isinstance(SMALL, Fleet)
     assert SMALL.kinds["oss1-disk1"] == "disk"
     assert SMALL.kinds["scratch-OST0"] == "target"
+
+
+def test_a_release_slows_one_operation_of_all_targets() -> None:
+    found = shares(CAPACITY, Fault("release-2.4.0", 0.7, operation="read"))
+    assert {flow.layer for flow in found} == {"ost"}
+    assert {flow.operation for flow in found} == {READ}
+    assert len({flow.component for flow in found}) == 4
+    assert list(found.values()) == pytest.approx([0.3] * len(found))
+    assert found == shares(CAPACITY, Fault("release-2.4.0/scratch", 0.7, operation="read"))
+
+
+def test_a_whole_file_system_or_site_may_be_slow() -> None:
+    system, site_ = (shares(CAPACITY, Fault(name, 0.75)) for name in ("scratch", "site"))
+    assert {flow.layer for flow in system} == {"ost"}
+    assert set(site_) == set(CAPACITY.healthy_Bps)
+    assert {*system.values(), *site_.values()} == {0.25}
+
+
+def test_a_part_may_be_slow_in_one_operation() -> None:
+    both, reads = (shares(CAPACITY, Fault("oss1-disk1", 0.4, 1, way)) for way in ("", "read"))
+    assert {flow.operation for flow in both} == {READ, WRITE}
+    assert reads == {flow: share for flow, share in both.items() if flow.operation is READ}
+
+
+def test_what_a_part_and_a_release_take_adds_up() -> None:
+    disk, release = Fault("oss1-disk1", 0.4), Fault("release-2.4.0", 0.5)
+    both, alone = shares(CAPACITY, disk, release), shares(CAPACITY, disk)
+    slowed = [flow for flow in alone if flow.layer == "ost"]
+    assert slowed
+    assert [both[flow] for flow in slowed] == pytest.approx([alone[flow] / 2 for flow in slowed])

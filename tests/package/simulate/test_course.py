@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline.judge.component import judge as judge_one
-from plumbline.judge.pair import judge_pair_host
+from plumbline.judge.component import judge_service
+from plumbline.judge.pair import judge_pair_service
+from plumbline.judge.weighing import Weighing
 from plumbline.model.reason import Reason
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
+from plumbline.simulate.capacity import Capacity
+from plumbline.simulate.course import Scenario, course
 from plumbline.simulate.faults import Fault
 from plumbline.simulate.noise import NONE, YEAR
-from tests.package.simulate.fleets import days, fleet
+from tests.package.simulate.fleets import days, fleet, judge
+
+ALARMS = (State.WARNING, State.CRITICAL)
 
 
 def bad(verdicts: tuple[Verdict, ...]) -> dict[str, str]:
@@ -33,19 +38,55 @@ def test_every_component_and_group_is_judged_each_day() -> None:
     assert len(today.verdicts) == 4 + 4 + 2 + 3
 
 
-def test_a_gross_fault_is_found_on_its_first_run_and_named() -> None:
-    found = list(days(fleet(), 6, Fault("oss2-disk1", 0.6, day=4)))
+def test_a_gross_fault_is_found_by_its_evidence_and_named() -> None:
+    found = list(days(fleet(), 12, Fault("oss2-disk1", 0.6, day=4)))
     assert [bad(today.verdicts) for today in found[:3]] == [{}] * 3
-    assert bad(found[3].verdicts) == {"raw oss2-disk1": "CRITICAL", "ost scratch-OST2": "CRITICAL"}
-    sentence = next(one.sentence for one in found[3].verdicts if one.component == "oss2-disk1")
+    slow = {"raw oss2-disk1": "CRITICAL", "ost scratch-OST2": "CRITICAL"}
+    assert bad(found[-1].verdicts) == slow
+    sentence = next(one.sentence for one in found[-1].verdicts if one.component == "oss2-disk1")
     assert sentence.startswith("oss2-disk1 read 28.2 MB/s, 40 % of baseline 70.4 MB/s")
+    assert "runs since 2026-01-04" in sentence
     assert found[2].faults == ()
     assert found[3].faults == (Fault("oss2-disk1", 0.6, 4),)
 
 
 def test_what_all_share_is_seen_by_the_group() -> None:
-    *_, today = days(fleet(), 2, Fault("client1", 0.97, day=2))
+    *_, today = days(fleet(), 12, Fault("client1", 0.97, day=2))
     assert bad(today.verdicts) == {"ost scratch": "CRITICAL"}
+
+
+def test_a_release_slows_a_file_system_and_is_one_alarm_that_names_it() -> None:
+    found = list(days(fleet(), 8, Fault("release-2.4.0", 0.7, 3, "read")))
+    assert [bad(today.verdicts) for today in found[:3]] == [{}] * 3
+    assert bad(found[-1].verdicts) == {"ost scratch": "CRITICAL"}
+    (alarm,) = [one for one in found[-1].verdicts if one.state is State.CRITICAL]
+    assert "read 30 % of the baseline from before client earlier -> 2.4.0" in alarm.sentence
+    assert all(
+        dict(one.latest.versions or {}) == {"client": "2.4.0"}
+        for each in found[-1].nodes["client1"]
+        for one in found[-1].memory.of("ost", each.component)
+    )
+
+
+def test_when_a_release_was_seen_is_remembered() -> None:
+    *_, today = days(fleet(), 8, Fault("release-2.4.0", 0.1, 3))
+    (write, *_) = today.memory.of("ost", "scratch-OST0")
+    assert today.memory.changed_at(write.latest) == write.samples[5].started_at
+    assert today.memory.copy().changed_at(write.latest) == write.samples[5].started_at
+    (device, *_) = today.memory.of("raw", "oss1-disk1")
+    assert today.memory.changed_at(device.latest) is None
+    assert not device.latest.versions
+
+
+def test_a_site_that_never_gave_what_it_should_is_seen_without_baselines() -> None:
+    of = fleet()
+    scenario = Scenario(6, NONE, (Fault("site", 0.75, 0),), "1", new=True)
+    found = list(course(of, Capacity(of), scenario, judge))
+    assert found[-1].memory.of("ost", "scratch-OST0")[0].samples[5:] != ()
+    assert found[-1].memory.of("ost", "scratch-OST0")[0].samples[6:] == ()
+    below = [one for one in found[4].verdicts if one.reason is Reason.BELOW_FLOOR]
+    assert {(one.layer, one.component) for one in below} >= {("ost", "scratch"), ("raw", "oss1")}
+    assert not [one for today in found[:4] for one in today.verdicts if one.state in ALARMS]
 
 
 def test_equal_seeds_give_equal_days() -> None:
@@ -74,10 +115,12 @@ def test_the_verdicts_are_those_of_the_judge() -> None:
     *_, today = days(fleet(), 9, Fault("oss2-disk1", 0.3, 2), noise=YEAR)
     verdicts = {(one.layer, one.component): one for one in today.verdicts if not one.group}
     for found in today.nodes.values():
+        known = Weighing({"": found}, {"": today.memory})
         for each in found:
-            judging = judge_pair_host if each.layer == "net" else judge_one
+            judging = judge_pair_service if each.layer == "net" else judge_service
             series = today.memory.of(each.layer, each.component)
-            alone = judging(each, series, (), today.now)
+            evidence = known.evidence((each.layer, each.component, False))
+            alone = judging(each, series, (), today.now, evidence)
             seen = verdicts[each.layer, each.component]
             assert seen._replace(evidence=()) == alone._replace(evidence=())
 

@@ -7,12 +7,16 @@ import pytest
 from plumbline.errors import UsageError
 from plumbline.simulate.faults import (
     Fault,
+    Known,
     Losses,
     parse_fault,
     parse_losses,
     random_faults,
     refuse_unknown,
 )
+from tests.package.simulate.fleets import fleet
+
+KNOWN = Known(["disk1"], ["scratch"])
 
 
 @pytest.mark.parametrize(
@@ -21,6 +25,9 @@ from plumbline.simulate.faults import (
         ("oss1-disk1=40%", Fault("oss1-disk1", 0.4, 1)),
         ("oss1-disk1=40%@12", Fault("oss1-disk1", 0.4, 12)),
         ("oss1=12.5@2", Fault("oss1", 0.125, 2)),
+        ("oss1=40%@0", Fault("oss1", 0.4, 0)),
+        ("release-2.4.0=70%:read@40", Fault("release-2.4.0", 0.7, 40, "read")),
+        ("release-2.4.0/fs2=70%", Fault("release-2.4.0/fs2", 0.7)),
     ],
 )
 def test_a_fault_is_a_part_a_loss_and_a_day(text: str, fault: Fault) -> None:
@@ -28,7 +35,9 @@ def test_a_fault_is_a_part_a_loss_and_a_day(text: str, fault: Fault) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["oss1", "=40%", "oss1=", "oss1=x%", "oss1=0%", "oss1=100%", "oss1=40%@", "oss1=40%@0"]
+    "text",
+    ["oss1", "=40%", "oss1=", "oss1=x%", "oss1=0%", "oss1=100%", "oss1=40%@", "oss1=40%@-1"]
+    + ["oss1=40%:", "oss1=40%:erase", "oss1=40%@2:read"],
 )
 def test_what_is_no_fault_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(UsageError, match="for example"):
@@ -71,9 +80,29 @@ def test_equal_seeds_draw_equal_faults() -> None:
 
 def test_a_fault_of_what_nothing_crosses_is_refused() -> None:
     with pytest.raises(UsageError, match="crosses 'disk9'"):
-        refuse_unknown([Fault("disk9", 0.4)], ["disk1"], 30)
+        refuse_unknown([Fault("disk9", 0.4)], KNOWN, 30)
 
 
 def test_a_fault_after_the_last_day_is_refused() -> None:
     with pytest.raises(UsageError, match="after the last day, 30"):
-        refuse_unknown([Fault("disk1", 0.4, 31)], ["disk1"], 30)
+        refuse_unknown([Fault("disk1", 0.4, 31)], KNOWN, 30)
+
+
+def test_a_release_is_for_a_file_system_of_the_site_or_for_all() -> None:
+    releases = [Fault("release-2.4.0/scratch", 0.4), Fault("release-2.4.0", 0.4)]
+    assert [(one.version, one.system) for one in releases] == [("2.4.0", "scratch"), ("2.4.0", "")]
+    wide = [*releases, Fault("site", 0.4), Fault("scratch", 0.4)]
+    refuse_unknown(wide, KNOWN, 30)
+    with pytest.raises(UsageError, match="no file system of this site; it has scratch"):
+        refuse_unknown([Fault("release-2.4.0/home", 0.4)], KNOWN, 30)
+
+
+def test_the_neighbour_of_a_target_shares_most_parts_with_it() -> None:
+    of = fleet()
+    paths = {one.key[1]: set(one.expectation.path) for one in of.members if one.key[0] == "ost"}
+    for name, path in paths.items():
+        shared = {other: len(path & its) for other, its in paths.items() if other != name}
+        assert shared[of.neighbour(name)] == max(shared.values())
+    assert of.neighbour("oss1-disk1") == "oss1-disk2"
+    with pytest.raises(UsageError, match="is no target or device, so it has no neighbour"):
+        of.neighbour("switch1")

@@ -74,28 +74,10 @@ def test_a_sample_stands_beside_the_median_of_the_others() -> None:
         )
         assert found.samples[0].peers_Bps == others[1]
         assert found.samples[0].peers == 3
-        assert found.days[0].peers == 3
 
 
 def test_a_history_is_as_long_as_a_node_keeps_it() -> None:
     measuring, _ = measured(1, 40)
     series = measuring.memory.of("ost", "scratch-OST0")
     assert [len(one.samples) for one in series] == [30, 30]
-    assert [len(one.days) for one in series] == [14, 14]
     assert series[0].samples[0].started_at == series[0].latest.started_at
-
-
-def test_several_runs_of_a_day_are_one_day() -> None:
-    measuring, _ = measured(1, 3, every("ost", "6 h"))
-    days = measuring.memory.of("ost", "scratch-OST0")[0].days
-    assert [day.runs for day in days] == [4, 4, 4]
-
-
-def test_a_contended_run_says_nothing_of_the_day() -> None:
-    noise = NONE._replace(contended=1.0, coverage_lost=0.5, contention_cost=1.0)
-    measuring, records = measured(1, 3, noise=noise)
-    raw = [one for one in records if one.layer == "raw"]
-    assert all(one.coverage is not None and one.coverage < 0.9 for one in raw)
-    assert measuring.memory.of("raw", "oss1-disk1")[0].days == ()
-    # a mere client does not know
-    assert len(measuring.memory.of("ost", "scratch-OST0")[0].days) == 3

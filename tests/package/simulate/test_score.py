@@ -35,7 +35,7 @@ def scored(*each: list[Verdict], faults: tuple[Fault, ...] = ()) -> Outcome:
     score = Score(FLEET, CAPACITY, faults, len(each))
     for day, verdicts in enumerate(each, start=1):
         there = tuple(fault for fault in faults if fault.day <= day)
-        score.take(Today(day, 0.0, tuple(verdicts), there, {}, Memory(())))
+        score.take(Today(day, 0.0, tuple(verdicts), there, {}, Memory(()), 0))
     return score.outcome()
 
 
@@ -49,17 +49,18 @@ def of(component: str, *states: State, **changes: Any) -> list[list[Verdict]]:
         ([OK, OK, OK], 0, 0),
         ([OK, W, W], 1, 2),
         ([W, OK, W], 2, 2),
-        ([W, C, W], 2, 3),
+        ([W, C, W], 1, 3),
         ([W, U, W], 2, 2),
     ],
 )
-def test_an_alarm_is_raised_once_and_again_when_it_gets_worse(
+def test_an_alarm_is_raised_once_however_it_gets_worse(
     states: list[State], raised: int, standing: int
 ) -> None:
     found = scored(*of("oss1-disk1", *states))
     source = Source("raw", False, Reason.BELOW_LEVEL)
     assert (found.raised.get(source, 0), found.standing.get(source, 0)) == (raised, standing)
     assert found.healthy_days == 3
+    assert found.false_days == standing
 
 
 def test_unknown_is_no_alarm_and_is_counted() -> None:
@@ -82,6 +83,23 @@ def test_an_alarm_that_stood_before_finds_nothing() -> None:
     found = scored(*of("oss1-disk1", OK, W, W, W), faults=(DISK,))
     assert found.trials[0].found is None
     assert found.raised[Source("raw", False, Reason.BELOW_LEVEL)] == 1
+
+
+def test_all_services_that_a_fault_makes_alarm_are_counted_once() -> None:
+    disk, target = (of(name, OK, OK, W, OK, C) for name in ("oss1-disk1", "oss1-disk2"))
+    alarmed = verdict("scratch-OST0", W, layer="ost")
+    each = [[*one, *other, alarmed] for one, other in zip(disk, target)]
+    (trial,) = scored(*each[:2], *([*one, alarmed] for one in each[2:]), faults=(DISK,)).trials
+    # the other disk is healthy, and the alarm of the target stood before
+    assert trial.services == 1
+    (trial,) = scored([], [], *each[2:], faults=(DISK,)).trials
+    assert trial.services == 2
+
+
+def test_the_alarm_of_a_group_is_neither_false_nor_found_where_few_of_it_are_slow() -> None:
+    alarm = of("scratch", W, layer="ost", group=True)
+    found = scored(*alarm, faults=(Fault("scratch-OST1", 0.4),))
+    assert (found.trials[0].found, sum(found.raised.values()), found.false_days) == (None, 0, 0)
 
 
 def test_an_alarm_of_a_healthy_sibling_is_false_while_there_is_a_fault() -> None:
@@ -109,7 +127,7 @@ def test_a_host_is_not_accused_of_its_partner() -> None:
     fault = Fault("oss5-nic", 0.5, 1)
     score = Score(hosts, Capacity(hosts), (fault,), 1)
     accused = [verdict(name, W, layer="net") for name in ("oss1", "oss5")]
-    score.take(Today(1, 0.0, tuple(accused), (fault,), {}, Memory(())))
+    score.take(Today(1, 0.0, tuple(accused), (fault,), {}, Memory(()), 0))
     found = score.outcome()
     assert found.trials[0].by[0] == "net oss5"
     assert found.raised[Source("net", False, Reason.BELOW_LEVEL)] == 1
@@ -140,18 +158,13 @@ def alarms(outcomes: Outcome) -> int:
     return sum(outcomes.raised.values())
 
 
-def test_more_noise_raises_more_false_alarms() -> None:
-    none, quiet, year = (alarms(outcome(FLEET, 60, noise=noise)) for noise in (NONE, QUIET, YEAR))
-    assert none == 0
-    assert quiet < year
-
-
-def test_longer_spells_keep_alarms_standing_longer() -> None:
-    brief, lasting = (
-        sum(outcome(FLEET, 120, noise=YEAR._replace(spell_goes_on=share)).standing.values())
-        for share in (0.0, 0.9)
-    )
-    assert brief < lasting
+def test_noise_that_the_judge_does_not_reckon_with_raises_false_alarms() -> None:
+    worse = YEAR._replace(run=0.4, tail_share=0.3, tail_loss=1.0)
+    none, quiet, bad = (outcome(FLEET, 40, noise=noise) for noise in (NONE, QUIET, worse))
+    assert alarms(none) == alarms(quiet) == 0
+    assert (none.false_days, quiet.false_days) == (0, 0)
+    assert alarms(bad) > 0
+    assert bad.false_days > 0
 
 
 def test_a_larger_loss_is_found_no_later() -> None:
@@ -159,4 +172,4 @@ def test_a_larger_loss_is_found_no_later() -> None:
     found: list[Trial] = [outcome(FLEET, 30, fault, noise=QUIET).trials[0] for fault in faults]
     days = [float("inf") if trial.found is None else trial.found for trial in found]
     assert days == sorted(days, reverse=True)
-    assert days[-1] == 1
+    assert days[-1] <= 4

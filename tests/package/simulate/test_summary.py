@@ -10,7 +10,14 @@ import pytest
 from plumbline.model.reason import Reason
 from plumbline.simulate.faults import Fault
 from plumbline.simulate.score import Outcome, Source, Trial
-from plumbline.simulate.summary import false_alarms, sizes, to_json, unknown_share
+from plumbline.simulate.summary import (
+    alarms_a_fault,
+    false_alarms,
+    sizes,
+    to_json,
+    truth,
+    unknown_share,
+)
 
 OST = Source("ost", False, Reason.BELOW_LEVEL)
 RAW = Source("raw", True, Reason.BELOW_LEVEL)
@@ -18,7 +25,7 @@ RAW = Source("raw", True, Reason.BELOW_LEVEL)
 
 def trial(loss: float, found: Optional[int], followed: int = 60, slows: float = 0.3) -> Trial:
     by = () if found is None else ("ost a", "a is slow")
-    return Trial(Fault("a", loss, 61 - followed), "disk", slows, followed, found, by)
+    return Trial(Fault("a", loss, 61 - followed), "disk", slows, followed, found, by, len(by))
 
 
 def outcome(*trials: Trial, fleets: int = 1) -> Outcome:
@@ -30,6 +37,7 @@ def outcome(*trials: Trial, fleets: int = 1) -> Outcome:
         {OST: 60 * fleets},
         {OST: 12 * fleets, RAW: 500},
         trials,
+        3 * fleets,
     )
 
 
@@ -48,19 +56,17 @@ def test_groups_do_not_count_as_components_without_a_judgement() -> None:
 
 
 def test_faults_of_one_size_are_told_together() -> None:
-    found = list(sizes(outcome(trial(0.4, 1), trial(0.4, 3), trial(0.4, None), trial(0.2, 9))))
+    found = list(sizes([trial(0.4, 1), trial(0.4, 3), trial(0.4, None), trial(0.2, 9)]))
     assert [(one.least, one.most, one.faults) for one in found] == [(0.2, 0.2, 1), (0.4, 0.4, 3)]
     assert (found[1].identifiable, found[1].found, found[1].median) == (3, 2, 3)
-    assert found[1].within == pytest.approx((1 / 3, 2 / 3, 2 / 3))
+    assert found[1].within == pytest.approx((1 / 3, 2 / 3, 2 / 3, 2 / 3, 2 / 3))
     # one in three was not found, so nine in ten were not
     assert found[1].most_days is None
 
 
 def test_many_sizes_are_put_together_by_tens_of_percent() -> None:
     losses = [0.20, 0.203, 0.25, 0.30, 0.31, 0.35, 0.41, 0.45, 0.5, 0.6, 0.7, 0.9]
-    found = [
-        (one.least, one.most, one.faults) for one in sizes(outcome(*(trial(x, 1) for x in losses)))
-    ]
+    found = [(one.least, one.most, one.faults) for one in sizes([trial(x, 1) for x in losses])]
     assert found == [
         (0.1, 0.2, 1),
         (0.2, 0.3, 3),
@@ -73,24 +79,54 @@ def test_many_sizes_are_put_together_by_tens_of_percent() -> None:
 
 
 def test_who_was_followed_for_less_says_nothing_about_longer() -> None:
-    (one,) = sizes(outcome(trial(0.4, None, followed=5), trial(0.4, 2, followed=10)))
-    assert one.within == (0.0, 1.0, None)
+    (one,) = sizes([trial(0.4, None, followed=5), trial(0.4, 2, followed=10)])
+    assert one.within == (0.0, 0.5, 1.0, None, None)
 
 
 def test_what_slows_nothing_is_not_among_what_can_be_found() -> None:
-    (one,) = sizes(outcome(trial(0.4, None, slows=0.0)))
+    (one,) = sizes([trial(0.4, None, slows=0.0)])
     assert (one.faults, one.identifiable, one.found) == (1, 0, 0)
-    assert (one.within, one.median) == ((None, None, None), None)
+    assert (one.within, one.median) == ((None,) * 5, None)
+
+
+def test_false_alarms_are_set_against_months_and_days_of_all_fleets() -> None:
+    found = truth(outcome(fleets=4))
+    assert found.number == 36
+    assert found.a_month == pytest.approx(9 / 60 * 30.44)
+    assert found.days == 12
+    assert found.days_share == pytest.approx(3 / 60)
+
+
+def test_alarms_a_fault_are_those_of_faults_that_were_found() -> None:
+    assert alarms_a_fault(outcome(trial(0.4, None))) is None
+    faults = [trial(0.4, 1), trial(0.4, 1)._replace(services=3), trial(0.4, None)]
+    assert alarms_a_fault(outcome(*faults)) == pytest.approx(2.5)
+
+
+def test_chance_has_the_form_of_detection() -> None:
+    given = outcome(trial(0.4, 1))._replace(chance=(trial(0.4, None),))
+    found = to_json(given, {})
+    assert [list(one) for one in found["chance"]] == [list(one) for one in found["detection"]]
+    assert (found["detection"][0]["found"], found["chance"][0]["found"]) == (1, 0)
 
 
 def test_the_document_has_each_figure_and_is_plain_json() -> None:
     found = to_json(outcome(trial(0.4, 1), trial(0.4, None, slows=0.0)), {"site": "lab"})
     assert json.loads(json.dumps(found, allow_nan=False)) == found
-    assert list(found)[:2] == ["schema", "site"]
+    assert list(found)[:5] == [
+        "schema",
+        "site",
+        "false_alarms_a_month",
+        "false_alarm_days_share",
+        "alarms_a_fault",
+    ]
+    assert found["false_alarms_a_month"] == pytest.approx(9 / 60 * 30.44)
+    assert found["false_alarm_days_share"] == pytest.approx(3 / 60)
+    assert found["alarms_a_fault"] == 2
     first = found["false_alarms"][0]
     assert (first["layer"], first["reason"]) == ("ost", "below_level")
     assert list(first)[:4] == ["layer", "group", "reason", "number"]
     assert found["false_alarms"][0]["number"] == 6
-    assert found["detection"][0]["within"] == {"1": 1.0, "7": 1.0, "30": 1.0}
+    assert found["detection"][0]["within"] == dict.fromkeys(("1", "3", "7", "14", "30"), 1.0)
     assert [one["identifiable"] for one in found["faults"]] == [True, False]
     assert found["faults"][0]["found_by"] == "ost a"

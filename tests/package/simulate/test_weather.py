@@ -8,19 +8,27 @@ from statistics import median, pstdev
 
 import pytest
 
+from plumbline.judge.noise import BESIDE_PEERS, FADES
+from plumbline.model.record import Operation, Scenario
+from plumbline.simulate.fleet import Flow
 from plumbline.simulate.noise import NONE, QUIET, YEAR, Noise
 from plumbline.simulate.weather import Draw, Weather
 
-COMPONENT = ("ost", "scratch-OST0000")
+DAY_S = 86400.0
+HOUR_S = 3600.0
+
+
+def flow(component: str = "scratch-OST0000") -> Flow:
+    return Flow("ost", component, Operation.READ, Scenario.SINGLE)
 
 
 def drawn(noise: Noise, days: int, seed: str = "1") -> list[Draw]:
     """Return one run a day."""
     weather = Weather(noise, Random(seed))
     found = []
-    for _ in range(days):
+    for day in range(days):
         weather.next_day()
-        found.append(weather.run(COMPONENT, "oss1", "scratch"))
+        found.append(weather.run(flow(), "oss1", "scratch", day * DAY_S))
     return found
 
 
@@ -49,7 +57,7 @@ def test_a_day_is_shared_by_a_file_system_and_a_host_by_its_parts() -> None:
     weather = Weather(NONE._replace(day=0.1, host=0.01), Random("1"))
     weather.next_day()
     one, beside, elsewhere, other = (
-        weather.run(("ost", name), host, system).loss
+        weather.run(flow(name), host, system, 0.0).loss
         for name, host, system in (
             ("a", "oss1", "scratch"),
             ("b", "oss1", "scratch"),
@@ -97,3 +105,32 @@ def test_as_many_runs_are_contended_as_in_the_year_and_these_are_slower() -> Non
     others = [one for one in draws if one.coverage >= 0.9]
     cost = median(one.loss for one in contended) - median(one.loss for one in others)
     assert 0.08 < cost < 0.25
+
+
+@pytest.mark.parametrize("hours", [0.0, 1.0, 6.0])
+def test_a_low_moment_lasts_as_chance_has_it_by_which_runs_are_weighed(hours: float) -> None:
+    share, often = 0.3, 6000
+    weather = Weather(NONE._replace(tail_share=share, tail_loss=0.24), Random("1"))
+    again = []
+    for _ in range(often):
+        weather.next_day()
+        first = weather.run(flow(), "oss1", "scratch", 0.0)
+        with weather.further():
+            second = weather.run(flow(), "oss1", "scratch", hours * HOUR_S)
+        if first.loss:
+            again.append(second.loss > 0)
+    lasts = BESIDE_PEERS.again * (1 + hours) ** -FADES
+    assert sum(again) / len(again) == pytest.approx(lasts + (1 - lasts) * share, abs=0.04)
+
+
+def test_further_runs_change_nothing_of_what_planned_ones_meet() -> None:
+    found = []
+    for further in (0, 3):
+        weather = Weather(YEAR, Random("5"))
+        for day in range(20):
+            weather.next_day()
+            found.append(weather.run(flow(), "oss1", "scratch", day * DAY_S))
+            with weather.further():
+                for hour in range(further):
+                    weather.run(flow(), "oss1", "scratch", day * DAY_S + hour * HOUR_S)
+    assert found[:20] == found[20:]

@@ -8,13 +8,27 @@ from typing import Any, Optional
 import pytest
 
 from plumbline.model.expectation import Expectations, Neighbour
+from plumbline.model.series import Snapshot
 from plumbline.store.excerpt import entry_alone, series_alone
-from tests.package.judgements import expectation, host_expectation, series, snapshot
+from tests.package.judgements import (
+    evidence,
+    expectation,
+    host_expectation,
+    series,
+    snapshot,
+)
 
 NAMES = ("OST0", "OST00", 'odd"name', "ost/OST0", "Öst")
 TAKEN = snapshot(
     *(series(1e6 * (number + 1), component=name) for number, name in enumerate(NAMES)),
     series(99e6, layer="raw", component="OST0"),
+    known={
+        ("ost", "OST0", False): evidence(against='"series": of "ost/OST0"'),
+        ("ost", 'odd"name', False): evidence(alarm=False, ratio=None),
+        ("ost", "OST0", True): evidence(what="write"),
+        ("ost", "group of none", True): evidence(odds=4.0, alarm=False),
+        ("raw", "OST0", True): evidence(what='"series": {"ost/OST00": {}}'),
+    },
 ).to_json()
 EXPECTED = Expectations(
     "client1",
@@ -47,6 +61,10 @@ def test_what_is_found_is_what_the_document_says(
     key = f"{layer}/{name}"
     if part is not None:
         assert part["series"].get(key) == taken["series"].get(key)
+        excerpt, whole = Snapshot.from_json(part), Snapshot.from_json(taken)
+        for subject in ((layer, name, False), (layer, name, True)):
+            assert excerpt.evidence(subject) == whole.evidence(subject)
+        assert excerpt.of(layer, name) == whole.of(layer, name)
         assert {**part, "series": {}} == {**taken, "series": {}}
     wanted = [
         entry

@@ -19,9 +19,11 @@ from plumbline.model.series import Running
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
 from plumbline.store.history import KEEP_RECORDS, History, Selection, SeriesKey
+from tests.package.judgements import evidence
 from tests.package.records import failed, record
 
 KEY = SeriesKey("ost", "a", "read", "single", "")
+OST, GROUP = ("ost", "a", False), ("ost", "a", True)
 DAY = 86400.0
 
 
@@ -149,6 +151,8 @@ def test_a_history_of_the_first_schema_goes_on(tmp_path: Path) -> None:
         database.execute("CREATE INDEX records_series ON records (layer, component, seq)")
         for column in ("process", "interrupted"):
             database.execute(f"ALTER TABLE running DROP COLUMN {column}")
+        for name in ("evidence", "confirmed"):
+            database.execute(f"DROP TABLE {name}")
         database.execute("INSERT INTO running VALUES ('ost', 'a', 5.0, 'run-0')")
         database.execute("PRAGMA user_version = 1")
     for number in (1, 2):
@@ -156,6 +160,29 @@ def test_a_history_of_the_first_schema_goes_on(tmp_path: Path) -> None:
             assert history.running() == (Running("ost", "a", 5.0),)
             history.save(record(id=f"new{number}", flags=(Flag.SHORT,)))
             assert [point.flags for point in history.points(KEY, 9)] == ["short"] * number + [""]
+            history.keep_evidence({OST: evidence()})
+            assert history.evidence() == {OST: evidence()}
+
+
+@pytest.mark.parametrize("schema", [2, 3])
+def test_a_history_of_a_later_schema_goes_on(tmp_path: Path, schema: int) -> None:
+    path = tmp_path / "history.sqlite"
+    with History(path) as history:
+        history.save(record(id="old"))
+        history.begin("run-0", Running("ost", "a", 5.0))
+    with closing(sqlite3.connect(path)) as database, database:
+        for name in ("evidence", "confirmed"):
+            database.execute(f"DROP TABLE {name}")
+        if schema == 2:
+            for column in ("process", "interrupted"):
+                database.execute(f"ALTER TABLE running DROP COLUMN {column}")
+        database.execute(f"PRAGMA user_version = {schema}")
+    for kept in ({}, {OST: evidence()}):
+        with History(path) as history:
+            assert history.evidence() == kept
+            assert [one.id for one in history.records(Selection())] == ["old"]
+            assert history.running() == (Running("ost", "a", 5.0),)
+            history.keep_evidence({OST: evidence()})
 
 
 def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
@@ -163,7 +190,7 @@ def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as database:
         database.execute("PRAGMA user_version = 7")
     with pytest.raises(
-        StoreError, match="has schema 7, this version of plumbline writes 3; update"
+        StoreError, match="has schema 7, this version of plumbline writes 4; update"
     ):
         History(path)
 
@@ -282,3 +309,24 @@ def test_a_damaged_note_of_a_run_is_named(history: History, process: str) -> Non
         connection.execute("UPDATE running SET process = ?", (process,))
     with pytest.raises(DocumentError, match="note of a run of ost a is damaged"):
         history.running()
+
+
+def test_what_is_known_is_kept_in_the_place_of_what_was(history: History) -> None:
+    raw = evidence(what="write", ratio=None, alarm=False, shared=True)
+    history.keep_evidence({OST: evidence(), GROUP: evidence(odds=4.0, alarm=False)})
+    history.keep_evidence({GROUP: evidence(), ("raw", "sda", False): raw})
+    with History(history.path) as again:
+        assert again.evidence() == {GROUP: evidence(), ("raw", "sda", False): raw}
+        again.keep_evidence({})
+    assert history.evidence() == {}
+
+
+@pytest.mark.parametrize("body", ["{", "[]", "3", "{}", '{"odds":1}', '"text"'])
+def test_damaged_evidence_is_a_sentence(history: History, body: str) -> None:
+    history.keep_evidence({OST: evidence()})
+    with closing(sqlite3.connect(history.path)) as database, database:
+        database.execute("UPDATE evidence SET body = ?", (body,))
+    with pytest.raises(
+        DocumentError, match=r"history.sqlite holds damaged evidence: .*; measure again to replace"
+    ):
+        history.evidence()

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from plumbline.errors import StoreError
+from plumbline.errors import DocumentError, StoreError
 from plumbline.model.record import Operation
 from plumbline.model.series import SAMPLES, Running, Snapshot
-from plumbline.store.days import Member
 from plumbline.store.history import History
 from plumbline.store.publish import Publisher
+from plumbline.store.recent import Member
+from tests.package.judgements import evidence
 from tests.package.records import failed, record
 
 GROUPS = {("ost", name): Member("scratch", 0.9) for name in "abc"}
@@ -92,6 +95,40 @@ def test_what_is_no_longer_expected_is_left_out_and_what_runs_is_in(history: His
     assert snapshot.running == (Running("ost", "a", 7.0),)
 
 
+def test_what_the_last_runs_say_together_is_published(history: History) -> None:
+    for name in "abx":
+        history.save(record(component=name))
+    group, member = evidence(what="write"), evidence(odds=4.0, alarm=False)
+    history.keep_evidence({("ost", "scratch", True): group, ("ost", "a", False): member})
+    snapshot = built(history)
+    assert snapshot.evidence(("ost", "scratch", True)) == group
+    assert snapshot.evidence(("ost", "a", False)) == member
+    for nothing in (("ost", "b", False), ("ost", "home", True), ("raw", "scratch", True)):
+        assert snapshot.evidence(nothing) is None
+    assert [len(snapshot.of("ost", name)) for name in "abx"] == [1, 1, 1]
+
+
+def test_a_run_that_begins_or_ends_without_weighing_keeps_what_was_known(history: History) -> None:
+    history.save(record(component="a"))
+    history.keep_evidence({("ost", "a", False): evidence(), ("ost", "scratch", True): evidence()})
+    history.begin("run-2", Running("ost", "a", 7.0))
+    assert built(history).evidence(("ost", "a", False)) == evidence()
+    history.save(record(component="a", run_id="run-2", rate_Bps=5e6))
+    again = built(history)
+    assert again.of("ost", "a")[0].latest.rate_Bps == 5e6
+    assert again.evidence(("ost", "a", False)) == evidence()
+    assert again.evidence(("ost", "scratch", True)) == evidence()
+
+
+def test_damaged_evidence_is_not_published_as_none(history: History, tmp_path: Path) -> None:
+    history.save(record(component="a"))
+    history.keep_evidence({("ost", "a", False): evidence()})
+    with closing(sqlite3.connect(history.path)) as database, database:
+        database.execute("UPDATE evidence SET body = '{}'")
+    with pytest.raises(DocumentError, match="holds damaged evidence"):
+        Publisher(history, tmp_path / "snapshot.json", "client1", GROUPS)(now=1.0)
+
+
 def test_the_file_is_written_for_its_group_and_leaves_no_other(
     history: History, tmp_path: Path
 ) -> None:
@@ -109,7 +146,7 @@ FULL = """
 import resource, signal, sys
 from pathlib import Path
 from plumbline.errors import StoreError
-from plumbline.store.days import Member
+from plumbline.store.recent import Member
 from plumbline.store.history import History
 from plumbline.store.publish import Publisher
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -143,7 +180,7 @@ def test_a_folder_that_is_missing_is_a_sentence(history: History, tmp_path: Path
 TWO = """
 import sys
 from pathlib import Path
-from plumbline.store.days import Member
+from plumbline.store.recent import Member
 from plumbline.store.history import History
 from plumbline.store.publish import Publisher
 from tests.package.records import record

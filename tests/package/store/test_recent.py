@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from plumbline.model.record import Flag, Operation
 from plumbline.model.series import SAMPLES
-from plumbline.store.days import Member
 from plumbline.store.history import History
-from plumbline.store.recent import Rates, Recent
+from plumbline.store.recent import Member, Rates, Recent
 from tests.package.records import failed, record
 
 DAY_S = 86400.0
@@ -36,7 +35,7 @@ def test_a_peer_that_was_measured_more_often_since_still_counts(history: History
         history.save(record(component=name, rate_Bps=rate_Bps, run_id="night"))
     for number in range(SAMPLES):
         history.save(record(component="b", rate_Bps=1e6, run_id=f"again{number}"))
-    (series,) = Recent(history, MEMBERS, NOW).of("ost", "a")
+    (series,) = Recent(history, MEMBERS).of("ost", "a")
     assert (series.samples[0].peers_Bps, series.samples[0].peers) == (250e6, 2)
 
 
@@ -44,7 +43,7 @@ def test_a_component_without_a_rate_has_all_others_as_peers(history: History) ->
     history.save(failed(component="a"))
     for name, rate_Bps in (("b", 300e6), ("c", 200e6)):
         history.save(record(component=name, rate_Bps=rate_Bps))
-    (series,) = Recent(history, MEMBERS, NOW).of("ost", "a")
+    (series,) = Recent(history, MEMBERS).of("ost", "a")
     assert (series.samples[0].peers_Bps, series.samples[0].peers) == (250e6, 2)
 
 
@@ -61,7 +60,7 @@ def test_a_sample_of_a_known_state_is_excluded(
     history: History, flags: tuple[Flag, ...], excluded: bool
 ) -> None:
     history.save(record(component="a", flags=flags))
-    (series,) = Recent(history, MEMBERS, NOW).of("ost", "a")
+    (series,) = Recent(history, MEMBERS).of("ost", "a")
     assert [one.excluded for one in series.samples] == [excluded]
 
 
@@ -69,19 +68,5 @@ def test_operations_are_not_mixed(history: History) -> None:
     for name in "ab":
         history.save(record(component=name, rate_Bps=100e6))
         history.save(record(component=name, rate_Bps=300e6, operation=Operation.WRITE))
-    read, write = Recent(history, MEMBERS, NOW).of("ost", "a")
+    read, write = Recent(history, MEMBERS).of("ost", "a")
     assert (read.samples[0].peers_Bps, write.samples[0].peers_Bps) == (100e6, 300e6)
-
-
-@pytest.mark.parametrize("runs_a_day", [1, 20])
-def test_days_reach_further_back_than_samples_where_runs_are_many(
-    history: History, runs_a_day: int
-) -> None:
-    for run in range(10 * runs_a_day):
-        for name in "abc":
-            started_at = NOW - 10 * DAY_S + run * DAY_S / runs_a_day
-            history.save(record(component=name, run_id=f"{run}", started_at=started_at))
-    (series,) = Recent(history, MEMBERS, NOW).of("ost", "a")
-    assert [day.day for day in series.days] == list(range(99, 89, -1))
-    assert {day.runs for day in series.days} == {runs_a_day}
-    assert len(series.samples) == min(SAMPLES, 10 * runs_a_day)

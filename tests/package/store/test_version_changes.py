@@ -11,9 +11,9 @@ import pytest
 
 from plumbline.errors import DocumentError
 from plumbline.model.course import VersionChange
-from plumbline.model.record import Record
+from plumbline.model.record import Operation, Record
 from plumbline.store.database import Database
-from plumbline.store.history import History
+from plumbline.store.history import History, SeriesKey
 from plumbline.store.version_changes import version_changes
 from tests.package.records import failed, record
 
@@ -96,6 +96,69 @@ def test_a_text_that_reads_like_versions_is_none(tmp_path: Path) -> None:
     assert found(tmp_path, *nights) == [(3.0, f"client {odd} -> 1")]
 
 
+def since(folder: Path, *records: Record, count: int = 30) -> Optional[float]:
+    """Return since when a history says that target a has the versions of today."""
+    with History(folder / "history.sqlite") as opened:
+        for one in records:
+            opened.save(one)
+        return opened.changed_at(SeriesKey("ost", "a", "read", "single", ""), count)
+
+
+OLD, NEW = {"client": "2.3.0", "server": "2.5"}, {"client": "2.4.0", "server": "2.5"}
+
+
+@pytest.mark.parametrize(
+    ("nights", "moment"),
+    [
+        ([], None),
+        ([NEW], None),
+        ([NEW, NEW, NEW], None),
+        ([OLD, NEW], 2.0),
+        ([OLD, NEW, NEW, NEW], 2.0),
+        ([NEW, OLD, NEW, NEW], 3.0),
+        ([OLD, {"client": "2.3.5"}, NEW], 3.0),
+        # what a run could not find out is no change
+        ([OLD, NEW, {"client": "2.4.0"}, None, {}, NEW], 2.0),
+        ([OLD, NEW, {"client": "2.4.0"}], 2.0),
+        ([NEW, None, NEW], None),
+    ],
+)
+def test_the_versions_of_today_have_a_beginning(
+    tmp_path: Path, nights: list[Optional[dict[str, str]]], moment: Optional[float]
+) -> None:
+    every = [measured(float(at), found) for at, found in enumerate(nights, start=1)]
+    assert since(tmp_path, *every) == moment
+
+
+def test_the_versions_of_another_client_are_no_change(tmp_path: Path) -> None:
+    nights = [
+        *(measured(at, OLD, host="client1") for at in (1.0, 2.0)),
+        measured(3.0, NEW, host="client2"),
+        measured(4.0, OLD, host="client1"),
+        measured(5.0, NEW, host="client2"),
+    ]
+    assert since(tmp_path, *nights) is None
+    assert since(tmp_path, measured(6.0, NEW, host="client1")) == 6.0
+    assert since(tmp_path, measured(7.0, OLD, host="client2")) == 7.0
+
+
+def test_the_versions_of_other_operations_and_components_are_no_change(tmp_path: Path) -> None:
+    nights = [
+        measured(1.0, NEW),
+        measured(2.0, OLD, "b"),
+        measured(3.0, OLD, operation=Operation.WRITE),
+        measured(4.0, OLD, layer="raw"),
+        measured(5.0, NEW),
+    ]
+    assert since(tmp_path, *nights) is None
+
+
+def test_of_the_records_that_are_asked_for_none_may_be_of_other_versions(tmp_path: Path) -> None:
+    nights = [measured(1.0, OLD), *(measured(float(at), NEW) for at in range(2, 6))]
+    assert since(tmp_path, *nights, count=4) is None
+    assert since(tmp_path, count=5) == 2.0
+
+
 @pytest.mark.parametrize("versions", ["[1]", '{"client":2}', '"2.15"', "{"])
 def test_damaged_versions_are_a_sentence(tmp_path: Path, versions: str) -> None:
     path = tmp_path / "history.sqlite"
@@ -106,6 +169,8 @@ def test_damaged_versions_are_a_sentence(tmp_path: Path, versions: str) -> None:
         database.change("UPDATE records SET body = replace(body, ?, ?)", (sound, versions))
         with pytest.raises(DocumentError, match="damaged versions"):
             version_changes(database, 0.0)
+    with pytest.raises(DocumentError, match="damaged versions"):
+        since(tmp_path)
 
 
 def test_the_words_of_a_change() -> None:

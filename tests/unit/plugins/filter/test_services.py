@@ -21,3 +21,9 @@ def test_each_node_has_an_agent_and_each_measurement_a_service() -> None:
 
 def test_paths_can_be_left_out() -> None:
     assert ["lab", "PATH file system scratch"] not in services(PLAN, "plumbline agent")
+
+
+def test_whether_the_console_collects_hangs_on_the_host_of_the_first_path() -> None:
+    found = services(PLAN, "plumbline agent", PATHS, "PATH collection")
+    assert ["lab", "PATH collection"] in found
+    assert "PATH collection" not in [name for _, name in services(PLAN, "a", [], "PATH collection")]

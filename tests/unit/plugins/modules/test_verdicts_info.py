@@ -26,6 +26,11 @@ def test_verdicts_are_those_asked_for_and_the_worst_state_is_said(run: Any) -> N
     assert (len(result["verdicts"]), result["state"]) == (1, "OK")
 
 
+def test_what_the_last_run_says_by_itself_can_be_asked_for(run: Any) -> None:
+    _, module = run(verdicts_info, last_run=True)
+    assert module.asked[0].endswith("plumbline judge --json --last-run")
+
+
 @pytest.mark.parametrize("asked", [{"components": ["x"]}, {"layers": ["raw"]}])
 def test_a_node_that_judges_nothing_of_it_is_not_asked(run: Any, asked: dict[str, Any]) -> None:
     result, module = run(verdicts_info, **asked)

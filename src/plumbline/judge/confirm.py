@@ -1,0 +1,260 @@
+"""Which components are measured again between two planned runs, beside whom, and which can wait.
+
+Nothing is decided ahead: each moment asks the evidence of that moment.  What has an alarm by then,
+or of which nothing is worth a word any longer, is wanted no more.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import islice
+from typing import TYPE_CHECKING, Callable, Iterable, Mapping, NamedTuple, Optional, Sequence
+
+from plumbline.judge.peers import LEAST as PEERED
+from plumbline.model.confirm import Measured
+from plumbline.model.evidence import Evidence
+from plumbline.model.expectation import Expectation
+from plumbline.model.reason import Reason
+from plumbline.model.record import Scenario
+from plumbline.model.verdict import Verdict
+
+if TYPE_CHECKING:
+    from plumbline.model.evidence import Knowing
+
+CONTROLS = 2
+"""Healthy peers in each run: one alone may have a low moment itself."""
+TARGETS = 2
+"""Suspects in each run: more than the controls would be their own reference."""
+LAYERS = ("ost", "raw")
+"""Layers whose components can be measured one by one at any time."""
+
+_EARLY = 0.9
+"""A timer that is late once must not be too early the next time."""
+_DAY_S = 86400.0
+
+
+class Wanted(NamedTuple):
+    """A component that may be slow, what its last runs say together, and whether the last is gross.
+
+    ``sentence`` is that of the last verdict.
+    """
+
+    entry: Expectation
+    known: Evidence
+    gross: bool
+    sentence: str
+
+
+class Place(NamedTuple):
+    """The place of a component in the queue: how often it was confirmed, and why it waits.
+
+    ``obstacle`` is empty where nothing but the bytes is in the way.
+    """
+
+    wanted: Wanted
+    runs: int
+    obstacle: str
+
+
+class Turn(NamedTuple):
+    """One run: the components in question, healthy peers, and how much each may move."""
+
+    targets: tuple[Expectation, ...]
+    controls: tuple[Expectation, ...]
+
+    @property
+    def chosen(self) -> tuple[Expectation, ...]:
+        """Return all that is measured: controls before, between and after their target."""
+        return (*self.controls[:1], *self.targets, *self.controls[1:])
+
+
+class Layer(NamedTuple):
+    """What a node knows of one layer: its components, their verdicts and their evidence."""
+
+    entries: Sequence[Expectation]
+    verdict: Callable[[Expectation], Verdict]
+    known: Knowing
+
+
+class Past(NamedTuple):
+    """What was confirmed in this layer, the oldest first, and when each component was planned.
+
+    ``planned_at`` is when the last run began of each component that was no confirmation.
+    """
+
+    measured: Sequence[Measured]
+    planned_at: Mapping[str, float]
+
+
+def wanted(layer: Layer) -> list[Wanted]:
+    """Return the components that are to be measured again, the likeliest first.
+
+    Of a group of which more than half is wanted nobody is: what all share is no single one's
+    matter.  Nor is anybody of one with too few peers: there a busy hour of the host looks like a
+    slow device for as long as it lasts, and only other days tell.
+    """
+    found = [one for entry in layer.entries if (one := _wanted(entry, layer)) is not None]
+    members = Counter(entry.group for entry in layer.entries)
+    groups = Counter(one.entry.group for one in found)
+    single = [
+        one for one in found if members[one.entry.group] >= max(PEERED, 2 * groups[one.entry.group])
+    ]
+    return sorted(single, key=lambda one: (-one.known.odds, one.entry.component))
+
+
+def places(found: Iterable[Wanted], past: Past, now: float) -> list[Place]:
+    """Return who of them can be measured now, in epoch seconds, as far as its own runs go."""
+    return [_place(one, past, now) for one in found]
+
+
+def turns(layer: Layer, queue: Sequence[Place], past: Past, now: float) -> list[Turn]:
+    """Return the runs of this moment, as many as the bytes last."""
+    free = [place.wanted.entry for place in queue if not place.obstacle]
+    left = bytes_left(free[0], past.measured, now) if free else 0.0
+    in_question = {place.wanted.entry.component for place in queue}
+    found: list[Turn] = []
+    for members in _of_one_group(free):
+        turn = _turn(layer, members, in_question, past)
+        while turn and _cost(turn, layer) > left:
+            turn = _turn(layer, turn.targets[:-1], in_question, past)
+        if turn is None:
+            break
+        left -= _cost(turn, layer)
+        found.append(turn)
+    return found
+
+
+def moved(turn: Turn, run_id: str, now: float, layer: Layer) -> list[Measured]:
+    """Return what a run that begins now is to be remembered by."""
+    return [
+        Measured(
+            run_id,
+            now,
+            one.layer,
+            one.component,
+            bytes_of(one, together=_all_together(turn, layer)),
+            one in turn.controls,
+        )
+        for one in turn.chosen
+    ]
+
+
+def bytes_left(entry: Expectation, measured: Sequence[Measured], now: float) -> float:
+    """Return how much confirmation may move now: what was saved up, less what was moved."""
+    terms = entry.confirm
+    left, before = terms.most_bytes, now
+    for number, one in enumerate(measured):
+        passed_s = max(0.0, one.at - before) if number else 0.0
+        left = min(terms.most_bytes, left + terms.daily_bytes * passed_s / _DAY_S) - one.bytes
+        before = one.at
+    passed_s = max(0.0, now - before)
+    return min(terms.most_bytes, left + terms.daily_bytes * passed_s / _DAY_S)
+
+
+def bytes_of(entry: Expectation, *, together: bool) -> int:
+    """Return how much one run of a component moves at most, with what it does with all others."""
+    steps = [key for key in entry.references if together or not _is_together(key)]
+    return entry.spec.bytes * entry.spec.repeats * len(steps)
+
+
+def steps_of(turn: Turn, layer: Layer) -> tuple[Expectation, ...]:
+    """Return what a run measures: nothing together but where all that belong to it are chosen."""
+    if _all_together(turn, layer):
+        return turn.chosen
+    return tuple(
+        one._replace(
+            references={
+                key: value for key, value in one.references.items() if not _is_together(key)
+            }
+        )
+        for one in turn.chosen
+    )
+
+
+def _wanted(entry: Expectation, layer: Layer) -> Optional[Wanted]:
+    """Return a component that is watched with good reason, None for all others."""
+    known = layer.known.evidence((entry.layer, entry.component, False))
+    if known is None or known.alarm or known.shared or not entry.confirm.runs:
+        return None
+    verdict = layer.verdict(entry)
+    percent = _percent(verdict)
+    gross = percent is not None and entry.limits.critical.alerts(percent)
+    watched = verdict.reason is Reason.WATCHED and (known.worth_a_word or gross)
+    # a contended run is no evidence, and does not end the question either
+    contended = verdict.reason is Reason.CONTENDED and known.worth_a_word
+    if not (watched or contended):
+        return None
+    return Wanted(entry, known, gross, verdict.sentence)
+
+
+def _percent(verdict: Verdict) -> Optional[float]:
+    ratio = verdict.ratio_peers if verdict.ratio_baseline is None else verdict.ratio_baseline
+    return None if ratio is None else 100 * ratio
+
+
+def _place(one: Wanted, past: Past, now: float) -> Place:
+    entry, terms = one.entry, one.entry.confirm
+    since = past.planned_at.get(entry.component, 0.0)
+    before = [
+        found.at
+        for found in past.measured
+        if found.component == entry.component and not found.control and found.at > since
+    ]
+    last = max([since, *before])
+    obstacle = ""
+    if now - since > entry.limits.stale_after_s:
+        obstacle = "its last planned run is too old"
+    elif len(before) >= terms.runs:
+        obstacle = "all its runs are used; the next planned one decides"
+    elif now - last < _EARLY * terms.every_s:
+        obstacle = f"measured {(now - last) / 60:.0f} min ago"
+    return Place(one, len(before), obstacle)
+
+
+def _of_one_group(free: Sequence[Expectation]) -> list[tuple[Expectation, ...]]:
+    """Return the components of each run, the likeliest first."""
+    found: list[tuple[Expectation, ...]] = []
+    for entry in free:
+        for number, members in enumerate(found):
+            if members[0].group == entry.group and len(members) < TARGETS:
+                found[number] = (*members, entry)
+                break
+        else:
+            found.append((entry,))
+    return found
+
+
+def _turn(
+    layer: Layer, targets: tuple[Expectation, ...], in_question: Iterable[str], past: Past
+) -> Optional[Turn]:
+    """Return the run of some components beside healthy peers, None of no component."""
+    if not targets:
+        return None
+    doubtful, group = frozenset(in_question), targets[0].group
+    served = {one.component: one.at for one in past.measured if one.control}
+    hosts = {one.host for one in targets}
+    peers = [one for one in layer.entries if one.group == group and one.component not in doubtful]
+    # another server first, for a fault of the targets' own would hide; then whose turn it is
+    peers.sort(key=lambda one: (one.host in hosts, served.get(one.component, 0.0)))
+    healthy = (one for one in peers if _is_healthy(one, layer))
+    return Turn(targets, tuple(islice(healthy, CONTROLS)))
+
+
+def _is_healthy(entry: Expectation, layer: Layer) -> bool:
+    known = layer.known.evidence((entry.layer, entry.component, False))
+    return not (known and known.worth_a_word) and layer.verdict(entry).reason.fine
+
+
+def _cost(turn: Turn, layer: Layer) -> int:
+    together = _all_together(turn, layer)
+    return sum(bytes_of(one, together=together) for one in turn.chosen)
+
+
+def _all_together(turn: Turn, layer: Layer) -> bool:
+    """Return whether all that run together in a planned run are chosen."""
+    wanted = {one.component for one in layer.entries if any(map(_is_together, one.references))}
+    return bool(wanted) and wanted <= {one.component for one in turn.chosen}
+
+
+def _is_together(key: str) -> bool:
+    return key.partition("/")[2] == Scenario.TOGETHER.value

@@ -1,0 +1,220 @@
+"""Judge whether the probes of a node run: where they fell silent, that is one alarm for the node.
+
+The service of a component is UNKNOWN without a measurement and notifies nobody; this one does.
+What another service alarms about already is left to that one: broken targets, hanging runs, and
+servers and mounts that the group names.
+"""
+
+from __future__ import annotations
+
+from plumbline.errors import DocumentError
+from plumbline.judge.absence import Last, absence, hung_run, never
+from plumbline.judge.component import operations
+from plumbline.judge.measured import label
+from plumbline.judge.phrases import several
+from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.reason import Reason
+from plumbline.model.service import NODE
+from plumbline.model.state import State, worst
+from plumbline.model.verdict import Figure, Verdict
+from plumbline.units import format_duration
+
+if TYPE_CHECKING:
+    from typing import Iterator, Optional, Sequence
+
+    from plumbline.judge.finding import Finding
+    from plumbline.model.expectation import Expectation, Expectations
+    from plumbline.model.series import Memory, Series
+
+_ALARM_OF_ITS_OWN = frozenset({Reason.HUNG, Reason.BROKEN})
+_ALARM_OF_THE_GROUP = frozenset({Reason.UNREACHABLE, Reason.NO_MOUNT})
+_WITHOUT_GROUPS = ("net", "fs")
+
+
+class Asked(NamedTuple):
+    """What is judged: what a node measures, and since when, and now, in seconds of the epoch."""
+
+    expectations: Expectations
+    since: float
+    now: float
+
+
+class _Operation(NamedTuple):
+    """One operation of a component; ``finding`` says why it has no rate, None where it has one.
+
+    ``ended_at`` is the end of its latest run and ``rated_at`` the start of the last with a rate,
+    0 where there is none.
+    """
+
+    component: str
+    what: str
+    finding: Optional[Finding]
+    ended_at: float
+    rated_at: float
+
+    @property
+    def text(self) -> str:
+        """Return why it has no rate."""
+        return f"{self.component} {self.finding.text}" if self.finding else ""
+
+
+class _Said(NamedTuple):
+    """What is said of one layer."""
+
+    state: State
+    reason: Reason
+    text: str
+
+
+class _Layer(NamedTuple):
+    """One layer of a node; ``measured`` of ``expected`` components have a rate."""
+
+    name: str
+    said: _Said
+    measured: int
+    expected: int
+    ended_at: float
+    evidence: tuple[str, ...]
+
+
+def judge_node(asked: Asked, memory: Memory) -> Verdict:
+    """Return the verdict on the probes of a node; where a document is damaged that is UNKNOWN."""
+    try:
+        return _judged(asked, memory)
+    except DocumentError as error:
+        text = f"{asked.expectations.node}: probes cannot be judged: {error}"
+        return Verdict(NODE, asked.expectations.node, State.UNKNOWN, Reason.DAMAGED, text)
+
+
+def _judged(asked: Asked, memory: Memory) -> Verdict:
+    layers: dict[str, list[Expectation]] = {}
+    for each in asked.expectations.every():
+        layers.setdefault(each.layer, []).append(each)
+    found = [_layer(name, members, asked, memory) for name, members in layers.items()]
+    state = worst(layer.said.state for layer in found)
+    deciding = [layer.said for layer in found if layer.said.state is state]
+    node = asked.expectations.node
+    texts = "; ".join(said.text for said in deciding) or "nothing is expected to be measured here"
+    return Verdict(
+        NODE,
+        node,
+        state,
+        _reason(deciding),
+        f"{node}: {texts}",
+        evidence=tuple(line for layer in found for line in (layer.said.text, *layer.evidence)),
+        figures=tuple(figure for layer in found for figure in _figures(layer, asked.now)),
+    )
+
+
+def _layer(name: str, members: Sequence[Expectation], asked: Asked, memory: Memory) -> _Layer:
+    known = [(each, _operations(each, memory, asked.now)) for each in members]
+    every = [one for _, found in known for one in found]
+    measured = len({one.component for one in every if one.finding is None})
+    ended_at = max((one.ended_at for one in every), default=0.0)
+    hang = next(filter(None, (hung_run(each, memory.running, asked.now) for each in members)), None)
+    own = list(_without_alarm(known))
+    silent = [one for one in own if one.finding]
+    if hang:
+        said = _Said(State.OK, Reason.HANGS, f"{name} {hang.text}")
+    elif silent and len(silent) == len(every):
+        said = _all_silent(name, silent, asked, members)
+    else:
+        alarmed = len({one.component for one in every} - {one.component for one in own})
+        text = f"{name} {measured} of {len(members)} measured"
+        text += f", last {_age(asked.now, ended_at)} ago" if ended_at else ""
+        text += f", {alarmed} with an alarm elsewhere" if alarmed else ""
+        said = _some_silent(text, [one for one in silent if _lasts(one, asked, members)])
+    evidence = tuple(f"  {one.text}" for one in silent)
+    return _Layer(name, said, measured, len(members), ended_at, evidence)
+
+
+def _operations(each: Expectation, memory: Memory, now: float) -> list[_Operation]:
+    """Return the operations of a component; a pair that has a rate speaks for the host."""
+    found: dict[str, list[Series]] = {}
+    every = memory.of(each.layer, each.component)
+    for operation, scenario in operations(each, every):
+        found[label(operation, scenario)] = [
+            one
+            for one in every
+            if (one.latest.operation, one.latest.scenario) == (operation, scenario)
+        ]
+    made = [_operation(each, what, series, now) for what, series in found.items()]
+    return made or [_Operation(each.component, "it", never("it", each.layer), 0.0, 0.0)]
+
+
+def _operation(each: Expectation, what: str, found: Sequence[Series], now: float) -> _Operation:
+    if not found:
+        return _Operation(each.component, what, never(what, each.layer), 0.0, 0.0)
+    ordered = sorted(found, key=lambda one: -one.latest.finished_at)
+    absences = [absence(Last(one.latest, what, each.limits, now)) for one in ordered]
+    finding = None if None in absences else absences[0]
+    rates = (one.started_at for of in found for one in of.samples if one.rate_Bps is not None)
+    ended_at = ordered[0].latest.finished_at
+    return _Operation(each.component, what, finding, ended_at, max(rates, default=0.0))
+
+
+def _without_alarm(
+    known: Sequence[tuple[Expectation, Sequence[_Operation]]],
+) -> Iterator[_Operation]:
+    """Yield the operations that no other service alarms about.
+
+    One that is skipped while another gives a rate is the policy's own decision, such as no writes
+    to a full target.
+    """
+    sizes: dict[str, int] = {}
+    for each, _ in known:
+        sizes[each.group] = sizes.get(each.group, 0) + 1
+    for each, found in known:
+        grouped = sizes[each.group] > 1 and each.layer not in _WITHOUT_GROUPS
+        rated = any(one.finding is None for one in found)
+        for one in found:
+            reason = one.finding and one.finding.reason
+            alarmed = reason in _ALARM_OF_ITS_OWN or (grouped and reason in _ALARM_OF_THE_GROUP)
+            if not alarmed and not (rated and reason is Reason.SKIPPED):
+                yield one
+
+
+def _all_silent(
+    name: str, silent: Sequence[_Operation], asked: Asked, members: Sequence[Expectation]
+) -> _Said:
+    newest = max(silent, key=lambda one: one.ended_at)
+    reason = newest.finding.reason if newest.finding else Reason.NOT_JUDGED
+    if reason is Reason.NEVER_MEASURED and asked.now - asked.since <= _limit(members):
+        age = _age(asked.now, asked.since)
+        text = f"{name} waits for its first run, expectations were deployed {age} ago"
+        return _Said(State.OK, reason, text)
+    text = f"{name} is silent, none of {len(members)} measured: {newest.text}"
+    return _Said(State.UNKNOWN, reason, text)
+
+
+def _some_silent(text: str, late: Sequence[_Operation]) -> _Said:
+    if not late or not late[0].finding:
+        return _Said(State.OK, Reason.FINE, text)
+    names = several(tuple(dict.fromkeys(one.component for one in late)))
+    text += f"; without a rate for too long: {names}, first {late[0].text}"
+    return _Said(State.WARNING, late[0].finding.reason, text)
+
+
+def _lasts(one: _Operation, asked: Asked, members: Sequence[Expectation]) -> bool:
+    """Return whether an operation has had more than its time to give a rate."""
+    return asked.now - (one.rated_at or asked.since) > _limit(members)
+
+
+def _age(now: float, then: float) -> str:
+    return format_duration(max(0.0, now - then))
+
+
+def _limit(members: Sequence[Expectation]) -> float:
+    return max(each.limits.stale_after_s for each in members)
+
+
+def _reason(deciding: Sequence[_Said]) -> Reason:
+    """Return the first reason that is not plainly fine."""
+    reasons = [said.reason for said in deciding] or [Reason.NOT_JUDGED]
+    return next((one for one in reasons if one is not Reason.FINE), Reason.FINE)
+
+
+def _figures(layer: _Layer, now: float) -> Iterator[Figure]:
+    yield Figure(f"{layer.name}_measured", layer.measured, maximum=layer.expected)
+    age_s = max(0, round(now - layer.ended_at)) if layer.ended_at else None
+    yield Figure(f"{layer.name}_age", age_s, "s")

@@ -1,0 +1,105 @@
+"""What was found at earlier moments, for who asks again day after day, as a simulation does.
+
+An answer never rests on it: it only says which questions have the answer no, as they had before.
+The runs are the same, but what references are off by is known a little better each day; by how much
+that can move the odds is known as well.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Hashable, NamedTuple, Optional, Sequence
+
+from plumbline.judge.chance import healthy_offsets
+from plumbline.judge.noise import Run
+
+_Runs = tuple[Run, ...]
+
+
+class Terms(NamedTuple):
+    """What odds depend on beside the runs.
+
+    ``begin`` is the first start, in epoch seconds; ``offs`` what the references of each claim are
+    off by; ``change`` when something has changed.
+    """
+
+    begin: float
+    offs: tuple[tuple[float, ...], ...]
+    limit: float
+    change: Optional[float]
+
+
+class Found(NamedTuple):
+    """The logarithm of odds at a moment."""
+
+    terms: Terms
+    odds: float
+
+
+class Moments:
+    """What was found of one component or group: ``slow``, and ``healthy`` while an alarm stood."""
+
+    def __init__(self) -> None:
+        """Know nothing yet."""
+        self._runs: Sequence[_Runs] = ()
+        self.slow: dict[float, Found] = {}
+        self.healthy: dict[float, Found] = {}
+
+    def take(self, claims: Sequence[_Runs]) -> None:
+        """Forget all where runs are others than they were; old ones may go, and new ones come."""
+        if len(claims) != len(self._runs) or not all(map(_goes_on, self._runs, claims)):
+            self.slow, self.healthy = {}, {}
+        self._runs = claims
+
+
+class Past:
+    """What was found of each component and group."""
+
+    def __init__(self) -> None:
+        """Know nothing yet."""
+        self._of: dict[Hashable, Moments] = {}
+
+    def of(self, subject: Hashable) -> Moments:
+        """Return what was found of a subject."""
+        return self._of.setdefault(subject, Moments())
+
+
+def _goes_on(before: _Runs, now: _Runs) -> bool:
+    if not before or not now:
+        return not before
+    kept = before[bisect_left(before, now[0]) :]
+    return now[: len(kept)] == kept
+
+
+def slow_at_most(found: Optional[Found], terms: Terms) -> float:
+    """Return what the odds are at most under other terms, infinite where nobody knows.
+
+    Fewer starts make less of a sum.
+    """
+    if found is None or found.terms.begin > terms.begin or found.terms[2:] != terms[2:]:
+        return float("inf")
+    return found.odds + _moved(found.terms.offs, terms.offs, terms.limit)
+
+
+def healthy_at_most(found: Optional[Found], terms: Terms) -> float:
+    """Return the same of the odds that an alarm ends by, a mean over starts."""
+    if found is None or found.terms.begin != terms.begin or found.terms[2:] != terms[2:]:
+        return float("inf")
+    return found.odds + _moved(terms.offs, found.terms.offs, terms.limit)
+
+
+def _moved(
+    before: tuple[tuple[float, ...], ...], now: tuple[tuple[float, ...], ...], limit: float
+) -> float:
+    """Return by how much a factor can be larger where references are off by something else."""
+    if before == now:
+        return 0.0
+    return max(
+        sum(_thinned(one, other, limit) for one, other in zip(*pair)) for pair in zip(before, now)
+    )
+
+
+def _thinned(before: float, now: float, limit: float) -> float:
+    """Return the most that the probability of any offset of a healthy component has lost."""
+    pairs = zip(healthy_offsets(before, limit), healthy_offsets(now, limit))
+    return max(one[0] - other[0] for one, other in pairs)

@@ -1,0 +1,77 @@
+"""What a service says: one slow run is watched, and the evidence of several raises the alarm."""
+
+from __future__ import annotations
+
+from plumbline.judge.course import other_course
+from plumbline.judge.finding import Finding
+from plumbline.judge.floor import below_floor, below_goal
+from plumbline.judge.phrases import figures, figures_and_ceiling, over_runs, so_far
+from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.model.reason import Reason
+from plumbline.model.state import State
+
+if TYPE_CHECKING:
+    from typing import Optional, Sequence
+
+    from plumbline.judge.finding import Ruling
+    from plumbline.judge.measured import Measured
+    from plumbline.model.evidence import Evidence
+    from plumbline.model.limits import Limits
+
+
+def by_evidence(rulings: Sequence[Ruling], known: Optional[Evidence]) -> tuple[Ruling, ...]:
+    """Return the rulings on the last run as a service takes them.
+
+    ``known`` is what the last runs say together, None where they cannot be compared.
+    """
+    alarming = _alarming(rulings, known) if known and known.alarm else None
+    return tuple(
+        ruling._replace(finding=_finding(ruling, known, alarm=ruling is alarming))
+        for ruling in rulings
+    )
+
+
+def severity(ratio: Optional[float], limits: Limits) -> State:
+    """Return the state of an alarm by what is left of the reference, a fraction."""
+    gross = ratio is not None and limits.critical.alerts(100 * ratio)
+    return State.CRITICAL if gross else State.WARNING
+
+
+def _alarming(rulings: Sequence[Ruling], known: Evidence) -> Optional[Ruling]:
+    """Return the ruling on what has lost most, or on another where that has no figure today."""
+    rated = [one for one in rulings if one.measured and one.finding.reason.measured]
+    named = [one for one in rated if one.measured and one.measured.what == known.what]
+    return next(iter([*named, *rated]), None)
+
+
+def _finding(ruling: Ruling, known: Optional[Evidence], *, alarm: bool) -> Finding:
+    of, finding = ruling.measured, ruling.finding
+    if of is None or finding.reason is Reason.KNOWN_STATE:
+        return finding
+    if alarm and known:
+        # another operation stands for the one that has lost most where that has no figure today
+        lost = "" if of.what == known.what else f"{known.what} "
+        text = f"{figures_and_ceiling(of)}: {lost}{over_runs(known)}"
+        return Finding(severity(known.ratio, of.limits), Reason.SLOW, text)
+    if known and known.alarm and known.what != of.what and finding.reason.of_one_run:
+        # the operation that has lost most has the alarm
+        return _watched(finding, known)
+    if finding.reason.of_one_run and _is_low(of):
+        other = below_goal(of) or below_floor(of) or other_course(of)
+        return other or _watched(finding, known)
+    if known and finding.reason is Reason.NO_REFERENCE:
+        return Finding(State.OK, Reason.FINE, figures(of))
+    if known and finding.reason.fine and known.worth_a_word and known.what == of.what:
+        return _watched(finding, known)
+    return finding
+
+
+def _is_low(of: Measured) -> bool:
+    """Return whether a rate is below a level: too fast, as some levels have it, is no loss."""
+    return of.low(of.percent) or of.low(of.provisional_percent)
+
+
+def _watched(finding: Finding, known: Optional[Evidence]) -> Finding:
+    """Return that a slow run is no alarm yet; it is none either where its group is as slow."""
+    text = f"watching: {finding.text}; {so_far(known)}"
+    return Finding(State.OK, Reason.WATCHED, text)

@@ -1,0 +1,114 @@
+"""What was low on a day is measured again on it, as a node's timer does; the bytes are counted.
+
+By default runs are planned at two or three in the night and confirmed from five on.
+"""
+
+from __future__ import annotations
+
+from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
+
+from plumbline.judge.component import judge_service
+from plumbline.judge.confirm import LAYERS, Layer, Past, moved, places, steps_of, turns, wanted
+from plumbline.judge.weighing import Weighing
+from plumbline.model.confirm import Measured
+from plumbline.model.evidence import Evidence, Subject
+from plumbline.model.expectation import Expectation
+from plumbline.model.verdict import Verdict
+from plumbline.simulate.fleet import Flow
+from plumbline.simulate.measuring import Measuring, end_of, starts
+
+_AFTER_S = 10_800.0
+"""From a planned run to the first that confirms it."""
+
+
+class _Node(NamedTuple):
+    """One layer of a node: what it measures, all that the node does, and what it has confirmed."""
+
+    chosen: tuple[Expectation, ...]
+    every: Sequence[Expectation]
+    measured: list[Measured]
+
+
+class Confirming:
+    """Confirms on all nodes of a fleet; ``moved_bytes`` is the sum of all that this moved."""
+
+    def __init__(
+        self,
+        measuring: Measuring,
+        nodes: Mapping[str, Sequence[Expectation]],
+        periods_s: Mapping[str, float],
+    ) -> None:
+        """Begin with nothing confirmed; ``periods_s`` is between two planned runs of a layer."""
+        self.moved_bytes = 0
+        self._measuring = measuring
+        self._periods_s = periods_s
+        self._nodes = [
+            _Node(chosen, every, [])
+            for every in nodes.values()
+            for layer in LAYERS
+            if (chosen := tuple(one for one in every if one.layer == layer and one.confirm.runs))
+        ]
+
+    def day(self, number: int, rates_Bps: Mapping[Flow, float]) -> None:
+        """Confirm what was low on a day, the first of which is 1."""
+        for node in self._nodes:
+            planned = [*starts(number, self._periods_s[node.chosen[0].layer]), end_of(number)]
+            for begun, ends in zip(planned, planned[1:]):
+                self._after(node, (begun, ends), rates_Bps)
+
+    def _after(
+        self, node: _Node, between: tuple[float, float], rates_Bps: Mapping[Flow, float]
+    ) -> None:
+        """Confirm what was low in one planned run until the next one begins."""
+        begun, ends = between
+        past = Past(node.measured, dict.fromkeys((one.component for one in node.chosen), begun))
+        now = begun + _AFTER_S
+        known = _Known(node.every, self._measuring, now)
+        while now < ends:
+            layer = Layer(node.chosen, known.verdict, known)
+            due = turns(layer, places(wanted(layer), past, now), past, now)
+            if not due:
+                break
+            for number, turn in enumerate(due):
+                found = moved(turn, f"{now} {number}", now, layer)
+                node.measured.extend(found)
+                self.moved_bytes += sum(one.bytes for one in found)
+                self._measuring.again(steps_of(turn, layer), now, rates_Bps)
+            known.forget({one.component for turn in due for one in turn.chosen}, now)
+            now += node.chosen[0].confirm.every_s
+
+
+class _Known:
+    """Evidence and verdicts on what a node measures, kept until something is measured again."""
+
+    def __init__(self, every: Sequence[Expectation], measuring: Measuring, now: float) -> None:
+        self._every = every
+        self._measuring = measuring
+        self._evidence: dict[Subject, Optional[Evidence]] = {}
+        self._verdicts: dict[tuple[str, str], Verdict] = {}
+        self.forget((), now)
+
+    def forget(self, components: Iterable[str], now: float) -> None:
+        """Weigh some components again, at a moment in epoch seconds."""
+        memory, again = self._measuring.memory, frozenset(components)
+        self._now = now
+        self._weighing = Weighing({"": self._every}, {"": memory})
+        self._evidence = {
+            key: one for key, one in self._evidence.items() if key[1] not in again and not key[2]
+        }
+        self._verdicts = {key: one for key, one in self._verdicts.items() if key[1] not in again}
+
+    def evidence(self, subject: Subject) -> Optional[Evidence]:
+        """Return what the last runs say of a component or group."""
+        if subject not in self._evidence:
+            self._evidence[subject] = self._weighing.evidence(subject)
+        return self._evidence[subject]
+
+    def verdict(self, entry: Expectation) -> Verdict:
+        """Return the verdict of the service of a component."""
+        key = entry.layer, entry.component
+        if key not in self._verdicts:
+            series = self._measuring.memory.of(*key)
+            known = self.evidence((*key, False))
+            self._verdicts[key] = judge_service(entry, series, (), self._now, known)
+        return self._verdicts[key]

@@ -1,0 +1,134 @@
+"""False alarms of whole sites and how soon faults are found, as ``plumbline simulate`` says.
+
+``python -m tests.bench.simulated [SITE ...]`` prints the section that docs/evidence.md has.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any, Iterator, Mapping, NamedTuple, Sequence
+
+from plumbline.cli import main as plumbline
+from tests.bench.campaigns import paragraph
+
+INVENTORIES = Path(__file__).parents[2] / "inventories"
+SITES = ("edison", "redstorm", "example", "lab")
+SEED = 9207
+
+_MONTHS = ("--fleets", "10", "--days", "61")
+"""Twenty months of a fleet."""
+
+
+class Row(NamedTuple):
+    """One simulation: what happens in it, in the words of the table and in those of the command."""
+
+    what: str
+    argv: tuple[str, ...]
+
+
+FAULTS = (
+    Row("losses of 2 %", ("--random-faults", "3", "--loss", "2%", "--fleets", "8")),
+    Row("losses of 20 %", ("--random-faults", "3", "--loss", "20%", "--fleets", "8")),
+    Row("losses of 40 %", ("--random-faults", "3", "--loss", "40%", "--fleets", "8")),
+    Row("losses of 60 to 90 %", ("--random-faults", "3", "--loss", "60,75,90%", "--fleets", "8")),
+    Row("a release, reads 30 % slower", ("--fault", "release-2.4.0=30%:read@10", "--fleets", "8")),
+    Row("a release, reads 70 % slower", ("--fault", "release-2.4.0=70%:read@10", "--fleets", "8")),
+    Row("a site at a quarter of its ceiling", ("--fault", "site=75%@0", "--fleets", "4")),
+)
+
+
+def simulated(sites: Sequence[str] = SITES) -> Iterator[str]:
+    """Yield the section on alarms of whole sites."""
+    yield "\n## Alarms of whole sites\n"
+    yield paragraph(
+        f"`plumbline simulate -i inventories/SITE --seed {SEED}` with the default policy under the "
+        f"noise of the year: healthy sites with `{' '.join(_MONTHS)}`."
+    )
+    yield ""
+    yield "| site | components | false alarms a month | budget | in months | days with one |"
+    yield "|---|---|---|---|---|---|"
+    for site in sites:
+        yield _healthy(site, asked(site, _MONTHS))
+    yield ""
+    yield paragraph(
+        "With faults, 60 days each. *By chance* is what the same fleets without the faults would "
+        "be credited with; *seen* are the faults that slow a measurement, and the alarms are those "
+        "of services for each fault that was found."
+    )
+    yield ""
+    yield (
+        "| site | fault | seen | in 1 day | 3 | 7 | 14 | 30 | by chance in 30 | alarms a fault | "
+        "command |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|---|---|"
+    for site in sites:
+        for row in FAULTS:
+            yield _faulty(site, row, asked(site, row.argv))
+
+
+def asked(site: str, argv: Sequence[str]) -> Mapping[str, Any]:
+    """Return the figures of a simulation, from the command."""
+    given = ["simulate", "-i", str(INVENTORIES / site), "--seed", str(SEED), "--json", *argv]
+    with redirect_stdout(StringIO()) as printed:
+        plumbline(given)
+    found: Mapping[str, Any] = json.loads(printed.getvalue())
+    return found
+
+
+def _healthy(site: str, of: Mapping[str, Any]) -> str:
+    months = of["fleets"] * of["days"] / 30.44
+    cells = (
+        site,
+        of["components"],
+        f"{of['false_alarms_a_month']:.2f}",
+        f"{of['alarm_budget']:g}",
+        f"{months:.0f}",
+        f"{100 * of['false_alarm_days_share']:.1f} %",
+    )
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def _faulty(site: str, row: Row, of: Mapping[str, Any]) -> str:
+    """Return a row; of several sizes the shares are those of all."""
+    seen = sum(size["identifiable"] for size in of["detection"])
+    days = ("1", "3", "7", "14", "30")
+    within = [_share(of["detection"], limit) for limit in days]
+    number = of["alarms_a_fault"]
+    cells = (
+        site,
+        row.what,
+        seen,
+        *within,
+        _share(of["chance"], "30"),
+        "-" if number is None else f"{number:.1f}",
+        f"`{' '.join(row.argv)}`",
+    )
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def _share(sizes: Sequence[Mapping[str, Any]], limit: str) -> str:
+    """Return the mean share that was found within a limit, by the number of faults of each size."""
+    known = [
+        (size["identifiable"], size["within"][limit])
+        for size in sizes
+        if size["within"][limit] is not None
+    ]
+    every = sum(number for number, _ in known)
+    if not every:
+        return "-"
+    return f"{100 * sum(number * share for number, share in known) / every:.0f} %"
+
+
+def main() -> int:
+    """Print the section, of some sites or of all."""
+    for text in simulated(sys.argv[1:] or SITES):
+        print(text, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

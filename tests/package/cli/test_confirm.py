@@ -1,0 +1,270 @@
+"""``plumbline probe ost --confirm`` as a process: what was low last night is measured again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import time
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any, Mapping
+from unittest.mock import patch
+
+import pytest
+
+from plumbline.model.confirm import OFF, Confirm, Measured
+from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.limits import Limits
+from plumbline.model.process import Process
+from plumbline.model.record import Operation, Record
+from plumbline.model.series import Running
+from plumbline.model.spec import ProbeSpec
+from plumbline.store.confirmed import Confirmed
+from plumbline.store.history import History, Selection
+from plumbline.store.snapshot import load_snapshot
+from tests.package.cli.driver import call
+from tests.package.cli.test_probe import OPERATIONS, Node
+from tests.package.records import record
+
+NAMES = "abcdef"
+NIGHTS = 10
+DAY_S = 86400.0
+HOUR_S = 3600.0
+SPEC = ProbeSpec("fio", 1 << 20, 5.0, repeats=1)
+EACH = 2 << 20
+TERMS = Confirm(runs=6, every_s=HOUR_S, daily_bytes=0.0, most_bytes=100.0 * EACH)
+
+
+class Client(Node):
+    """A client of six targets that were measured every night until three hours ago."""
+
+    @property
+    def database(self) -> Path:
+        return self.state / "history.sqlite"
+
+    def deploy(self, **changes: Any) -> Client:
+        entries = tuple(self.entry(name, changes).to_json() for name in NAMES)
+        document = Expectations("client1", "lab", entries).to_json()
+        (self.home / "expectations.json").write_text(json.dumps(document))
+        return self
+
+    def entry(self, name: str, changes: Mapping[str, Any]) -> Expectation:
+        values: dict[str, Any] = {
+            "layer": "ost",
+            "component": name,
+            "host": f"oss-{name}",
+            "group": "scratch",
+            "target": {"kind": "directory", "directory": str(self.home / name)},
+            "path": ("client1", name),
+            "spec": SPEC,
+            "references": OPERATIONS,
+            "limits": Limits(min_coverage=0.0, alarm_odds=10_000.0),
+            "confirm": TERMS,
+        }
+        return Expectation(**{**values, **changes})
+
+    def nights(self, **last: float) -> Client:
+        """Keep some nights, in the last of which some gave a share of what they usually give."""
+        with History(self.database) as history:
+            for night in range(NIGHTS):
+                at = time.time() - 3 * HOUR_S - (NIGHTS - 1 - night) * DAY_S
+                shares = last if night == NIGHTS - 1 else {}
+                for number, name in enumerate(NAMES):
+                    # as single runs differ by some percent
+                    usual = 200e6 * (1 + 0.01 * ((number + 3 * night) % 5 - 2))
+                    rate = usual * shares.get(name, 1.0)
+                    for operation in (Operation.WRITE, Operation.READ):
+                        history.save(measured(name, operation, (f"night {night}", at), rate))
+        return self
+
+    def confirm(self, *words: str, **behaviour: str) -> str:
+        """Return what it prints; within this process, which is quicker than one of its own."""
+        printed = StringIO()
+        with patch.dict(os.environ, self.environment(behaviour)), redirect_stdout(printed):
+            assert call("probe", "ost", *self.arguments(), "--confirm", "--quiet", *words) <= 2
+        return printed.getvalue()
+
+    def confirmed(self) -> list[Measured]:
+        with Confirmed(self.database) as confirmed:
+            return list(confirmed.measured("ost"))
+
+    def pass_time(self, hours: float) -> None:
+        """Let everything that is known lie so much longer ago."""
+        with sqlite3.connect(self.database) as connection:
+            gone = (hours * HOUR_S,)
+            connection.execute("UPDATE confirmed SET at = at - ?", gone)
+            connection.execute(
+                "UPDATE records SET started_at = started_at - ?, body = json_set(body, "
+                "'$.started_at', json_extract(body, '$.started_at') - ?, "
+                "'$.finished_at', json_extract(body, '$.finished_at') - ?)",
+                gone * 3,
+            )
+
+    def alarms(self) -> list[str]:
+        snapshot = load_snapshot(str(self.state / "snapshot.json"))
+        known = {name: snapshot.evidence(("ost", name, False)) for name in NAMES}
+        return [name for name, one in known.items() if one and one.alarm]
+
+
+def measured(name: str, operation: Operation, run: tuple[str, float], rate_Bps: float) -> Record:
+    run_id, at = run
+    return record(
+        run_id=run_id,
+        component=name,
+        operation=operation,
+        started_at=at,
+        finished_at=at + 5,
+        rate_Bps=rate_Bps,
+        repeats_Bps=(rate_Bps,),
+        spec=SPEC.to_json(),
+        spec_hash=SPEC.hash(),
+    )
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Client:
+    for folder in (*NAMES, "state", "tmp"):
+        (tmp_path / folder).mkdir()
+    return Client(tmp_path).deploy()
+
+
+def test_where_nothing_was_measured_or_nothing_is_low_it_ends_at_once(client: Client) -> None:
+    assert "nothing to confirm: history" in client.confirm()
+    assert not client.database.exists()
+    assert client.nights().confirm() == "nothing to confirm\n"
+    assert not (client.home / "fio.log").exists()
+
+
+def test_a_dry_run_says_who_is_in_question_and_why_and_measures_nothing(client: Client) -> None:
+    line, left = client.nights(c=0.3).confirm("--dry-run").splitlines()
+    assert line.startswith("c: odds ")
+    assert "0 of 6 runs, measured now beside " in line
+    assert "watching: " in line
+    assert left == "209.7 MB can be moved now"
+    assert client.confirmed() == []
+    assert not (client.home / "fio.log").exists()
+
+
+def test_it_is_measured_again_beside_two_peers_and_not_before_its_time(client: Client) -> None:
+    client.nights(c=0.3).confirm(c="60")
+    run = client.confirmed()
+    assert [(one.component, one.control, one.bytes) for one in run] == [
+        ("a", True, EACH),
+        ("c", False, EACH),
+        ("b", True, EACH),
+    ]
+    with History(client.database) as history:
+        records = list(history.records(Selection(run_id=run[0].run_id)))
+    assert [(one.component, one.operation.value) for one in records] == [
+        (name, operation) for name in "acb" for operation in ("write", "read")
+    ]
+    assert client.confirm(c="60") == "nothing to confirm\n"
+    assert "1 of 6 runs, waits: measured 0 min ago" in client.confirm("--dry-run")
+
+
+def test_a_gross_loss_is_an_alarm_within_hours_and_then_nothing_is_in_question(
+    client: Client,
+) -> None:
+    client.nights(c=0.3)
+    for _ in range(TERMS.runs):
+        client.confirm(c="60")
+        if client.alarms():
+            break
+        client.pass_time(1)
+    assert client.alarms() == ["c"]
+    assert len({one.run_id for one in client.confirmed()}) <= TERMS.runs
+    client.pass_time(1)
+    assert client.confirm("--dry-run") == "nothing to confirm\n"
+
+
+def test_one_low_moment_is_over_after_one_run(client: Client) -> None:
+    client.nights(c=0.3).confirm()
+    client.pass_time(1)
+    assert client.confirm() == "nothing to confirm\n"
+    assert client.alarms() == []
+    assert len({one.run_id for one in client.confirmed()}) == 1
+
+
+def test_what_all_have_lost_is_measured_again_by_nobody(client: Client) -> None:
+    client.nights(**dict.fromkeys(NAMES, 0.3))
+    assert client.confirm("--dry-run") == "nothing to confirm\n"
+
+
+def test_the_bytes_are_bounded_and_what_is_used_up_waits(client: Client) -> None:
+    client.deploy(confirm=TERMS._replace(most_bytes=3.0 * EACH)).nights(c=0.3)
+    client.confirm(c="60")
+    client.pass_time(1)
+    assert client.confirm(c="60") == "nothing to confirm\n"
+    said = client.confirm("--dry-run")
+    assert "1 of 6 runs, waits: the bytes of confirmation are used up" in said
+    assert "\n0 B can be moved now" in said
+
+
+def test_a_run_that_was_killed_counts_and_the_next_moment_goes_on(client: Client) -> None:
+    client.nights(c=0.3)
+    process = client.start(*client.arguments(), "--confirm", "--quiet", a="hang")
+    client.wait_for_fio()
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert [one.component for one in client.confirmed()] == ["a", "c", "b"]
+    client.pass_time(1)
+    # which ends the tool that has outlived the killed one
+    client.confirm(c="60")
+    assert [one.component for one in client.confirmed() if not one.control] == ["c", "c"]
+
+
+def test_after_a_reboot_it_goes_on_where_it_was(client: Client) -> None:
+    client.nights(c=0.3)
+    with History(client.database) as history:
+        before = Process(os.getpid(), 1, "another boot", "0:0:1")
+        history.begin("night 9", Running("ost", "f", time.time() - HOUR_S, before))
+    client.confirm(c="60")
+    assert len(client.confirmed()) == 3
+
+
+def test_nothing_begins_beside_another_run(client: Client) -> None:
+    client.nights(c=0.3)
+    process = client.start(*client.arguments(), "--quiet", "--component", "f", f="hang")
+    try:
+        client.wait_for_fio()
+        assert client.confirm() == (
+            "another run measures f; the next moment of the timer confirms\n"
+        )
+        assert client.confirmed() == []
+    finally:
+        os.kill(process.pid, signal.SIGINT)
+        process.communicate()
+
+
+def test_the_next_planned_run_decides_anew(client: Client) -> None:
+    client.nights(c=0.3).confirm(c="60")
+    client.pass_time(20)
+    client.probe(*client.arguments(), "--quiet")
+    client.pass_time(3)
+    assert client.confirm("--dry-run") == "nothing to confirm\n"
+
+
+def test_where_it_is_off_nothing_is_confirmed(client: Client) -> None:
+    assert client.deploy(confirm=OFF).nights(c=0.3).confirm() == "nothing to confirm\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["net", "--confirm"], "layer net has none: call plumbline probe ost or raw"),
+        (["fs", "--confirm"], "layer fs has none: call plumbline probe ost or raw"),
+        (["ost", "--confirm", "--component", "a"], "leave out --component"),
+        (["ost", "--confirm", "--directory", "a=b"], "leave out --directory"),
+        (["ost", "--confirm", "--json"], "leave out --json"),
+    ],
+)
+def test_a_call_that_makes_no_sense_is_refused(
+    words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from plumbline.cli import main
+
+    assert main(["probe", *words]) == 64
+    assert sentence in capsys.readouterr().err

@@ -1,0 +1,250 @@
+"""What is measured again, beside whom, how often, and for how many bytes."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, Optional
+
+import pytest
+
+from plumbline.judge.confirm import (
+    Layer,
+    Past,
+    bytes_left,
+    moved,
+    places,
+    steps_of,
+    turns,
+    wanted,
+)
+from plumbline.model.confirm import OFF, Confirm, Measured
+from plumbline.model.evidence import Evidence, Subject
+from plumbline.model.expectation import Expectation
+from plumbline.model.reason import Reason
+from plumbline.model.spec import ProbeSpec
+from plumbline.model.state import State
+from plumbline.model.verdict import Verdict
+from tests.package.judgements import REFERENCE, evidence, expectation
+
+HOUR_S = 3600.0
+DAY_S = 86400.0
+NOW = 20_000 * DAY_S
+PLANNED = NOW - 3 * HOUR_S
+SIZE = 100
+EACH = 2 * SIZE
+"""What one run of a component moves: write and read."""
+
+TERMS = Confirm(runs=3, every_s=HOUR_S, daily_bytes=float(EACH), most_bytes=20.0 * EACH)
+
+
+class Site:
+    """A layer in which everything is fine but what a test says."""
+
+    def __init__(self, *entries: Expectation, layer: str = "ost") -> None:
+        self.entries = entries
+        self.layer = layer
+        self._known: dict[str, Evidence] = {}
+        self._verdicts: dict[str, Verdict] = {}
+
+    def say(
+        self, name: str, reason: Reason = Reason.WATCHED, percent: float = 60.0, **known: Any
+    ) -> Site:
+        values = {"odds": 5.0, "alarm": False, **known}
+        self._known[name] = evidence(**values)
+        self._verdicts[name] = Verdict(
+            self.layer, name, State.OK, reason, f"{name} is low", ratio_baseline=percent / 100
+        )
+        return self
+
+    def evidence(self, subject: Subject) -> Optional[Evidence]:
+        return self._known.get(subject[1])
+
+    def verdict(self, entry: Expectation) -> Verdict:
+        fine = Verdict(self.layer, entry.component, State.OK, Reason.FINE, "fine")
+        return self._verdicts.get(entry.component, fine)
+
+    @property
+    def known(self) -> Layer:
+        return Layer(self.entries, self.verdict, self)
+
+    def names(self) -> list[str]:
+        return [one.entry.component for one in wanted(self.known)]
+
+
+def target(name: str, **changes: Any) -> Expectation:
+    values = {
+        "component": name,
+        "host": f"oss-{name}",
+        "spec": ProbeSpec("fio", SIZE, 60.0, repeats=1),
+        "confirm": TERMS,
+    }
+    return expectation(**{**values, **changes})
+
+
+def site(count: int = 8, **changes: Any) -> Site:
+    return Site(*(target(chr(ord("a") + number), **changes) for number in range(count)))
+
+
+def done(name: str, at: float, **changes: Any) -> Measured:
+    values = {"bytes": EACH, "control": False, **changes}
+    return Measured("confirm", at, "ost", name, **values)
+
+
+def past(*measured: Measured, planned: Mapping[str, float] = {}) -> Past:
+    return Past(measured, {**dict.fromkeys("abcdefgh", PLANNED), **planned})
+
+
+def due(of: Site, before: Past, now: float = NOW) -> list[tuple[list[str], list[str]]]:
+    found = turns(of.known, places(wanted(of.known), before, now), before, now)
+    return [
+        ([one.component for one in turn.targets], [one.component for one in turn.controls])
+        for turn in found
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "is_wanted"),
+    [
+        # odds of 20 to 1 are worth a word, a logarithm of 3
+        ({"odds": 3.0}, True),
+        ({"odds": 2.99}, False),
+        # a gross loss is measured again though one run is no evidence; critical is below 50 %
+        ({"odds": 0.0, "percent": 49.9}, True),
+        ({"odds": 0.0, "percent": 50.0}, False),
+        ({"alarm": True, "odds": 20.0}, False),
+        ({"shared": True}, False),
+        ({"reason": Reason.SHARED_LOSS, "percent": 10.0}, False),
+        ({"reason": Reason.KNOWN_STATE, "percent": 10.0}, False),
+        ({"reason": Reason.SKIPPED, "percent": 10.0}, False),
+        ({"reason": Reason.FINE, "odds": 5.0}, False),
+        # a contended run neither begins nor ends it
+        ({"reason": Reason.CONTENDED, "odds": 0.0, "percent": 10.0}, False),
+        ({"reason": Reason.CONTENDED, "odds": 3.0}, True),
+    ],
+)
+def test_what_is_in_question_and_undecided_is_measured_again(
+    said: dict[str, Any], is_wanted: bool
+) -> None:
+    assert site().say("c", **said).names() == (["c"] if is_wanted else [])
+
+
+def test_where_confirmation_is_off_nothing_is_measured_again() -> None:
+    assert site(confirm=OFF).say("c").names() == []
+
+
+def test_the_likeliest_comes_first() -> None:
+    of = site().say("c", odds=3.5).say("a", odds=3.1).say("h", odds=8.0)
+    assert of.names() == ["h", "c", "a"]
+
+
+@pytest.mark.parametrize(("low", "is_wanted"), [("abcd", True), ("abcde", False)])
+def test_what_more_than_half_of_a_group_share_is_no_single_ones_matter(
+    low: str, is_wanted: bool
+) -> None:
+    of = site()
+    for name in low:
+        of.say(name)
+    assert bool(of.names()) is is_wanted
+
+
+def test_it_is_measured_beside_two_healthy_peers_of_its_group_on_other_servers_in_turn() -> None:
+    members = [target(name) for name in "abcdef"]
+    members[1] = members[1]._replace(host="oss-a")
+    members[2] = members[2]._replace(group="home")
+    of = Site(*members).say("a").say("d", reason=Reason.FAILED, odds=0.0)
+    assert due(of, past()) == [(["a"], ["e", "f"])]
+    served = past(done("e", NOW - 5 * HOUR_S, control=True))
+    assert due(of, served) == [(["a"], ["f", "e"])]
+    of.say("f", reason=Reason.FINE, odds=3.0)
+    assert due(of, past()) == [(["a"], ["e", "b"])]
+
+
+def test_a_target_without_healthy_peers_is_measured_alone() -> None:
+    of = Site(*map(target, "abcde")).say("a")
+    for name in "bcde":
+        of.say(name, reason=Reason.FAILED, odds=0.0)
+    assert due(of, past()) == [(["a"], [])]
+
+
+@pytest.mark.parametrize(("names", "asked"), [("abcd", []), ("abcde", ["a"])])
+def test_of_a_few_nobody_is_measured_again(names: str, asked: list[str]) -> None:
+    of = Site(*map(target, names)).say("a")
+    assert [one.entry.component for one in wanted(of.known)] == asked
+
+
+def test_no_run_has_more_suspects_than_controls() -> None:
+    of = site()
+    for name in "abc":
+        of.say(name)
+    assert [len(targets) for targets, _ in due(of, past())] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("ago_s", "is_due"),
+    [(0.9 * HOUR_S, True), (0.9 * HOUR_S - 1, False), (0.0, False)],
+)
+def test_two_measurements_of_one_target_lie_apart(ago_s: float, is_due: bool) -> None:
+    assert bool(due(site().say("a"), past(done("a", NOW - ago_s)))) is is_due
+    just_planned = past(planned={"a": NOW - ago_s})
+    assert bool(due(site().say("a"), just_planned)) is is_due
+
+
+@pytest.mark.parametrize(("runs", "is_due"), [(2, True), (3, False)])
+def test_after_so_many_runs_the_next_planned_one_decides(runs: int, is_due: bool) -> None:
+    measured = [done("a", PLANNED + 1 + number) for number in range(runs)]
+    assert bool(due(site().say("a"), past(*measured))) is is_due
+    decided = past(*measured, planned={"a": PLANNED + 60})
+    assert due(site().say("a"), decided)
+
+
+def test_to_have_been_a_control_is_no_run_of_its_own() -> None:
+    measured = [done("a", PLANNED + 1 + number, control=True) for number in range(9)]
+    assert due(site().say("a"), past(*measured))
+
+
+@pytest.mark.parametrize(("age_s", "is_due"), [(129600.0, True), (129601.0, False)])
+def test_what_no_planned_run_has_shown_for_long_is_left_alone(age_s: float, is_due: bool) -> None:
+    assert bool(due(site().say("a"), past(planned={"a": NOW - age_s}))) is is_due
+
+
+@pytest.mark.parametrize(
+    ("most", "found"),
+    [
+        (3 * EACH - 1, []),
+        (3 * EACH, [["a"]]),
+        (4 * EACH - 1, [["a"]]),
+        (4 * EACH, [["a", "b"]]),
+        (7 * EACH - 1, [["a", "b"]]),
+        (7 * EACH, [["a", "b"], ["c"]]),
+    ],
+)
+def test_no_more_is_measured_than_the_bytes_last(most: float, found: list[list[str]]) -> None:
+    of = site(confirm=TERMS._replace(most_bytes=float(most)))
+    for name, odds in zip("abc", (9.0, 8.0, 7.0)):
+        of.say(name, odds=odds)
+    assert [targets for targets, _ in due(of, past())] == found
+
+
+def test_bytes_that_were_moved_come_back_day_by_day_up_to_what_may_be_saved() -> None:
+    entry = target("a", confirm=TERMS._replace(daily_bytes=10.0, most_bytes=100.0))
+    moved_then = [done("a", NOW, bytes=80)]
+    assert bytes_left(entry, [], NOW) == 100.0
+    assert bytes_left(entry, moved_then, NOW) == 20.0
+    assert bytes_left(entry, moved_then, NOW + DAY_S) == pytest.approx(30.0)
+    assert bytes_left(entry, moved_then, NOW + 30 * DAY_S) == 100.0
+    # a clock that was stepped back gives nothing and takes nothing
+    assert bytes_left(entry, moved_then, NOW - DAY_S) == 20.0
+
+
+def device(name: str) -> Expectation:
+    references = {"read/single": REFERENCE, "read/together": REFERENCE}
+    return target(name, layer="raw", group="oss1", references=references)
+
+
+def test_devices_are_read_one_by_one_where_not_all_of_them_are() -> None:
+    of = Site(*map(device, "abcdef"), layer="raw").say("a")
+    before = past()
+    (turn,) = turns(of.known, places(wanted(of.known), before, NOW), before, NOW)
+    assert {len(one.references) for one in steps_of(turn, of.known)} == {1}
+    noted = moved(turn, "run", NOW, of.known)
+    assert sum(one.bytes for one in noted) == 3 * SIZE
+    assert {one.component for one in noted if not one.control} == {"a"}

@@ -1,0 +1,195 @@
+"""Where the probes of a node fell silent is one alarm; what another service tells is none here."""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Sequence
+
+import pytest
+
+from plumbline.judge.node import Asked, judge_node
+from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.reason import Reason
+from plumbline.model.record import Operation, Outcome
+from plumbline.model.series import Running, Sample, Series
+from plumbline.model.state import State
+from plumbline.model.verdict import Verdict
+from tests.package.judgements import (
+    DAY_S,
+    NOW,
+    REFERENCE,
+    expectation,
+    host_expectation,
+    sent,
+    series,
+    snapshot,
+)
+
+STALE_S = 129600.0
+READ = {"read/single": REFERENCE}
+LONG_AGO = NOW - 30 * DAY_S
+YESTERDAY = Sample(NOW - DAY_S, 200e6, None, 201e6, 5, None)
+LAST_WEEK = Sample(NOW - 7 * DAY_S, 200e6, None, 201e6, 5, None)
+
+
+def target(name: str, **changes: Any) -> Expectation:
+    return expectation(component=name, references=READ, **changes)
+
+
+def ran(name: str, rate_Bps: Optional[float] = 200e6, **changes: Any) -> Series:
+    return series(rate_Bps, component=name, **changes)
+
+
+def ended(name: str, outcome: Outcome, reason: str = "why", **changes: Any) -> Series:
+    return ran(name, None, outcome=outcome, reason=reason, **changes)
+
+
+def old(name: str, age_s: float = 2 * DAY_S) -> Series:
+    return ran(name, started_at=NOW - age_s - 10, finished_at=NOW - age_s)
+
+
+def judge(
+    entries: Sequence[Expectation],
+    *every: Series,
+    since: float = LONG_AGO,
+    running: Sequence[Running] = (),
+) -> Verdict:
+    expectations = Expectations("client1", "lab", tuple(one.to_json() for one in entries))
+    return judge_node(Asked(expectations, since, NOW), snapshot(*every, running=running))
+
+
+TWO = (target("OST0"), target("OST1"))
+
+
+def test_a_node_whose_probes_run_is_ok() -> None:
+    found = judge(TWO, ran("OST0"), ran("OST1"))
+    assert (found.layer, found.component) == ("node", "client1")
+    assert (found.state, found.reason) == (State.OK, Reason.FINE)
+    assert found.sentence == "client1: ost 2 of 2 measured, last 60 min ago"
+    figures = {one.label: (one.value, one.maximum, one.unit) for one in found.figures}
+    assert figures == {"ost_measured": (2, 2, ""), "ost_age": (3600, None, "s")}
+
+
+@pytest.mark.parametrize(
+    ("age_s", "state"),
+    [(STALE_S - 1, State.OK), (STALE_S, State.OK), (STALE_S + 1, State.UNKNOWN)],
+)
+def test_a_probe_that_did_not_run_is_one_alarm(age_s: float, state: State) -> None:
+    found = judge(TWO, old("OST0", age_s), old("OST1", age_s + 100 if state else age_s))
+    assert found.state is state
+    if state is State.UNKNOWN:
+        assert found.reason is Reason.STALE
+        assert "client1: ost is silent, none of 2 measured: OST0 read is stale" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason"),
+    [
+        (Outcome.FAILED, Reason.FAILED),
+        (Outcome.SKIPPED, Reason.SKIPPED),
+        (Outcome.UNANSWERED, Reason.UNANSWERED),
+    ],
+)
+def test_a_layer_that_gave_no_rate_tonight_is_silent(outcome: Outcome, reason: Reason) -> None:
+    found = judge(TWO, ended("OST0", outcome), ended("OST1", outcome))
+    assert (found.state, found.reason) == (State.UNKNOWN, reason)
+
+
+def test_one_layer_that_is_silent_is_not_hidden_by_the_others() -> None:
+    disk = target("disk1", layer="raw", group="client1")
+    never = judge((*TWO, disk), ran("OST0"), ran("OST1"))
+    assert (never.state, never.reason) == (State.UNKNOWN, Reason.NEVER_MEASURED)
+    found = judge((*TWO, disk), ran("OST0"), ran("OST1"), old_raw())
+    assert (found.state, found.reason) == (State.UNKNOWN, Reason.STALE)
+    assert found.sentence.startswith("client1: raw is silent, none of 1 measured: disk1")
+
+
+def old_raw() -> Series:
+    return ran("disk1", layer="raw", started_at=NOW - 9 * DAY_S, finished_at=NOW - 9 * DAY_S)
+
+
+@pytest.mark.parametrize(
+    ("age_s", "state"),
+    [(60.0, State.OK), (STALE_S, State.OK), (STALE_S + 1, State.UNKNOWN)],
+)
+def test_what_was_deployed_just_now_waits_for_its_first_run(age_s: float, state: State) -> None:
+    found = judge(TWO, since=NOW - age_s)
+    assert (found.state, found.reason) == (state, Reason.NEVER_MEASURED)
+    assert ("waits for its first run" in found.sentence) is (state is State.OK)
+
+
+@pytest.mark.parametrize(
+    ("own", "since", "state"),
+    [
+        # tonight's failure alone
+        (ended("OST1", Outcome.FAILED)._replace(samples=(YESTERDAY,)), LONG_AGO, State.OK),
+        (ended("OST1", Outcome.FAILED)._replace(samples=(LAST_WEEK,)), LONG_AGO, State.WARNING),
+        # a deployment of today does not excuse what was measured before
+        (ended("OST1", Outcome.FAILED)._replace(samples=(LAST_WEEK,)), NOW - 60, State.WARNING),
+        (old("OST1"), LONG_AGO, State.WARNING),
+        # a target that is new
+        (None, NOW - STALE_S, State.OK),
+        (None, NOW - STALE_S - 1, State.WARNING),
+    ],
+)
+def test_a_target_that_is_never_measured_beside_others_is_a_warning_in_time(
+    own: Optional[Series], since: float, state: State
+) -> None:
+    found = judge(TWO, ran("OST0"), *([own] if own else []), since=since)
+    assert found.state is state
+    assert found.sentence.startswith("client1: ost 1 of 2 measured, last 60 min ago")
+    assert ("without a rate for too long: OST1, first OST1 read" in found.sentence) is (
+        state is State.WARNING
+    )
+
+
+@pytest.mark.parametrize("outcome", [Outcome.UNREACHABLE, Outcome.NO_MOUNT])
+def test_what_the_group_says_of_server_and_mount_is_not_said_again(outcome: Outcome) -> None:
+    found = judge(TWO, ended("OST0", outcome), ended("OST1", outcome))
+    assert found.state is State.OK
+    assert found.sentence.endswith("0 of 2 measured, last 60 min ago, 2 with an alarm elsewhere")
+    alone = judge(TWO[:1], ended("OST0", outcome))
+    assert alone.state is State.UNKNOWN
+
+
+@pytest.mark.parametrize("outcome", [Outcome.BROKEN, Outcome.HUNG])
+def test_what_is_broken_has_an_alarm_of_its_own(outcome: Outcome) -> None:
+    assert judge(TWO[:1], ended("OST0", outcome)).state is State.OK
+    # and what failed beside it has time
+    both = ended("OST0", outcome), ended("OST1", Outcome.FAILED)._replace(samples=(YESTERDAY,))
+    assert judge(TWO, *both).state is State.OK
+
+
+def test_a_run_that_hangs_has_an_alarm_of_its_own() -> None:
+    running = [Running("ost", "OST0", NOW - 3 * DAY_S)]
+    found = judge(TWO, old("OST0"), old("OST1"), running=running)
+    assert (found.state, found.reason) == (State.OK, Reason.HANGS)
+
+
+def test_writes_that_a_full_target_is_spared_are_the_policys_decision() -> None:
+    both = {"write/single": REFERENCE, **READ}
+    full = expectation(component="OST0", references=both)
+    write = ended("OST0", Outcome.SKIPPED, "93 % full", operation=Operation.WRITE)
+    assert judge((full,), write, ran("OST0")).state is State.OK
+    # a write that fails for long is not
+    failed = ended("OST0", Outcome.FAILED, "quota", operation=Operation.WRITE)
+    found = judge((full,), failed._replace(samples=(LAST_WEEK,)), ran("OST0"))
+    assert found.state is State.WARNING
+
+
+def test_one_partner_that_answers_is_enough_for_a_host() -> None:
+    host = host_expectation("oss1", "oss2")
+    assert judge((host,), sent("oss1", None), sent("oss2", 117e6)).state is State.OK
+    assert judge((host,), sent("oss1", None), sent("oss2", None)).state is State.UNKNOWN
+
+
+def test_a_damaged_document_is_unknown_and_named() -> None:
+    taken = snapshot(ran("OST0"))
+    taken.series["ost/OST0"]["operations"][0]["latest"]["rate_Bps"] = "fast"
+    expectations = Expectations("client1", "lab", (TWO[0].to_json(),))
+    found = judge_node(Asked(expectations, LONG_AGO, NOW), taken)
+    assert (found.state, found.reason) == (State.UNKNOWN, Reason.DAMAGED)
+    assert found.sentence.startswith("client1: probes cannot be judged: record ")
+
+
+def test_a_node_of_which_nothing_is_expected_is_unknown() -> None:
+    assert judge(()).state is State.UNKNOWN

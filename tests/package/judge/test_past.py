@@ -1,0 +1,102 @@
+"""What was found at earlier moments saves work and changes no answer."""
+
+from __future__ import annotations
+
+from math import inf, log
+from random import Random
+from typing import Optional, Sequence
+
+import pytest
+
+from plumbline.judge.alarm import Alone, Question, Shared, Weight, weigh
+from plumbline.judge.noise import Run, Source
+from plumbline.judge.past import Moments
+
+DAY_S = 86400.0
+LIMIT = -log(0.9)
+WINDOW = 12
+
+
+class Counting:
+    """A claim that counts how often its factors are asked for."""
+
+    def __init__(self, claim: Alone) -> None:
+        self._claim = claim
+        self.asked = 0
+        self.runs, self.offs, self.surprise = claim.runs, claim.offs, claim.surprise
+
+    def factors(self, starts: Sequence[float], end: float, limit: float) -> list[float]:
+        self.asked += 1
+        return self._claim.factors(starts, end, limit)
+
+
+def drawn(seed: int, days: int, losses: Sequence[tuple[int, int]]) -> tuple[Run, ...]:
+    """Draw noisy days, of which those of some spans are slow by a third."""
+    chance, runs = Random(seed), []
+    for day in range(days):
+        busy = -chance.expovariate(3) if chance.random() < 0.15 else 0.0
+        slow = -0.4 if any(first <= day < last for first, last in losses) else 0.0
+        runs.append(Run(day * DAY_S, busy + slow + chance.gauss(0, 0.06), 0.06))
+    return tuple(runs)
+
+
+def window(runs: Sequence[Run], day: int) -> tuple[Run, ...]:
+    return tuple(runs[max(0, day - WINDOW) : day])
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("change", [None, 20 * DAY_S])
+def test_a_window_that_slides_gives_the_same_answers(seed: int, change: Optional[float]) -> None:
+    chance, past = Random(seed), Moments()
+    write, read = drawn(seed, 35, [(14, 22)]), drawn(seed + 100, 35, [(18, 30)])
+    question = Question(LIMIT, log(300), change)
+
+    def asked(day: int, off: float, known: Optional[Moments]) -> Weight:
+        one, other = Source(window(write, day), off), Source(window(read, day), off)
+        return weigh([Alone(one), Alone(other)], [Shared((one, other))], question, known)
+
+    found = []
+    for day in range(1, 36):
+        off = 0.02 + chance.gauss(0, 0.002)
+        found.append(asked(day, off, None))
+        assert asked(day, off, past) == found[-1]
+    # of what is compared there is something
+    assert {one.alarm for one in found} == {True, False}
+
+
+def test_a_day_more_takes_no_look_at_the_days_before() -> None:
+    runs = drawn(3, 40, [(8, 10), (16, 18), (24, 26)])
+    past, question, counts = Moments(), Question(LIMIT, log(1000)), []
+    for day, known in ((31, past), (32, past), (32, None)):
+        claim = Counting(Alone(Source(window(runs, day), 0.02)))
+        weigh([claim], [], question, known)
+        counts.append(claim.asked)
+    assert counts == [2, 0, 2]
+
+
+def test_other_runs_are_weighed_from_the_beginning() -> None:
+    past, question = Moments(), Question(LIMIT, log(300))
+    healthy = Source(drawn(1, 20, []), 0.02)
+    slow = Source(tuple(run._replace(log_ratio=-0.5) for run in healthy.runs), 0.02)
+    weigh([Alone(healthy)], [], question, past)
+    assert weigh([Alone(slow)], [], question, past).alarm
+
+
+def test_a_reference_that_is_known_better_may_turn_the_answer() -> None:
+    """A loss just above the limit is none while the reference may be off by as much."""
+    runs = tuple(Run(day * DAY_S, -0.115, 0.02) for day in range(8))
+    past, question = Moments(), Question(LIMIT, log(100))
+    claims = [[Alone(Source(runs, off))] for off in (0.2, 0.02, 0.2)]
+    answers = [weigh(claim, [], question, past) for claim in claims]
+    assert answers == [weigh(claim, [], question) for claim in claims]
+    assert [one.alarm for one in answers] == [False, True, False]
+
+
+def test_who_asks_for_alarms_alone_is_told_no_odds_but_theirs() -> None:
+    runs = drawn(1, 20, [(14, 20)])
+    few, many = (Alone(Source(runs[:count], 0.02)) for count in (15, 20))
+    asked = Question(LIMIT, log(10_000), told=inf)
+    assert weigh([few], [], asked._replace(told=0.0)).odds > 0
+    assert weigh([few], [], asked).odds == 0
+    assert weigh([many], [], asked) == weigh([many], [], asked._replace(told=0.0))
+    assert weigh([many], [], asked).alarm

@@ -1,0 +1,139 @@
+"""A service watches one slow run and alarms by the evidence of several."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import pytest
+
+from plumbline.judge.component import judge, judge_service
+from plumbline.judge.pair import judge_pair_service
+from plumbline.judge.service import severity
+from plumbline.model.evidence import Evidence
+from plumbline.model.limits import Limits
+from plumbline.model.reason import Reason
+from plumbline.model.record import Flag, Operation
+from plumbline.model.reference import Reference
+from plumbline.model.state import State
+from plumbline.model.verdict import Verdict
+from tests.package.judgements import (
+    CEILING,
+    NOW,
+    REFERENCE,
+    evidence,
+    expectation,
+    host_expectation,
+    sent,
+    series,
+)
+
+READ = {"read/single": REFERENCE}
+
+
+def said(rate_Bps: Optional[float], known: Optional[Evidence], **changes: Any) -> Verdict:
+    one = expectation(references=READ)
+    return judge_service(one, (series(rate_Bps, **changes),), (), NOW, known)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "state"),
+    [
+        (0.499, State.CRITICAL),
+        (0.5, State.WARNING),
+        (0.501, State.WARNING),
+        (0.89, State.WARNING),
+        (None, State.WARNING),
+    ],
+)
+def test_the_size_of_a_loss_makes_its_severity(ratio: Optional[float], state: State) -> None:
+    assert severity(ratio, Limits()) is state
+
+
+@pytest.mark.parametrize("rate_Bps", [10e6, 80e6, 150e6])
+def test_one_slow_run_is_watched_though_by_itself_it_is_an_alarm(rate_Bps: float) -> None:
+    one = expectation(references=READ)
+    assert judge(one, (series(rate_Bps),), (), NOW).state in (State.WARNING, State.CRITICAL)
+    verdict = said(rate_Bps, evidence(alarm=False, odds=1.0, moments=1))
+    assert (verdict.state, verdict.reason) == (State.OK, Reason.WATCHED)
+    assert "watching: read" in verdict.sentence
+    assert verdict.sentence.endswith("one run is no evidence yet")
+
+
+def test_a_run_that_cannot_be_compared_with_others_is_watched_as_well() -> None:
+    verdict = said(80e6, None)
+    assert (verdict.state, verdict.reason) == (State.OK, Reason.WATCHED)
+    assert verdict.sentence.endswith("too few runs to tell it from chance")
+
+
+def test_what_is_worth_a_word_says_how_far_it_is() -> None:
+    known = evidence(alarm=False, odds=3.0)
+    assert "odds 20 to 1 against chance, 8,103 for an alarm" in said(80e6, known).sentence
+    # a run that is no slower than a tenth below hides nothing of it
+    fair = said(190e6, known)
+    assert (fair.state, fair.reason) == (State.OK, Reason.WATCHED)
+    assert said(190e6, evidence(alarm=False, odds=2.99)).reason is Reason.FINE
+
+
+def test_enough_evidence_is_an_alarm_with_its_figures() -> None:
+    verdict = said(80e6, evidence())
+    assert (verdict.state, verdict.reason) == (State.CRITICAL, Reason.SLOW)
+    assert verdict.sentence == (
+        "scratch-OST0003 read 80.0 MB/s, 40 % of baseline 202.1 MB/s (12 runs to 2026-11-20), "
+        "ceiling 250.0 MB/s by disk oss2-disk1: 40 % of its baseline over 3 runs since "
+        "2024-10-02 00:00 UTC, odds 59,874 to 1 against chance"
+    )
+    assert verdict.ratio_runs == 0.4
+    assert verdict.evidence[0].endswith("8,103 for an alarm")
+
+
+def test_an_alarm_stands_through_a_good_run() -> None:
+    assert said(200e6, evidence()).state is State.CRITICAL
+
+
+def test_what_its_group_has_lost_is_no_alarm_of_its_own() -> None:
+    verdict = said(80e6, evidence(alarm=False, shared=True))
+    assert (verdict.state, verdict.reason) == (State.OK, Reason.WATCHED)
+    assert verdict.sentence.endswith("its group has lost as much and has the alarm")
+
+
+def test_of_two_operations_the_one_that_has_lost_most_alarms() -> None:
+    one = expectation()
+    every = (series(150e6, operation=Operation.WRITE), series(80e6))
+    verdict = judge_service(one, every, (), NOW, evidence())
+    assert verdict.state is State.CRITICAL
+    assert verdict.sentence.startswith("scratch-OST0003 read 80.0 MB/s")
+    # where that has no figure today, the other one stands for it
+    failed = (series(150e6, operation=Operation.WRITE), series(None))
+    assert judge_service(one, failed, (), NOW, evidence()).state is State.CRITICAL
+
+
+def test_what_was_not_measured_is_no_alarm_by_evidence() -> None:
+    assert said(None, evidence()).state is State.UNKNOWN
+    assert said(80e6, evidence(), finished_at=NOW - 9e6, started_at=NOW - 9e6).state is (
+        State.UNKNOWN
+    )
+    assert said(400e6, evidence()).reason is Reason.INVALID
+
+
+def test_a_known_state_stays_a_warning() -> None:
+    verdict = said(80e6, evidence(), flags=(Flag.DEGRADED,))
+    assert (verdict.state, verdict.reason) == (State.WARNING, Reason.KNOWN_STATE)
+
+
+def test_without_a_baseline_its_own_history_is_a_reference() -> None:
+    bare = expectation(references={"read/single": Reference(CEILING, None)})
+    alone = (series(200e6, None),)
+    assert judge_service(bare, alone, (), NOW, None).state is State.UNKNOWN
+    known = evidence(alarm=False, odds=0.0, against="its own earlier runs")
+    verdict = judge_service(bare, alone, (), NOW, known)
+    assert (verdict.state, verdict.reason) == (State.OK, Reason.FINE)
+
+
+def test_a_host_alarms_by_evidence_and_not_for_one_test() -> None:
+    one = host_expectation("oss1", "oss2")
+    every = (sent("oss1", 24e6), sent("oss2", 24e6))
+    watched = judge_pair_service(one, every, (), NOW, None)
+    assert (watched.state, watched.reason) == (State.OK, Reason.WATCHED)
+    verdict = judge_pair_service(one, every, (), NOW, evidence(what="send", ratio=0.2))
+    assert (verdict.state, verdict.reason) == (State.CRITICAL, Reason.SLOW)
+    assert "upper median of 2 partners" in verdict.sentence

@@ -1,0 +1,137 @@
+"""What all of a group have lost is one alarm of the group, by its last era's baselines."""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Sequence
+
+import pytest
+
+from plumbline.judge.weighing import Weighing
+from plumbline.model.evidence import Evidence
+from plumbline.model.limits import Limits
+from plumbline.model.record import Operation
+from plumbline.model.reference import Reference
+from plumbline.model.series import Sample, Series
+from tests.package.judgements import BASELINE, DAY_S, NOW, Past, expectation, series, snapshot
+
+ODDS = 10_000.0
+BEFORE = {"lustre": "2.3.0"}
+AFTER = {"lustre": "2.4.0"}
+
+
+def nightly(rates: Sequence[float], **changes: Any) -> Series:
+    """Return a series with a run each night, the last one an hour ago, without peers."""
+    earlier = [
+        Sample(NOW - 3610 - night * DAY_S, rate, None, None, 0, None)
+        for night, rate in enumerate(rates[:-1][::-1], start=1)
+    ]
+    return series(rates[-1], None, earlier, **changes)
+
+
+def weighed(*members: Sequence[float], changed: Optional[float] = None, **limits: Any) -> Weighing:
+    """Weigh a group whose members gave so much each night; after a change, of another era."""
+    known = BASELINE._replace(versions=BEFORE if changed is not None else {})
+    entries = [
+        expectation(
+            component=f"OST{number}",
+            references={"read/single": Reference(None, known)},
+            limits=Limits(alarm_odds=ODDS, **limits),
+        )
+        for number in range(len(members))
+    ]
+    every = [
+        nightly(
+            rates,
+            component=f"OST{number}",
+            operation=Operation.READ,
+            versions=AFTER if changed is not None else {},
+        )
+        for number, rates in enumerate(members)
+    ]
+    return Weighing({"client1": entries}, {"client1": Past(snapshot(*every), changed)})
+
+
+def group(of: Weighing) -> Evidence:
+    found = of.evidence(("ost", "scratch", True))
+    assert found is not None
+    return found
+
+
+def own(of: Weighing, number: int) -> Optional[Evidence]:
+    return of.evidence(("ost", f"OST{number}", False))
+
+
+@pytest.mark.parametrize("members", [2, 3, 6])
+def test_a_loss_that_all_share_is_the_groups_and_no_members(members: int) -> None:
+    of = weighed(*[[200e6] * 10 + [60e6] * 8] * members)
+    found = group(of)
+    assert found.alarm
+    assert found.what == "read"
+    assert found.ratio == pytest.approx(0.3, abs=0.01)
+    for number in range(members):
+        alone = own(of, number)
+        assert alone is not None
+        assert not alone.alarm
+
+
+def test_a_member_that_has_lost_more_than_its_group_has_its_own_alarm() -> None:
+    of = weighed([200e6] * 10 + [20e6] * 8, [200e6] * 10 + [100e6] * 8, [200e6] * 10 + [100e6] * 8)
+    assert group(of).alarm
+    first, second = own(of, 0), own(of, 1)
+    assert first is not None
+    assert first.alarm
+    assert second is not None
+    assert second.shared
+    assert not second.alarm
+
+
+def test_a_few_busy_nights_are_no_alarm() -> None:
+    busy = [200e6] * 10 + [90e6, 60e6] + [200e6] * 3
+    assert not group(weighed(*[busy] * 6)).worth_a_word
+
+
+def test_one_member_alone_is_no_loss_of_the_group() -> None:
+    of = weighed([200e6] * 10 + [60e6] * 8, *[[200e6] * 18] * 5)
+    assert not group(of).worth_a_word
+    # of two, the better one stands for both
+    assert not group(weighed([200e6] * 10 + [60e6] * 8, [200e6] * 18)).worth_a_word
+
+
+def test_a_group_of_which_half_has_no_baseline_is_not_compared() -> None:
+    of = weighed([200e6] * 5)
+    assert of.evidence(("ost", "scratch", True)) is None
+
+
+@pytest.mark.parametrize(("nights", "alarm"), [(1, False), (3, True)])
+def test_after_a_change_of_version_three_low_nights_are_an_alarm(
+    nights: int, *, alarm: bool
+) -> None:
+    began = NOW - 3610 - (nights - 1) * DAY_S
+    of = weighed(*[[200e6] * 10 + [130e6] * nights] * 6, changed=began)
+    found = group(of)
+    assert found.alarm is alarm
+    assert found.against == "the baseline from before lustre 2.3.0 -> 2.4.0"
+    if alarm:
+        assert found.since == began
+        assert found.ratio == pytest.approx(0.643, abs=0.01)
+    for number in range(6):
+        alone = own(of, number)
+        assert alone is None or not alone.worth_a_word
+
+
+def test_without_the_moment_of_the_change_it_takes_longer() -> None:
+    rates = [200e6] * 10 + [130e6] * 3
+    assert (
+        group(weighed(*[rates] * 6, changed=0.0)).odds
+        < group(weighed(*[rates] * 6, changed=NOW - 3610 - 2 * DAY_S)).odds
+    )
+
+
+def test_after_a_change_a_single_slow_member_is_found_beside_its_peers() -> None:
+    began = NOW - 3610 - 7 * DAY_S
+    slow = [200e6] * 10 + [60e6] * 8
+    of = weighed(slow, *[[200e6] * 18] * 5, changed=began)
+    first = own(of, 0)
+    assert first is not None
+    assert first.alarm
+    assert not group(of).worth_a_word

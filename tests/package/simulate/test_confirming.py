@@ -1,0 +1,58 @@
+"""What is low on a day is measured again on it, and what that moves is counted."""
+
+from __future__ import annotations
+
+from random import Random
+
+import yaml
+
+from plumbline.judge.weighing import Weighing
+from plumbline.simulate.capacity import Capacity
+from plumbline.simulate.confirming import Confirming
+from plumbline.simulate.course import begin
+from plumbline.simulate.faults import Fault
+from plumbline.simulate.noise import QUIET
+from plumbline.simulate.weather import Weather
+from tests.package.simulate.fleets import fleet
+from tests.package.sites import INVENTORIES
+
+LAB = yaml.safe_load(
+    (INVENTORIES / "lab" / "group_vars" / "all" / "topology.yml").read_text(encoding="utf-8")
+)["plumbline_topology"]
+"""Six targets are peers of one another; of two there would be no confirmation."""
+QUIETER = QUIET._replace(component=0.0)
+
+
+def course(*faults: Fault, days: int = 4) -> tuple[list[set[str]], float]:
+    """Return who has an alarm at the end of each day, and what confirmation has moved."""
+    of = fleet(LAB)
+    capacity, weather = Capacity(of), Weather(QUIETER, Random("1"))
+    measuring, nodes = begin(of, capacity, weather)
+    confirming = Confirming(measuring, nodes, of.periods_s)
+    alarms = []
+    for day in range(1, days + 1):
+        weather.next_day()
+        rates = {**capacity.healthy_Bps, **capacity.under(faults)}
+        for _ in measuring.day(day, rates):
+            pass
+        confirming.day(day, rates)
+        found = set()
+        for node, entries in nodes.items():
+            known = Weighing({node: entries}, {node: measuring.memory}).every()
+            found |= {name for (_, name, group), one in known.items() if one.alarm and not group}
+        alarms.append(found)
+    return alarms, confirming.moved_bytes
+
+
+def test_where_nothing_is_low_nothing_is_measured_again() -> None:
+    assert course() == ([set()] * 4, 0)
+
+
+def test_a_gross_loss_is_an_alarm_on_its_first_day_and_then_costs_nothing_more() -> None:
+    slow = Fault("oss1-disk1", 0.7)
+    once, moved = course(slow, days=1)
+    assert "oss1-disk1" in once[0] or any("OST" in name for name in once[0])
+    assert moved > 0
+    later, moved_later = course(slow, days=4)
+    assert later[-1] >= once[0]
+    assert moved_later < 3 * moved
