@@ -7,7 +7,7 @@ import os
 import signal
 import sqlite3
 import time
-from contextlib import redirect_stdout
+from contextlib import closing, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any, Mapping
@@ -93,7 +93,7 @@ class Client(Node):
 
     def pass_time(self, hours: float) -> None:
         """Let everything that is known lie so much longer ago."""
-        with sqlite3.connect(self.database) as connection:
+        with closing(sqlite3.connect(self.database)) as connection, connection:
             gone = (hours * HOUR_S,)
             connection.execute("UPDATE confirmed SET at = at - ?", gone)
             connection.execute(
