@@ -12,7 +12,7 @@ import time
 from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any, Iterable, Iterator
 from urllib.parse import urlencode
 
 import pytest
@@ -49,7 +49,7 @@ def break_only(lab: Lab, breakage: dict[str, str]) -> None:
     lab.playbook("lab_break", breakage)
 
 
-def check_sentences(services: dict[str, Service], broken: dict[str, str]) -> None:
+def check_sentences(services: dict[str, Service], broken: Iterable[str]) -> None:
     """Each bad service names its component and its figures."""
     for name in broken:
         assert name.split()[1] in services[name].output
