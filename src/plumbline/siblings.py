@@ -10,8 +10,6 @@ from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from plumbline.robust import deviation, error_of_median
 
-DAY_S = 86400.0
-
 _RUNS_TO_SPREAD = 4
 """Of fewer runs the spread says nothing."""
 

@@ -12,9 +12,7 @@ from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Limits
 from plumbline.model.record import Record
 from plumbline.model.reference import Baseline
-from plumbline.units import format_duration
-
-_DAY_S = 86400.0
+from plumbline.units import DAY_S, format_duration
 
 RENEW = "measure, capture and accept again"
 REMOVE = "remove its block from baselines.yml"
@@ -121,7 +119,7 @@ def _reasons(
 def _dated(age_days: int, limits: Limits) -> tuple[str, ...]:
     if age_days < 0:
         return (f"dated {-age_days} d in the future",)
-    if age_days * _DAY_S > limits.max_age_s:
+    if age_days * DAY_S > limits.max_age_s:
         return (f"{age_days} d old, limit {format_duration(limits.max_age_s)}",)
     return ()
 

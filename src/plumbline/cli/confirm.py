@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.cli.history import DATABASE
-from plumbline.cli.measure import SNAPSHOT, Manner, Result, groups_of, measure, run_id_at
+from plumbline.cli.measure import SNAPSHOT, Manner, Result, measure, run_id_at
 from plumbline.cli.units import units_of
 from plumbline.errors import UsageError
 from plumbline.judge.component import judge_service
@@ -39,7 +39,7 @@ from plumbline.run.lock import Locks
 from plumbline.run.process import goes_on
 from plumbline.store.confirmed import Confirmed
 from plumbline.store.history import History
-from plumbline.store.recent import Recent
+from plumbline.store.recent import Recent, groups_of
 from plumbline.units import format_bytes, parse_duration
 
 _NOTHING = "nothing to confirm"
@@ -95,12 +95,13 @@ def look(
     """Return what can be said at a moment in epoch seconds; raise as histories do."""
     history, confirmed = kept
     entries = expectations.find(layer)
-    memory = Recent(history, groups_of(expectations))
-    known = Weighing({expectations.node: expectations.every()}, {expectations.node: memory})
+    expected = expectations.every()
+    memory = Recent(history, groups_of(expected))
+    known = Weighing({expectations.node: expected}, {expectations.node: memory})
 
     def verdict(entry: Expectation) -> Verdict:
-        key = entry.layer, entry.component
-        return judge_service(entry, memory.of(*key), (), now, known.evidence((*key, False)))
+        series = memory.of(entry.layer, entry.component)
+        return judge_service(entry, series, (), now, known.evidence(entry.subject))
 
     of = Layer(entries, verdict, known)
     oldest_s = max(entry.limits.stale_after_s for entry in entries)

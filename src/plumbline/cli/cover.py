@@ -16,9 +16,9 @@ from plumbline.model.others import Others
 from plumbline.model.record import Record
 from plumbline.store.uncovered import Found, Uncovered
 from plumbline.targets import osts_of
+from plumbline.units import DAY_S
 
-_DAY_S = 86400.0
-_LOOKED_BACK_S = 3 * _DAY_S
+_LOOKED_BACK_S = 3 * DAY_S
 """A node that was away over a weekend still gets its coverage."""
 
 _SETTLED_S = 3600.0

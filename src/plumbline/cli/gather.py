@@ -25,8 +25,7 @@ from plumbline.store.history import KEEP_DAYS, History
 from plumbline.store.replacing import replace
 from plumbline.store.symptoms import COLLECTED
 from plumbline.symptoms.said import TROUBLE
-
-_DAY_S = 86400.0
+from plumbline.units import DAY_S
 
 _CLOCK_WITHIN_S = 0.02
 """A clock that is known so well is not looked at again: readings of counters are a second apart."""
@@ -78,7 +77,7 @@ def gather(nodes: Sequence[str], manner: Manner) -> Iterator[Gathered]:
         due = collection.prune_is_due(now)
     if due:
         with History(manner.history) as history:
-            history.prune(now - KEEP_DAYS * _DAY_S)
+            history.prune(now - KEEP_DAYS * DAY_S)
             history.prune_servers(now)
 
 
@@ -219,7 +218,7 @@ class _Progress:
         before, now = self.result, time.time()
         cursor = answer.cursor or (Cursor() if answer.head.anew else before.cursor)
         anew = before.anew or answer.head.anew
-        oldest = now - KEEP_DAYS * _DAY_S
+        oldest = now - KEEP_DAYS * DAY_S
         # what was dropped here for its age must not come back as the latest to arrive
         records = [one for one in answer.records if not (anew and one.started_at < oldest)]
         self.result = before._replace(

@@ -133,7 +133,7 @@ def _explain(places: Iterable[_Place], now: float) -> int:
     for chosen, memory, known in places:
         for expectation, verdict in zip(chosen, Judging(memory, known, now).components(chosen)):
             print(f"{verdict.state.name} {verdict.layer} {verdict.sentence}")
-            found = known.evidence((expectation.layer, expectation.component, False))
+            found = known.evidence(expectation.subject)
             for line in weighed(found):
                 print(f"  {line}")
             series = memory.of(expectation.layer, expectation.component)

@@ -168,7 +168,7 @@ def _observations(of: _Site, now: float) -> tuple[list[Observation], dict[str, C
     from plumbline.locate.measurables import Site
     from plumbline.locate.observe import observe, together
     from plumbline.store.history import History
-    from plumbline.store.recent import Member, Recent
+    from plumbline.store.recent import Recent, groups_of
 
     if not of.history.exists():
         raise StoreError(
@@ -181,11 +181,7 @@ def _observations(of: _Site, now: float) -> tuple[list[Observation], dict[str, C
     memories: dict[str, Memory] = {}
     with History(of.history) as opened:
         for node, measured in of.nodes.items():
-            groups = {
-                (each.layer, each.component): Member(each.group, each.limits.min_coverage)
-                for each in measured
-            }
-            memories[node] = Recent(opened, groups)
+            memories[node] = Recent(opened, groups_of(measured))
             if of.runs > 1:
                 company.add(together(site.of(node), memories[node]))
         for node, memory in memories.items():

@@ -16,7 +16,7 @@ from typing import Any, Iterator, NamedTuple, Optional, Sequence
 from plumbline.cli.progress import progress
 from plumbline.cli.unit import by_hand
 from plumbline.cli.verdicts import Judging
-from plumbline.errors import INTERRUPTED, DocumentError, PlumblineError
+from plumbline.errors import INTERRUPTED, PlumblineError
 from plumbline.judge.weighing import Weighing
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.record import Record
@@ -30,11 +30,11 @@ from plumbline.run.recording import Recorder
 from plumbline.run.session import Means, Session
 from plumbline.store.history import KEEP_DAYS, History, Selection
 from plumbline.store.publish import Publisher
-from plumbline.store.recent import Groups, Member
+from plumbline.store.recent import groups_of
+from plumbline.units import DAY_S
 
 SNAPSHOT = "snapshot.json"
 
-_DAY_S = 86400.0
 _MOST_SAID = 5
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
@@ -95,16 +95,17 @@ def measure(
         KeyboardInterrupt: a person or the service manager has ended the run before its first
             record; otherwise the result has what there is.
     """
-    clock, expected = SystemClock(), expectations.every()
+    clock, node, expected = SystemClock(), expectations.node, expectations.every()
+    groups = groups_of(expected)
     run_id = manner.run_id or run_id_at(clock.wall())
-    publisher = Publisher(history, manner.snapshot, expectations.node, groups_of(expectations))
+    publisher = Publisher(history, manner.snapshot, node, groups)
     with progress(manner.quiet) as show, interruptible():
         session = Session(
             Means(
                 journal=history,
                 locks=manner.locks,
                 clock=clock,
-                recorder=Recorder(run_id, expectations.node, clock, expectations.targets()),
+                recorder=Recorder(run_id, node, clock, expectations.targets()),
                 runner=SystemRunner,
                 publish=publisher,
                 progress=show,
@@ -113,16 +114,16 @@ def measure(
                 by_hand=by_hand(),
             )
         )
-        session.settle_killed(groups_of(expectations))
+        session.settle_killed(groups)
         interrupted = _run(session, units)
     records = tuple(history.records(Selection(run_id=run_id)))
     if interrupted and not records:
         raise KeyboardInterrupt
     recorded = {record.component for record in records}
-    history.prune(clock.wall() - KEEP_DAYS * _DAY_S)
-    node = expectations.node
-    publisher(clock.wall(), lambda memory: Weighing({node: expected}, {node: memory}).every())
-    snapshot = publisher.build(clock.wall())
+    history.prune(clock.wall() - KEEP_DAYS * DAY_S)
+    snapshot = publisher(
+        clock.wall(), lambda memory: Weighing({node: expected}, {node: memory}).every()
+    )
     chosen = [
         entry
         for entry in _measured(units)
@@ -162,22 +163,6 @@ def print_commands(units: Sequence[Unit]) -> int:
 def print_json(result: Result) -> None:
     """Print records and verdicts for programs."""
     print(json.dumps(result.to_json(), allow_nan=False))
-
-
-def groups_of(expectations: Expectations) -> Groups:
-    """Return the group of each component; raise DocumentError where an entry tells none."""
-    try:
-        return {
-            (entry["layer"], entry["component"]): Member(
-                entry["group"], entry["limits"]["min_coverage"]
-            )
-            for entry in expectations.entries
-        }
-    except (KeyError, TypeError) as error:
-        raise DocumentError(
-            f"expectations of {expectations.node}: an entry is damaged ({error!r}); "
-            "deploy the role agent again"
-        ) from error
 
 
 def _measured(units: Sequence[Unit]) -> list[Expectation]:

@@ -69,7 +69,7 @@ def _hint(apart: Apart, window_s: float) -> str:
 
 def _print(judged: list[Judged], unit: str) -> None:
     """Print what is not OK for a reason of its own, then how often each state was."""
-    bad = [one for one in judged if one.verdict.state in (State.WARNING, State.CRITICAL)]
+    bad = [one for one in judged if one.verdict.state.alarm]
     rows = [(one.day, one.host, one.verdict.state.name, one.sentence(unit)) for one in bad]
     print(render(("day", "host", "state", "verdict"), rows))
     counts = Counter(one.verdict.state for one in judged)

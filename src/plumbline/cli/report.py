@@ -14,6 +14,7 @@ from plumbline.cli.collect import HISTORY, PLAN
 from plumbline.cli.locate import add_runs
 from plumbline.errors import DocumentError, StoreError, ToolError, UsageError
 from plumbline.model.state import worst
+from plumbline.units import DAY_S
 
 if TYPE_CHECKING:
     from plumbline.model.verdict import Verdict
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 DIRECTORY = "plumbline-report"
 DAYS = 365
 _MOST_DAYS = 4000
-_DAY_S = 86400.0
 _INSTALL = "install both with: pip install 'plumbline[console]'"
 _LIBRARY_FILE = "plotly.min.js"
 
@@ -132,7 +132,7 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
 
     judged = [one.verdict for one in judge_site(plan, path, now, members=True)]
     measured = {name: node.every() for name, node in plan.nodes.items()}
-    since = now - days * _DAY_S
+    since = now - days * DAY_S
     with Pictures(path, since) as pictures:
         return Site(
             name=next((node.site for node in plan.nodes.values()), "site without nodes"),

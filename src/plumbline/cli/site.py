@@ -24,7 +24,7 @@ from plumbline.model.service import NODE
 from plumbline.output.batch import Judged
 from plumbline.store.history import History
 from plumbline.store.plan import SitePlan
-from plumbline.store.recent import Member, Recent
+from plumbline.store.recent import Recent, groups_of
 
 _WORTH_A_PROCESS = 500
 """Components; to start a process takes as long as to judge some of these."""
@@ -202,11 +202,7 @@ def _judge_node(node: Expectations, history: History, task: Task) -> Iterator[Ju
 
 def _remembered(node: Expectations, history: History) -> Remembered:
     chosen = node.every()
-    groups = {
-        (each.layer, each.component): Member(each.group, each.limits.min_coverage)
-        for each in chosen
-    }
-    memory = Recent(history, groups)
+    memory = Recent(history, groups_of(chosen))
     return Remembered(node.node, chosen, memory, Weighing({node.node: chosen}, {node.node: memory}))
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Iterable, Optional, Sequence
 
 from plumbline.cli.source import add_source, asks_for_site
 from plumbline.model.state import worst
+from plumbline.units import DAY_S
 
 if TYPE_CHECKING:
     from plumbline.model.course import Course
@@ -27,7 +28,6 @@ _OTHER_LINES = 4
 _NO_TERMINAL = (200, 40)
 """Columns and lines where nobody says how large the screen is."""
 
-_DAY_S = 86400.0
 _BACK_DAYS = 60
 
 
@@ -116,7 +116,7 @@ def _site(arguments: argparse.Namespace, now: float) -> tuple[str, list[Line]]:
 
     plan, path = load_plan(arguments.plan), Path(arguments.history)
     judged = [one.verdict for one in judge_site(plan, path, now, members=True)]
-    with Pictures(path, now - _BACK_DAYS * _DAY_S) as pictures:
+    with Pictures(path, now - _BACK_DAYS * DAY_S) as pictures:
         rates = _by_component(pictures.courses())
     name = next((node.site for node in plan.nodes.values()), "site without nodes")
     found: Sequence[Verdict] = [one for one in judged if not one.group]

@@ -13,7 +13,6 @@ from plumbline.cli.command_pipe import PIPE, hand_over
 from plumbline.cli.locate import add_runs
 from plumbline.errors import DocumentError, StoreError, UsageError
 from plumbline.model.json_text import refuse_constant
-from plumbline.model.state import State
 
 if TYPE_CHECKING:
     from plumbline.output.batch import Batch, Judged
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
 _JUDGE_SCHEMA = 2
 _WAIT_S = 10.0
-_ALARMS = (State.WARNING, State.CRITICAL)
 _REMEDY = "write it again with: plumbline judge --json"
 
 
@@ -113,7 +111,7 @@ def _noted(judged: list[Judged], plan: SitePlan, by: _Located) -> list[Judged]:
         (one.verdict.layer, one.verdict.component)
         for one in judged
         if not one.verdict.group
-        and (one.verdict.state in _ALARMS or one.verdict.reason is Reason.WATCHED)
+        and (one.verdict.state.alarm or one.verdict.reason is Reason.WATCHED)
     }
     if not plan.paths or not bad:
         return judged

@@ -5,7 +5,7 @@ A file system whose targets are driven at once is a group that is judged as a wh
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, Iterator
+from typing import TYPE_CHECKING, Iterable, Iterator, Optional
 
 from plumbline.errors import DocumentError
 from plumbline.judge.component import decide, rulings_on
@@ -14,14 +14,14 @@ from plumbline.judge.fs import Ruled, decide_whole, wholes
 from plumbline.judge.group import decide_group
 from plumbline.judge.pair import judge_pair_host, judge_pair_service
 from plumbline.judge.phrases import weighed
-from plumbline.judge.service import by_evidence
+from plumbline.judge.service import by_evidence, with_runs
 from plumbline.model.reason import Reason
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
 
 if TYPE_CHECKING:
     from plumbline.judge.finding import Ruling
-    from plumbline.model.evidence import Knowing
+    from plumbline.model.evidence import Evidence, Knowing
     from plumbline.model.expectation import Expectation
     from plumbline.model.series import Memory
 
@@ -71,56 +71,54 @@ class Judging:
 
     def _whole(self, whole: Expectation, members: Iterable[Expectation]) -> Verdict:
         try:
-            ruled = Ruled(
-                (whole, self._by_evidence(whole)),
-                tuple((each, self._by_evidence(each)) for each in members),
-            )
-            found = decide_whole(ruled, self._memory.running, self._now)
+            ruled = [
+                (each, self._by_evidence(each, self._weighed.evidence(each.subject)))
+                for each in (whole, *members)
+            ]
+            of = Ruled(ruled[0], tuple(ruled[1:]))
+            found = decide_whole(of, self._memory.running, self._now)
         except DocumentError as error:
             return _damaged(whole.layer, whole.component, error)._replace(group=True)
         return found if self._evidence else found._replace(evidence=())
 
     def _component(self, each: Expectation) -> Verdict:
         try:
-            found = self._host(each) if each.layer == "net" else self._target(each)
-            return self._with_others(each, found) if self._last_run else found
+            known = self._weighed.evidence(each.subject)
+            found = self._host(each, known) if each.layer == "net" else self._target(each, known)
         except DocumentError as error:
             return _damaged(each.layer, each.component, error)
+        return found if self._evidence else found._replace(evidence=())
 
-    def _with_others(self, each: Expectation, found: Verdict) -> Verdict:
-        """Return what a run says by itself, with what the last ones say together behind it."""
-        said = weighed(self._weighed.evidence((each.layer, each.component, False)))
-        return found._replace(sentence="; ".join((found.sentence, *said)))
-
-    def _host(self, each: Expectation) -> Verdict:
-        series = self._memory.of(each.layer, each.component)
-        known = self._weighed.evidence((each.layer, each.component, False))
+    def _host(self, each: Expectation, known: Optional[Evidence]) -> Verdict:
+        of = each, self._memory.of(each.layer, each.component), self._memory.running, self._now
         if self._last_run:
-            found = judge_pair_host(each, series, self._memory.running, self._now)
-            return found._replace(evidence=(*weighed(known), *found.evidence))
-        return judge_pair_service(each, series, self._memory.running, self._now, known)
+            return _with_others(judge_pair_host(*of), known)
+        return judge_pair_service(*of, known)
 
-    def _target(self, each: Expectation) -> Verdict:
-        rulings = self._by_evidence(each)
-        known = self._weighed.evidence((each.layer, each.component, False))
-        ratio = known.ratio if known and not self._last_run else None
-        found = decide(each, rulings, self._memory.running, self._now)._replace(ratio_runs=ratio)
-        if not self._evidence:
-            return found
-        lines = (line for ruling in rulings for line in evidence(ruling, self._now))
-        return found._replace(evidence=(*weighed(known), *lines))
+    def _target(self, each: Expectation, known: Optional[Evidence]) -> Verdict:
+        rulings = self._by_evidence(each, known)
+        found = decide(each, rulings, self._memory.running, self._now)
+        if self._evidence:
+            lines = tuple(line for ruling in rulings for line in evidence(ruling, self._now))
+            found = found._replace(evidence=lines)
+        return _with_others(found, known) if self._last_run else with_runs(found, known)
 
-    def _by_evidence(self, each: Expectation) -> tuple[Ruling, ...]:
-        if self._last_run:
-            return self._rulings(each)
-        known = self._weighed.evidence((each.layer, each.component, False))
-        return by_evidence(self._rulings(each), known)
+    def _by_evidence(self, each: Expectation, known: Optional[Evidence]) -> tuple[Ruling, ...]:
+        rulings = self._rulings(each)
+        return rulings if self._last_run else by_evidence(rulings, known)
 
     def _rulings(self, each: Expectation) -> tuple[Ruling, ...]:
         place = each.layer, each.component
         if place not in self._known:
             self._known[place] = rulings_on(each, self._memory.of(*place), self._now)
         return self._known[place]
+
+
+def _with_others(found: Verdict, known: Optional[Evidence]) -> Verdict:
+    """Return the verdict on the last run alone, with what the last ones say together behind it."""
+    said = tuple(weighed(known))
+    sentence = "; ".join((found.sentence, *said))
+    return found._replace(sentence=sentence, evidence=(*said, *found.evidence))
 
 
 def _damaged(layer: str, name: str, error: DocumentError) -> Verdict:

@@ -8,9 +8,8 @@ from plumbline.model.confirm import OFF, Confirm
 from plumbline.model.expectation import Expectation
 from plumbline.plan.assignment import Assignment
 from plumbline.plan.policy import OstLayer, Policy, RawLayer
-from plumbline.units import LARGEST
+from plumbline.units import DAY_S, LARGEST
 
-_DAY_S = 86400.0
 _IN_A_RUN = 3
 """A component and two healthy peers."""
 
@@ -56,7 +55,7 @@ def _terms(layer: Union[OstLayer, RawLayer], measured: Sequence[Assignment]) -> 
     each = [one.spec.bytes * one.spec.repeats * len(one.steps) for one in measured]
     share = policy.bytes * sum(each)
     whole = policy.runs * _IN_A_RUN * max(each)
-    daily = share * _DAY_S / layer.schedule.every
+    daily = share * DAY_S / layer.schedule.every
     # whatever a person types, it is a number that a document holds
     return Confirm(policy.runs, policy.every, min(LARGEST, daily), min(LARGEST, whole + share))
 

@@ -10,9 +10,9 @@ from plumbline.judge.absence import Last, absence, hung_run, interruption, never
 from plumbline.judge.evidence import evidence, figure
 from plumbline.judge.finding import Ruling, deciding
 from plumbline.judge.measured import label, measured
-from plumbline.judge.phrases import summary, weighed
+from plumbline.judge.phrases import summary
 from plumbline.judge.rules import apply
-from plumbline.judge.service import by_evidence
+from plumbline.judge.service import by_evidence, with_runs
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.verdict import Verdict
@@ -51,10 +51,9 @@ def judge_service(
     That is ``known``, None where they cannot be compared; errors as of ``judge``.
     """
     rulings = by_evidence(rulings_on(expectation, series, now), known)
-    lines = (line for ruling in rulings for line in evidence(ruling, now))
-    found = decide(expectation, rulings, running, now)
-    ratio = known.ratio if known else None
-    return found._replace(evidence=(*weighed(known), *lines), ratio_runs=ratio)
+    lines = tuple(line for ruling in rulings for line in evidence(ruling, now))
+    found = decide(expectation, rulings, running, now)._replace(evidence=lines)
+    return with_runs(found, known)
 
 
 def rulings_on(

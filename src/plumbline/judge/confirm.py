@@ -17,6 +17,7 @@ from plumbline.model.expectation import Expectation
 from plumbline.model.reason import Reason
 from plumbline.model.record import Scenario
 from plumbline.model.verdict import Verdict
+from plumbline.units import DAY_S
 
 if TYPE_CHECKING:
     from plumbline.model.evidence import Knowing
@@ -30,7 +31,6 @@ LAYERS = ("ost", "raw")
 
 _EARLY = 0.9
 """A timer that is late once must not be too early the next time."""
-_DAY_S = 86400.0
 
 
 class Wanted(NamedTuple):
@@ -145,10 +145,10 @@ def bytes_left(entry: Expectation, measured: Sequence[Measured], now: float) -> 
     left, before = terms.most_bytes, now
     for number, one in enumerate(measured):
         passed_s = max(0.0, one.at - before) if number else 0.0
-        left = min(terms.most_bytes, left + terms.daily_bytes * passed_s / _DAY_S) - one.bytes
+        left = min(terms.most_bytes, left + terms.daily_bytes * passed_s / DAY_S) - one.bytes
         before = one.at
     passed_s = max(0.0, now - before)
-    return min(terms.most_bytes, left + terms.daily_bytes * passed_s / _DAY_S)
+    return min(terms.most_bytes, left + terms.daily_bytes * passed_s / DAY_S)
 
 
 def bytes_of(entry: Expectation, *, together: bool) -> int:
@@ -173,7 +173,7 @@ def steps_of(turn: Turn, layer: Layer) -> tuple[Expectation, ...]:
 
 def _wanted(entry: Expectation, layer: Layer) -> Optional[Wanted]:
     """Return a component that is watched with good reason, None for all others."""
-    known = layer.known.evidence((entry.layer, entry.component, False))
+    known = layer.known.evidence(entry.subject)
     if known is None or known.alarm or known.shared or not entry.confirm.runs:
         return None
     verdict = layer.verdict(entry)
@@ -241,7 +241,7 @@ def _turn(
 
 
 def _is_healthy(entry: Expectation, layer: Layer) -> bool:
-    known = layer.known.evidence((entry.layer, entry.component, False))
+    known = layer.known.evidence(entry.subject)
     return not (known and known.worth_a_word) and layer.verdict(entry).reason.fine
 
 

@@ -9,6 +9,7 @@ from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.others import others_of
 from plumbline.model.reason import Reason
 from plumbline.model.state import State
+from plumbline.units import DAY_S
 
 if TYPE_CHECKING:
     from typing import Optional
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from plumbline.model.record import Record
     from plumbline.model.series import Sample
 
-_DAY_S = 86400.0
 _DAYS = 3
 """In a row: an excuse that comes back each night is a wrong hour for the probe."""
 _SERVER = "server"
@@ -83,7 +83,7 @@ def _contended_each_day(of: Measured) -> bool:
     days: dict[int, bool] = {}
     for sample in of.samples:
         if sample.rate_Bps is not None:
-            day = int(sample.started_at // _DAY_S)
+            day = int(sample.started_at // DAY_S)
             days[day] = days.get(day, True) and _low_and_contended(of, sample)
     latest = sorted(days, reverse=True)[:_DAYS]
     return len(latest) == _DAYS and all(days[day] for day in latest)

@@ -14,7 +14,7 @@ from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.reason import Reason
 from plumbline.model.series import SAMPLES
 from plumbline.model.state import State
-from plumbline.units import format_rate
+from plumbline.units import DAY_S, format_rate
 
 if TYPE_CHECKING:
     from typing import Iterable, Iterator, Optional
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 NIGHTS = 5
 """Different nights that all stay below a floor before it alarms."""
-
-_DAY_S = 86400
 
 Nights = list[tuple[int, float]]
 """What was demonstrated in each night, oldest first: the day since the epoch, and the best."""
@@ -53,7 +51,7 @@ class Shortfall(NamedTuple):
     @property
     def since(self) -> str:
         """Return since when it is so, e.g. ``since 2026-11-16``."""
-        return f"since {date_of(self.first * _DAY_S)}{' or earlier' if self.earlier else ''}"
+        return f"since {date_of(self.first * DAY_S)}{' or earlier' if self.earlier else ''}"
 
 
 def sound(of: Measured) -> Iterator[Sample]:
@@ -72,7 +70,7 @@ def best_of_nights(values: Iterable[tuple[float, float]]) -> Nights:
     """Return the best of each night out of moments, in epoch seconds, and what each gave."""
     nights: dict[int, float] = {}
     for moment, value in values:
-        day = int(moment // _DAY_S)
+        day = int(moment // DAY_S)
         nights[day] = max(value, nights.get(day, 0.0))
     return sorted(nights.items())
 

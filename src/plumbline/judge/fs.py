@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     Each = tuple[Expectation, Sequence[Ruling]]
 
-_ALARMS = (State.WARNING, State.CRITICAL)
-
 
 class Ruled(NamedTuple):
     """The rulings on a whole and on its members."""
@@ -62,8 +60,7 @@ def judge_whole(
             for each in (whole, *members):
                 rulings = rulings_on(each, memory.of(each.layer, each.component), now)
                 if known:
-                    said = known.evidence((each.layer, each.component, False))
-                    rulings = by_evidence(rulings, said)
+                    rulings = by_evidence(rulings, known.evidence(each.subject))
                 ruled.append((each, rulings))
             return decide_whole(Ruled(ruled[0], tuple(ruled[1:])), memory.running, now)
     raise DocumentError(
@@ -133,7 +130,7 @@ def _tells(ruling: Ruling) -> bool:
     if finding.state is State.OK or finding.reason is Reason.KNOWN_STATE:
         return False
     told = finding.reason is Reason.INVALID or finding.reason.contention
-    return finding.state in _ALARMS or told
+    return finding.state.alarm or told
 
 
 def _with_all(ruling: Ruling, whole: Sequence[Ruling]) -> bool:
@@ -148,7 +145,7 @@ def _with_all(ruling: Ruling, whole: Sequence[Ruling]) -> bool:
 
 def _excused(ruling: Ruling, members: Sequence[Each]) -> Ruling:
     """Return a ruling on the whole; its loss is known where what holds it up has an excuse."""
-    if not ruling.finding.reason.slow or ruling.finding.state not in _ALARMS:
+    if not (ruling.finding.reason.slow and ruling.finding.state.alarm):
         return ruling
     held = _slowest(members, ruling.operation)
     if held is None:

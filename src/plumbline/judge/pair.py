@@ -7,8 +7,8 @@ from plumbline.judge.component import alone, operations, rule, verdict
 from plumbline.judge.evidence import evidence, figure
 from plumbline.judge.finding import Finding, Ruling, deciding
 from plumbline.judge.measured import label
-from plumbline.judge.phrases import several, summary, weighed
-from plumbline.judge.service import by_evidence
+from plumbline.judge.phrases import several, summary
+from plumbline.judge.service import by_evidence, with_runs
 from plumbline.judge.shared_floor import host_below
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.reason import Reason
@@ -73,8 +73,7 @@ def judge_pair_service(
 ) -> Verdict:
     """Return the verdict on a host by what its runs say together, as ``judge_service`` does."""
     found = _judge(expectation, series, running, now, lambda rulings: by_evidence(rulings, known))
-    ratio = known.ratio if known else None
-    return found._replace(evidence=(*weighed(known), *found.evidence), ratio_runs=ratio)
+    return with_runs(found, known)
 
 
 def _judge(

@@ -12,7 +12,7 @@ from statistics import median
 from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from plumbline.robust import deviation, error_of_median
-from plumbline.siblings import DAY_S
+from plumbline.units import DAY_S
 
 LEAST = 5
 """Members, of which four are beside each: two slow ones among fewer make all others look fast."""

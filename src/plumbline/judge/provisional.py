@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import log, sqrt
 
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.units import DAY_S
 
 if TYPE_CHECKING:
     from typing import Optional, Sequence
@@ -30,7 +31,7 @@ _RUN_ERROR = 0.19
 _VARIANCE_OF_A_MEDIAN = 1.57
 """Of n values, in units of their variance / n: pi / 2."""
 
-_RECENT_S = 7 * 86400.0
+_RECENT_S = 7 * DAY_S
 _RECENT_RUNS = 5
 _MIN_PEERS = 2
 

@@ -23,8 +23,8 @@ from plumbline.model.series import SAMPLES, Running, Sample, Series
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.verdict import Verdict
 from plumbline.siblings import Day, midmean, one_day
+from plumbline.units import DAY_S
 
-_DAY_S = 86400.0
 _STEP = (Operation.READ, Scenario.SINGLE)
 _SPEC = ProbeSpec("recorded", 0, 0.0)
 
@@ -62,7 +62,7 @@ def default_limits(rows: Iterable[Sampled], budget: float = 1.0) -> Limits:
     ``budget`` is the number of false alarms that all of them may have in a month.
     """
     components = {(row.host, row.component) for row in rows}
-    return Limits(alarm_odds=odds_within(budget, len(components) * MONTH_S / _DAY_S))
+    return Limits(alarm_odds=odds_within(budget, len(components) * MONTH_S / DAY_S))
 
 
 def replay(rows: Iterable[Sampled], limits: Limits) -> Iterator[Judged]:
@@ -124,7 +124,7 @@ class _Memory:
 
     def _verdict(self, one: Expectation, known: Weighing) -> Verdict:
         series = self.of(one.layer, one.component)
-        said = known.evidence((one.layer, one.component, False))
+        said = known.evidence(one.subject)
         return judge_service(one, series, (), series[0].latest.finished_at, said)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from plumbline.judge.course import other_course
 from plumbline.judge.finding import Finding
 from plumbline.judge.floor import below_floor, below_goal
-from plumbline.judge.phrases import figures, figures_and_ceiling, over_runs, so_far
+from plumbline.judge.phrases import figures, figures_and_ceiling, over_runs, so_far, weighed
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.reason import Reason
 from plumbline.model.state import State
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from plumbline.judge.measured import Measured
     from plumbline.model.evidence import Evidence
     from plumbline.model.limits import Limits
+    from plumbline.model.verdict import Verdict
 
 
 def by_evidence(rulings: Sequence[Ruling], known: Optional[Evidence]) -> tuple[Ruling, ...]:
@@ -29,6 +30,12 @@ def by_evidence(rulings: Sequence[Ruling], known: Optional[Evidence]) -> tuple[R
         ruling._replace(finding=_finding(ruling, known, alarm=ruling is alarming))
         for ruling in rulings
     )
+
+
+def with_runs(found: Verdict, known: Optional[Evidence]) -> Verdict:
+    """Return the verdict of a service with what its last runs say together."""
+    ratio = known.ratio if known else None
+    return found._replace(evidence=(*weighed(known), *found.evidence), ratio_runs=ratio)
 
 
 def severity(ratio: Optional[float], limits: Limits) -> State:

@@ -62,11 +62,15 @@ class Weighing:
             (one.layer, one.component): one.limits for found in nodes.values() for one in found
         }
         self._systems = _systems(nodes)
-        self._groups: dict[tuple[str, str], dict[str, Component]] = {}
-        for one in [each for expected in nodes.values() for each in expected]:
-            if one.layer in _GROUPED:
-                members = self._groups.setdefault((one.layer, one.group), {})
-                members[one.component] = (one.layer, one.component)
+        self._group_of = {
+            (one.layer, one.component): one.group
+            for found in nodes.values()
+            for one in found
+            if one.layer in _GROUPED
+        }
+        self._groups: dict[tuple[str, str], list[Component]] = {}
+        for place, group in self._group_of.items():
+            self._groups.setdefault((place[0], group), []).append(place)
         self._asked: dict[Component, list[_Asked]] = {}
         for node, expectations in nodes.items():
             for one in expectations:
@@ -105,27 +109,26 @@ class Weighing:
 
     def _as_its_group(self, place: Component, found: Evidence) -> Evidence:
         """Return what is known of a component without peers: its group may have lost as much."""
-        layer, name = place
-        for of_layer, group in self._groups:
-            if of_layer == layer and name in self._groups[of_layer, group]:
-                limits, of_all = self._limits[place], self.evidence((layer, group, True))
-                if of_all and of_all.alarm and of_all.ratio and found.ratio:
-                    shared = found.ratio >= (1 - limits.peer_loss) * of_all.ratio
-                    return found._replace(alarm=not shared, shared=shared)
-        return found
+        if place not in self._group_of:
+            return found
+        of_all = self.evidence((place[0], self._group_of[place], True))
+        if not (of_all and of_all.alarm and of_all.ratio and found.ratio):
+            return found
+        shared = found.ratio >= (1 - self._limits[place].peer_loss) * of_all.ratio
+        return found._replace(alarm=not shared, shared=shared)
 
     def _weigh_group(self, place: Component) -> Optional[Evidence]:
         members = self._groups[place]
         if len(members) < _FEWEST_MEMBERS:
             return None
-        asked = [one for member in members.values() for one in self._asked.get(member, ())]
+        asked = [one for member in members for one in self._asked.get(member, ())]
         held = []
         for what in dict.fromkeys(one.what for one in asked):
             of_all = [one for one in asked if one.what == what]
             found = common([one.measurement for one in of_all], len(members))
             if found:
                 held.append((of_all[0], found))
-        limits = self._limits[next(iter(members.values()))]
+        limits = self._limits[members[0]]
         return self._weighed(held, limits, self._past.of((*place, True))) if held else None
 
     def _weighed(self, alone: _Pairs, limits: Limits, past: Moments) -> Evidence:

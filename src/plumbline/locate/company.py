@@ -12,6 +12,7 @@ from statistics import median
 from plumbline.judge.measured import contended
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.robust import deviation, error_of_median
+from plumbline.units import DAY_S
 
 if TYPE_CHECKING:
     from typing import Iterable, Mapping, Optional, Sequence
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     Key = tuple[str, str, str, Optional[float]]
     _Days = dict[int, dict[str, float]]
 
-DAY_S = 86400.0
 LEAST = 5
 """Members, of which four are beside each: two slow siblings among fewer make all look fast."""
 

@@ -22,8 +22,8 @@ from plumbline.locate.observation import SEGMENTS, Observation, Vote
 from plumbline.locate.window import look, windows
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.reason import Reason
-from plumbline.model.state import State
 from plumbline.plan.rounds import cycle, span
+from plumbline.units import DAY_S
 
 if TYPE_CHECKING:
     from typing import Iterable, Iterator, Optional, Sequence
@@ -43,7 +43,7 @@ _ERROR_OF_SHARES = 0.01
 _ALL = 100.0
 _CLEAN = 0.1
 """Of the limit: more segments than that are lost somewhere, though not enough to accuse."""
-_SELDOM_S = 86400.0
+_SELDOM_S = DAY_S
 """After this a parallel run, of which there is one a week, does not speak of today any more."""
 _OVERTAKEN = "measured more than a day ago, which the daily measurements have overtaken"
 _TWO_HOSTS = 2
@@ -212,7 +212,7 @@ def _vote(ruling: Ruling) -> Vote:
         # a rate may be fine because its reference is too uncertain to say more
         return Vote.NONE if of.low(of.provisional_percent) else Vote.GOOD
     shared = finding.reason is Reason.SHARED_LOSS
-    slow = finding.reason.slow and finding.state in (State.WARNING, State.CRITICAL)
+    slow = finding.reason.slow and finding.state.alarm
     return Vote.BAD if (shared or slow) and of.rate_Bps < (_expected(of) or 0.0) else Vote.NONE
 
 

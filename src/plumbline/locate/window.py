@@ -14,11 +14,12 @@ from statistics import median
 from plumbline.judge.measured import contended
 from plumbline.judge.provisional import CERTAIN
 from plumbline.locate.chance import Run, odds
-from plumbline.locate.company import DAY_S, NOBODY, day_of
+from plumbline.locate.company import NOBODY, day_of
 from plumbline.locate.held import LEAST_ERROR, held, lasting, steady
 from plumbline.locate.observation import Vote
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.robust import OF_A_MEDIAN, deviation
+from plumbline.units import DAY_S
 
 if TYPE_CHECKING:
     from typing import Iterable, Optional, Sequence

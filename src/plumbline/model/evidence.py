@@ -5,7 +5,7 @@ from __future__ import annotations
 from plumbline.errors import DocumentError
 from plumbline.model.kinds import counts, texts, times, within
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.units import LARGEST
+from plumbline.units import DAY_S, LARGEST
 
 if TYPE_CHECKING:
     from typing import Any, Mapping, Optional, Protocol
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
             ...
 
 
-MONTH_S = 30.44 * 86400.0
+MONTH_S = 30.44 * DAY_S
 
 LEAST_ODDS = 20.0
 """However large the budget, nobody is woken by what chance makes of one run in so many."""

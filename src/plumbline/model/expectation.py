@@ -14,6 +14,7 @@ from plumbline.model.spec import ProbeSpec
 if TYPE_CHECKING:
     from typing import Any, Mapping, Optional
 
+    from plumbline.model.evidence import Subject
 
 SCHEMA = 1
 
@@ -53,6 +54,11 @@ class Expectation(NamedTuple):
     limits: Limits
     partners: tuple[Partner, ...] = ()
     confirm: Confirm = OFF
+
+    @property
+    def subject(self) -> Subject:
+        """Return by what the evidence of its runs is known."""
+        return self.layer, self.component, False
 
     @property
     def parallel(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from plumbline.model.kinds import counts, texts, within
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.threshold import Range
-from plumbline.units import LARGEST
+from plumbline.units import DAY_S, LARGEST
 
 if TYPE_CHECKING:
     from typing import Any, Mapping
@@ -41,7 +41,7 @@ class Limits(NamedTuple):
     min_runs: int = 5
     max_spread: float = 0.10
     fill_change: float = 0.20
-    max_age_s: float = 180 * 86400.0
+    max_age_s: float = 180 * DAY_S
     profile_distance: float = 0.10
     stale_after_s: float = 129600.0
     hung_after_s: float = 900.0

@@ -18,6 +18,11 @@ class State(IntEnum):
     CRITICAL = 2
     UNKNOWN = 3
 
+    @property
+    def alarm(self) -> bool:
+        """Return whether this is WARNING or CRITICAL: something is wrong, and it was measured."""
+        return self in (State.WARNING, State.CRITICAL)
+
 
 # Nagios Core counts UNKNOWN above WARNING: what could not be measured outranks a mild loss,
 # and never hides a gross one.

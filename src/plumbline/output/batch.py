@@ -61,9 +61,7 @@ def in_alarm(judged: Iterable[Judged], services: Iterable[Service]) -> set[int]:
     """Return the places of the services whose verdict is WARNING or CRITICAL."""
     known = _Directory(services)
     places = {service: place for place, service in enumerate(known.every)}
-    found = (
-        known.find(one) for one in judged if one.verdict.state in (State.WARNING, State.CRITICAL)
-    )
+    found = (known.find(one) for one in judged if one.verdict.state.alarm)
     return {places[service] for service in found if service}
 
 

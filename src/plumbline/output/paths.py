@@ -148,7 +148,7 @@ def _of_component(
 
 def _missing(verdict: Verdict, missed: CutOff) -> Verdict:
     """Return the verdict on a host that keeps targets from being measured: it bears the alarm."""
-    slow = verdict.state in (State.WARNING, State.CRITICAL)
+    slow = verdict.state.alarm
     sentence = f"{missed.text}; {verdict.sentence}" if slow else missed.text
     return verdict._replace(state=State.CRITICAL, reason=missed.reason, sentence=sentence)
 

@@ -20,8 +20,6 @@ from plumbline.model.verdict import Verdict
 FADES_S = 36 * 3600.0
 """How long a suspect that is none any more may keep its alarm: one more night."""
 
-_ALARMS = (State.WARNING, State.CRITICAL)
-
 
 class Scene(NamedTuple):
     """What is known when suspects are published.
@@ -54,7 +52,7 @@ def settle(
     suspicions = {
         path.name: _suspicion(found[path.name], before.suspicions.get(path.name), scene.now)
         for path in shared
-        if found[path.name].state in _ALARMS
+        if found[path.name].state.alarm
     }
     silenced = _behind(shared, suspicions)
     for path in shared:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
-from plumbline.errors import DocumentError
-from plumbline.model.allowed import CALENDAR
 from plumbline.model.confirm import MOST_RUNS
+from plumbline.plan.schedule import Calendar
 from plumbline.topology.strict import Duration, Percent, Strict
 
 
@@ -21,18 +20,9 @@ class ConfirmPolicy(Strict):
     runs: Annotated[int, Field(ge=0, le=MOST_RUNS)] = 7
     every: Duration = 3600.0
     bytes: Percent = 0.05
-    calendar: str = "*-*-* 05..11:06"
+    calendar: Calendar = "*-*-* 05..11:06"
     randomized_delay: Duration = 300.0
     limit: Duration = 1500.0
-
-    @field_validator("calendar")
-    @classmethod
-    def _is_a_calendar(cls, text: str) -> str:
-        try:
-            CALENDAR.refuse("calendar", text)
-        except DocumentError as error:
-            raise ValueError(str(error)) from error
-        return text
 
     @model_validator(mode="after")
     def _has_bytes(self) -> ConfirmPolicy:
@@ -44,5 +34,5 @@ class ConfirmPolicy(Strict):
 class LaterConfirmPolicy(ConfirmPolicy):
     """The same, half an hour later: devices are read when nothing crosses their targets."""
 
-    calendar: str = "*-*-* 05..11:36"
+    calendar: Calendar = "*-*-* 05..11:36"
     limit: Duration = 1200.0

@@ -6,34 +6,36 @@ own, begins in it when the window of the host pairs is over, and has ended befor
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Annotated, Optional
 
-from pydantic import field_validator, model_validator
+from pydantic import AfterValidator, model_validator
 
 from plumbline.errors import DocumentError
 from plumbline.model.allowed import CALENDAR
 from plumbline.topology.strict import Duration, Strict
+from plumbline.units import DAY_S
 
-_DAY_S = 86400
+
+def _calendar(text: str) -> str:
+    try:
+        CALENDAR.refuse("calendar", text)
+    except DocumentError as error:
+        raise ValueError(str(error)) from error
+    return text
+
+
+Calendar = Annotated[str, AfterValidator(_calendar)]
+"""When a timer fires, as systemd writes it: ``*-*-* 02:06``."""
 
 
 class Timer(Strict):
     """When a layer runs: systemd's calendar, and how often that is."""
 
-    calendar: str = "*-*-* 02:06"
-    every: Duration = float(_DAY_S)
+    calendar: Calendar = "*-*-* 02:06"
+    every: Duration = DAY_S
     randomized_delay: Duration = 600.0
     limit: Duration = 2400.0
     stale_after: Optional[Duration] = None
-
-    @field_validator("calendar")
-    @classmethod
-    def _is_a_calendar(cls, text: str) -> str:
-        try:
-            CALENDAR.refuse("calendar", text)
-        except DocumentError as error:
-            raise ValueError(str(error)) from error
-        return text
 
     @model_validator(mode="after")
     def _says_how_often(self) -> Timer:
@@ -53,14 +55,14 @@ class Timer(Strict):
 class LaterTimer(Timer):
     """The same, an hour later unless told: devices are read when nothing crosses their targets."""
 
-    calendar: str = "*-*-* 03:06"
+    calendar: Calendar = "*-*-* 03:06"
 
 
 class WeeklyTimer(Timer):
     """The same, once a week unless told: what loads all targets at once is seldom."""
 
-    calendar: str = "Sun *-*-* 04:06"
-    every: Duration = 7.0 * _DAY_S
+    calendar: Calendar = "Sun *-*-* 04:06"
+    every: Duration = 7.0 * DAY_S
 
 
 class Slots(Strict):
@@ -73,7 +75,7 @@ class Slots(Strict):
     @model_validator(mode="after")
     def _fits_the_clock(self) -> Slots:
         divides_hour = not self.slot % 60 and not 3600 % self.slot
-        divides_day = not self.slot % 3600 and not _DAY_S % self.slot
+        divides_day = not self.slot % 3600 and not DAY_S % self.slot
         if not (divides_hour or divides_day):
             raise ValueError(
                 "slot must divide an hour or a day evenly, for example 15 min, 1 h or 4 h"

@@ -8,11 +8,11 @@ from __future__ import annotations
 from datetime import date
 from typing import Any, Iterable, NamedTuple, Optional, Sequence
 
-from plumbline.report.figure import DAY_S, Figure, Plot, Row, Table, shown
+from plumbline.report.figure import Figure, Plot, Row, Table, shown
 from plumbline.report.marks import Mark, chosen_moment, drawn, levels, line_at, marks, moment
 from plumbline.report.palette import GREY, line
 from plumbline.report.site import Cohort, Cohorts, Member, Site, by_group, daily, middle
-from plumbline.units import format_rate
+from plumbline.units import DAY_S, format_rate
 
 WINDOW_DAYS = 14
 """What a component gave before is its median over so many days; what it gives now too."""

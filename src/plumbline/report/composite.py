@@ -13,7 +13,6 @@ from typing import Any, Iterable, NamedTuple, Optional, Sequence
 from plumbline.model.course import Run
 from plumbline.model.record import Record
 from plumbline.report.figure import (
-    DAY_S,
     Cell,
     Figure,
     Plot,
@@ -27,7 +26,7 @@ from plumbline.report.figure import (
 from plumbline.report.palette import CYAN, GREY, MAGENTA, ORANGE, RED, line
 from plumbline.report.servers import Served, served, server_sentence, server_traces
 from plumbline.report.site import Site
-from plumbline.units import format_rate
+from plumbline.units import DAY_S, format_rate
 
 ABOUT = (
     "The latest parallel run, or where there is none the latest run of targets, second by second "

@@ -12,7 +12,6 @@ _SHOWN = 44
 """Characters of a name in a picture; the table has all of them."""
 
 MB = 1e6
-DAY_S = 86400.0
 
 
 class Row(NamedTuple):

@@ -8,9 +8,10 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import Any, Iterable, NamedTuple, Sequence
 
-from plumbline.report.figure import DAY_S, shown
+from plumbline.report.figure import shown
 from plumbline.report.palette import MAGENTA, RED
 from plumbline.report.site import Member, Site
+from plumbline.units import DAY_S
 
 MONTH_DAYS = 30
 

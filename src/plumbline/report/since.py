@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import date
 from typing import Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.report.figure import DAY_S
 from plumbline.report.marks import Mark
 from plumbline.report.site import Cohort, Cohorts, Member, middle
+from plumbline.units import DAY_S
 
 _LOW = 0.95
 """Of its reference: a component above it has lost nothing that could have a beginning."""

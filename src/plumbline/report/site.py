@@ -13,7 +13,7 @@ from plumbline.model.part import SitePart
 from plumbline.model.reference import Reference
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
-from plumbline.report.figure import DAY_S
+from plumbline.units import DAY_S
 
 
 class Cohort(NamedTuple):

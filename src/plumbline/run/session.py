@@ -39,7 +39,7 @@ class Means(NamedTuple):
     clock: Clock
     recorder: Recorder
     runner: Callable[[Sequence[int], threading.Event], CommandRunner]
-    publish: Callable[[float], None]
+    publish: Callable[[float], object]
     progress: Callable[[Step], None]
     limit_s: Optional[float] = None
     keep_files: bool = True

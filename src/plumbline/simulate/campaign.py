@@ -17,9 +17,7 @@ from plumbline.locate.observe import observe, together
 from plumbline.locate.suspects import Located, locate
 from plumbline.locate.window import wanted
 from plumbline.model.expectation import Expectation
-from plumbline.model.state import State
 from plumbline.plan.rounds import cycle
-from plumbline.siblings import DAY_S
 from plumbline.simulate.capacity import Capacity
 from plumbline.simulate.course import Judge, begin
 from plumbline.simulate.faults import Fault, Losses
@@ -29,8 +27,8 @@ from plumbline.simulate.memory import Memory
 from plumbline.simulate.noise import Noise
 from plumbline.simulate.twins import VISIBLE, twins, visible
 from plumbline.simulate.weather import Weather
+from plumbline.units import DAY_S
 
-_ALARMS = (State.WARNING, State.CRITICAL)
 _FURTHER = 1.5
 """Days for each run that is wanted, as some are contended."""
 _MOST_HIDDEN = 1000
@@ -116,7 +114,7 @@ def campaign(
             (one.layer, one.component)
             for node in nodes.values()
             for one in judge(node, measuring.memory, now)
-            if one.state in _ALARMS and not one.group and (one.layer, one.component) in slow
+            if one.state.alarm and not one.group and (one.layer, one.component) in slow
         )
         alike = tuple(twins(capacity, faults[0])) if len(faults) == 1 else ()
         yield _attempt((faults, hidden), located, alike, alarming)

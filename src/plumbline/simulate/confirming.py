@@ -109,6 +109,6 @@ class _Known:
         key = entry.layer, entry.component
         if key not in self._verdicts:
             series = self._measuring.memory.of(*key)
-            known = self.evidence((*key, False))
+            known = self.evidence(entry.subject)
             self._verdicts[key] = judge_service(entry, series, (), self._now, known)
         return self._verdicts[key]

@@ -10,11 +10,11 @@ from plumbline.baseline.capture import LAST_RUNS
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Operation, Record, Scenario
 from plumbline.plan.rounds import Role, cycle, pairing
-from plumbline.siblings import DAY_S
 from plumbline.simulate.fleet import Fleet, Flow, Member
 from plumbline.simulate.memory import Memory, Rate
 from plumbline.simulate.noise import REACHED
 from plumbline.simulate.weather import Weather
+from plumbline.units import DAY_S
 
 FIRST_DAY = 20454
 """The day after those on which baselines are taken, in days since the epoch: 2026-01-01."""

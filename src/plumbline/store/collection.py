@@ -7,7 +7,6 @@ neither.  A record that is there already, by its id, is not kept twice.
 from __future__ import annotations
 
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple, Optional, Sequence
 
 from plumbline.model.course import NodeClock
@@ -15,8 +14,9 @@ from plumbline.model.exchange import Cursor
 from plumbline.model.record import Record
 from plumbline.model.series import Running
 from plumbline.store.clocks import CLOCKS, keep_clock
-from plumbline.store.database import Database
+from plumbline.store.database import Store
 from plumbline.store.tables import RECORD, row
+from plumbline.units import DAY_S
 
 _TABLE = """CREATE TABLE IF NOT EXISTS collected (
     node TEXT PRIMARY KEY,
@@ -27,7 +27,6 @@ _TABLE = """CREATE TABLE IF NOT EXISTS collected (
     trouble TEXT NOT NULL
 )"""
 _PRUNED = "CREATE TABLE IF NOT EXISTS pruned (at REAL NOT NULL)"
-_DAY_S = 86400.0
 _KEEP = (
     "INSERT INTO collected (node, seq, id, answered_at, tried_at, trouble) "
     "VALUES (?, ?, ?, ?, ?, '') ON CONFLICT (node) DO UPDATE SET seq = excluded.seq, "
@@ -53,12 +52,12 @@ class Standing(NamedTuple):
     trouble: str
 
 
-class Collection:
+class Collection(Store):
     """The history of a console, for whoever adds to it; use it in a ``with``."""
 
     def __init__(self, path: Path) -> None:
         """Open the history, and begin it where there is none; raise StoreError if that fails."""
-        self._database = Database(path)
+        super().__init__(path)
         try:
             self._database.change(_TABLE, ())
             self._database.change(_PRUNED, ())
@@ -66,17 +65,6 @@ class Collection:
         except BaseException:
             self._database.close()
             raise
-
-    def __enter__(self) -> Collection:
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
-        self._database.close()
 
     def standings(self) -> dict[str, Standing]:
         """Return how each node stands that was ever asked."""
@@ -130,7 +118,7 @@ class Collection:
     def prune_is_due(self, now: float) -> bool:
         """Return whether a day has gone by since this was last said, and remember it."""
         ((last,),) = self._database.table("SELECT max(at) FROM pruned")
-        due = last is None or not last <= now < last + _DAY_S
+        due = last is None or not last <= now < last + DAY_S
         if due:
             with self._database.together():
                 self._database.change("DELETE FROM pruned", ())

@@ -6,40 +6,22 @@ ever.
 
 from __future__ import annotations
 
-from pathlib import Path
-from types import TracebackType
-from typing import Optional, Sequence
+from typing import Sequence
 
 from plumbline.model.confirm import Measured
-from plumbline.store.database import Database
+from plumbline.store.database import Store
 from plumbline.store.history import KEEP_DAYS
+from plumbline.units import DAY_S
 
-_DAY_S = 86400.0
 
-
-class Confirmed:
+class Confirmed(Store):
     """The notes on confirmation in one history; use it in a ``with``."""
-
-    def __init__(self, path: Path) -> None:
-        """Open the history; raise StoreError if that fails."""
-        self._database = Database(path)
-
-    def __enter__(self) -> Confirmed:
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
-        self._database.close()
 
     def begin(self, run: Sequence[Measured]) -> None:
         """Note a run, at least one measurement, for good before it begins."""
         with self._database.together():
             self._database.change(
-                "DELETE FROM confirmed WHERE at < ?", (run[0].at - KEEP_DAYS * _DAY_S,)
+                "DELETE FROM confirmed WHERE at < ?", (run[0].at - KEEP_DAYS * DAY_S,)
             )
             for one in run:
                 self._database.change(

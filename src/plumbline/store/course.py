@@ -10,12 +10,10 @@ from math import nan
 from pathlib import Path
 from typing import Any, Iterator, Optional, Sequence
 
-from plumbline.errors import DocumentError
 from plumbline.model.course import SERVER, Course, PairTest, Run, VersionChange
-from plumbline.model.json_text import read_json
-from plumbline.model.record import Record
 from plumbline.store.clocks import read_clocks
-from plumbline.store.database import Database
+from plumbline.store.database import Store
+from plumbline.store.tables import read_record
 from plumbline.store.version_changes import version_changes
 
 _COURSES = (
@@ -38,7 +36,7 @@ _LONGEST_SAMPLE_S = 3600.0
 _SLACK_S = 60.0
 
 
-class Pictures:
+class Pictures(Store):
     """A history for whoever draws it; ``since`` is seconds since the epoch; use it in a ``with``.
 
     Every method raises StoreError when the history cannot be read.
@@ -46,15 +44,8 @@ class Pictures:
 
     def __init__(self, path: Path, since: float) -> None:
         """Open a history; raise StoreError if that fails."""
-        self._path = path
+        super().__init__(path)
         self._since = since
-        self._database = Database(path)
-
-    def __enter__(self) -> Pictures:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._database.close()
 
     def courses(self) -> tuple[Course, ...]:
         """Return the course of every series."""
@@ -85,7 +76,7 @@ class Pictures:
                 query = "SELECT body FROM records WHERE run_id = ? AND layer = ? ORDER BY seq"
                 rows = self._database.table(query, (run_id, layer))
                 return self._watched(
-                    Run(layer, run_id, tuple(self._record(body) for (body,) in rows))
+                    Run(layer, run_id, tuple(read_record(body, self.path) for (body,) in rows))
                 )
         return None
 
@@ -96,13 +87,13 @@ class Pictures:
         begun = min(one.started_at for one in run.records) - slack_s
         ended = max(one.finished_at for one in run.records) + slack_s
         rows = self._database.table(_SERVERS, (SERVER, begun - _LONGEST_SAMPLE_S, ended))
-        found = [self._record(body) for (body,) in rows]
+        found = [read_record(body, self.path) for (body,) in rows]
         servers = tuple(one for one in found if one.finished_at >= begun)
         return run._replace(servers=servers, clocks=clocks)
 
     def _pair(self, known: list[Any], body: str) -> PairTest:
         component, partner, operation, started_at, rate_Bps = known
-        record = self._record(body)
+        record = read_record(body, self.path)
         return PairTest(
             component,
             partner,
@@ -112,15 +103,6 @@ class Pictures:
             record.retransmits,
             record.bytes,
         )
-
-    def _record(self, body: str) -> Record:
-        try:
-            return Record.from_json(read_json(body))
-        except (ValueError, DocumentError) as error:
-            raise DocumentError(
-                f"history {self._path} holds a damaged record: {error}; measure again to have a "
-                "sound one after it"
-            ) from error
 
 
 def _empty(layer: str, component: str, operation: str, scenario: str, partner: str) -> Course:

@@ -7,7 +7,7 @@ import os
 import sqlite3
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Iterator, Sequence
+from typing import Any, Iterator, Sequence, TypeVar
 
 from plumbline.errors import StoreError
 
@@ -202,6 +202,24 @@ class Database:
 
     def _sentence(self, error: Exception) -> StoreError:
         return StoreError(f"history {self.path}: {_remedy(str(error), self.path)}")
+
+
+_Store = TypeVar("_Store", bound="Store")
+
+
+class Store:
+    """A view of one database, which is closed at the end of its ``with``."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file, and begin it where there is none; raise StoreError if that fails."""
+        self.path = path
+        self._database = Database(path)
+
+    def __enter__(self: _Store) -> _Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._database.close()
 
 
 @contextmanager

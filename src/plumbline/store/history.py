@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from pathlib import Path
-from types import TracebackType
 from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError, StoreError
@@ -19,9 +17,10 @@ from plumbline.model.json_text import read_json
 from plumbline.model.record import Operation, Record, Scenario
 from plumbline.model.series import Running
 from plumbline.model.verdict import Verdict
-from plumbline.store.database import Database
-from plumbline.store.tables import RECORD, RUNNING, compact, row, running
+from plumbline.store.database import Store
+from plumbline.store.tables import RECORD, RUNNING, compact, read_record, row, running
 from plumbline.store.version_changes import changed_at
+from plumbline.units import DAY_S
 
 KEEP_DAYS = 400
 KEEP_RECORDS = 30
@@ -30,7 +29,6 @@ KEEP_RECORDS = 30
 KEEP_SERVER_DAYS = 7
 """Of what servers counted second by second, but beside runs of all targets, which are drawn."""
 
-_DAY_S = 86400.0
 _BESIDE_S = 3600.0
 
 
@@ -66,24 +64,8 @@ class Point(NamedTuple):
     flags: str
 
 
-class History:
+class History(Store):
     """The database of one node; use it in a ``with``."""
-
-    def __init__(self, path: Path) -> None:
-        """Open the history, and begin it where there is none; raise StoreError if that fails."""
-        self.path = path
-        self._database = Database(path)
-
-    def __enter__(self) -> History:
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
-        self._database.close()
 
     def begin(self, run_id: str, running: Running) -> None:
         """Note that a measurement begins; :meth:`end` takes the note away."""
@@ -156,7 +138,7 @@ class History:
         # the names are those of Selection's own fields, the values are bound
         query = f"SELECT body FROM records {where} ORDER BY seq"  # noqa: S608
         for (body,) in self._database.rows(query, tuple(asked.values())):
-            yield self._record(body)
+            yield read_record(body, self.path)
 
     def verdicts(self, layer: str, component: str) -> tuple[dict[str, Any], ...]:
         """Return the verdicts of a component in document form, oldest first.
@@ -195,7 +177,7 @@ class History:
             "AND scenario = ? AND partner = ? ORDER BY seq DESC LIMIT 1"
         )
         for (body,) in self._database.table(query, key):
-            return self._record(body)
+            return read_record(body, self.path)
         raise StoreError(f"history {self.path} has no record of {' '.join(key).strip()}")
 
     def changed_at(self, key: SeriesKey, count: int) -> Optional[float]:
@@ -252,22 +234,13 @@ class History:
         )
         old = self._database.table(
             "SELECT seq, started_at FROM records WHERE layer = ? AND started_at < ?",
-            (SERVER, now - KEEP_SERVER_DAYS * _DAY_S),
+            (SERVER, now - KEEP_SERVER_DAYS * DAY_S),
         )
         gone = [seq for seq, at in old if not _beside(runs, at)]
         with self._database.together():
             for seq in gone:
                 self._database.change("DELETE FROM records WHERE seq = ?", (seq,))
         return len(gone)
-
-    def _record(self, body: object) -> Record:
-        try:
-            return Record.from_json(read_json(str(body)))
-        except (ValueError, DocumentError) as error:
-            raise DocumentError(
-                f"history {self.path} holds a damaged record: {error}; measure again to have a "
-                "sound one after it"
-            ) from error
 
 
 def _beside(moments: Sequence[float], at: float) -> bool:

@@ -44,28 +44,34 @@ class Publisher:
         self._host = host
         self._groups = groups
 
-    def __call__(self, now: float, weigh: Optional[Weigh] = None) -> None:
-        """Write the snapshot of the wall clock's ``now``; raise StoreError when that fails.
+    def __call__(self, now: float, weigh: Optional[Weigh] = None) -> Snapshot:
+        """Write the snapshot of the wall clock's ``now`` and return it, as :meth:`build` does.
 
-        With ``weigh``, at the end of a run, the last runs are weighed before, and what they say
-        together is kept; without, what was kept last stands.
+        Raises:
+            StoreError: it cannot be written, or the history cannot be read.
         """
         # the lock covers reading too: of two that finish together the later must see both
         try:
             with _locked(self._path.with_suffix(".lock")):
-                if weigh:
-                    self._history.keep_evidence(weigh(Recent(self._history, self._groups)))
-                text = json.dumps(self.build(now).to_json(), separators=(",", ":"))
+                snapshot = self.build(now, weigh)
+                text = json.dumps(snapshot.to_json(), separators=(",", ":"))
                 replace(self._path, seal(text), group=READERS)
+                return snapshot
         except OSError as error:
             raise StoreError(
                 f"snapshot {self._path} cannot be written: {error.strerror}; see that "
                 f"{self._path.parent} has space and belongs to the user plumbline"
             ) from error
 
-    def build(self, now: float) -> Snapshot:
-        """Return the snapshot of what the history holds."""
+    def build(self, now: float, weigh: Optional[Weigh] = None) -> Snapshot:
+        """Return the snapshot of what the history holds.
+
+        With ``weigh``, at the end of a run, the last runs are weighed before, and what they say
+        together is kept; without, what was kept last stands.
+        """
         recent = Recent(self._history, self._groups)
+        if weigh:
+            self._history.keep_evidence(weigh(recent))
         known = self._history.evidence()
         groups = {
             f"{layer}/{name}": one._asdict()

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from statistics import median
-from typing import Mapping, NamedTuple, Optional, Sequence
+from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
 
+from plumbline.model.expectation import Expectation
 from plumbline.model.record import Flag, Operation, Record, Scenario
 from plumbline.model.series import SAMPLES, Running, Sample, Series
 from plumbline.siblings import median_without
@@ -29,6 +30,13 @@ class Member(NamedTuple):
 
 Groups = Mapping[tuple[str, str], Member]
 """The expected components by (layer, component); members of one group are peers."""
+
+
+def groups_of(expected: Iterable[Expectation]) -> Groups:
+    """Return the group of each component that is expected."""
+    return {
+        (one.layer, one.component): Member(one.group, one.limits.min_coverage) for one in expected
+    }
 
 
 class _Place(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from plumbline.errors import DocumentError
@@ -47,6 +48,17 @@ def row(record: Record) -> tuple[object, ...]:
         " ".join(flag.value for flag in record.flags),
         compact(record.to_json()),
     )
+
+
+def read_record(body: object, history: Path) -> Record:
+    """Return the record that stands in a history; raise DocumentError when it is damaged."""
+    try:
+        return Record.from_json(read_json(str(body)))
+    except (ValueError, DocumentError) as error:
+        raise DocumentError(
+            f"history {history} holds a damaged record: {error}; measure again to have a sound one "
+            "after it"
+        ) from error
 
 
 def running(row: tuple[Any, ...]) -> Running:

@@ -7,16 +7,15 @@ A record that has a coverage of its own, or that counters were held against, is 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Collection, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError
 from plumbline.model.course import SERVER, NodeClock
-from plumbline.model.json_text import read_json
 from plumbline.model.others import OTHERS, Others
 from plumbline.model.record import Record
 from plumbline.store.clocks import read_clocks
-from plumbline.store.database import Database
+from plumbline.store.database import Store
+from plumbline.store.tables import read_record
 
 _OPEN = (
     "SELECT component, body FROM records WHERE started_at >= ? AND layer = ? AND coverage IS NULL "
@@ -41,23 +40,12 @@ class Found(NamedTuple):
     others: Others
 
 
-class Uncovered:
+class Uncovered(Store):
     """The history of a console, for whoever covers its records; use it in a ``with``.
 
     Each method raises StoreError when the history cannot be read or written, and DocumentError for
     a damaged record.
     """
-
-    def __init__(self, path: Path) -> None:
-        """Open the history; raise StoreError if that fails."""
-        self._path = path
-        self._database = Database(path)
-
-    def __enter__(self) -> Uncovered:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._database.close()
 
     def records(self, layer: str, components: Collection[str], since: float) -> Iterator[Record]:
         """Yield what was measured since, in epoch seconds, and has no coverage.
@@ -72,12 +60,12 @@ class Uncovered:
     def run(self, record: Record) -> list[Record]:
         """Return all measurements of a record's component in its run."""
         key = record.run_id, record.layer, record.component
-        return [self._record(body) for (body,) in self._database.table(_RUN, key)]
+        return [read_record(body, self.path) for (body,) in self._database.table(_RUN, key)]
 
     def counted(self, target: str, begin: float, end: float) -> list[Record]:
         """Return what servers have counted of a target, by records that begin in this time."""
         rows = self._database.table(_COUNTED, (SERVER, target, begin, end))
-        return [self._record(body) for (body,) in rows]
+        return [read_record(body, self.path) for (body,) in rows]
 
     def clocks(self) -> dict[str, NodeClock]:
         """Return how the clock of each node stood when it was last asked."""
@@ -91,15 +79,9 @@ class Uncovered:
 
     def _sound(self, body: str) -> Optional[Record]:
         try:
-            return self._record(body)
+            return read_record(body, self.path)
         except DocumentError:
             return None
-
-    def _record(self, body: str) -> Record:
-        try:
-            return Record.from_json(read_json(body))
-        except (ValueError, DocumentError) as error:
-            raise DocumentError(f"history {self._path} holds a damaged record: {error}") from error
 
 
 def _body(found: Found) -> str:

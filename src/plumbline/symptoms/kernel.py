@@ -18,10 +18,10 @@ from plumbline.symptoms.node import Node
 from plumbline.symptoms.routine import Said, faults
 from plumbline.symptoms.symptom import Look, Symptom
 from plumbline.symptoms.system import ask
+from plumbline.units import DAY_S
 
 NAME = "kernel"
 
-_DAY_S = 86400.0
 _TIMEOUT_S = 20.0
 _MOST = 20_000
 
@@ -61,7 +61,7 @@ def _journal(node: Node) -> Iterator[Said]:
         [
             *("journalctl", "--dmesg", "--boot=all", "--no-pager", "--output=json"),
             *("--output-fields=MESSAGE", f"--lines={_MOST}"),
-            f"--since=@{node.now - _DAY_S:.0f}",
+            f"--since=@{node.now - DAY_S:.0f}",
         ],
         _TIMEOUT_S,
     )
@@ -91,7 +91,7 @@ def _buffer(node: Node) -> Iterator[Said]:
     text = ask(node.system, ["dmesg", "--time-format=iso", "--nopager"], _TIMEOUT_S)
     for line in text.splitlines()[-_MOST:]:
         said = _line(line)
-        if said.at >= node.now - _DAY_S:
+        if said.at >= node.now - DAY_S:
             yield said
 
 
