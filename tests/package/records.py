@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import Any
+from typing import Any, Iterable
 
 from plumbline.model.record import Operation, Outcome, Record, Scenario, Tool
 
@@ -54,4 +54,19 @@ def every_night(ended_at: float, nights: int = NIGHTS, **changes: Any) -> list[R
             **changes,
         )
         for ago in reversed(range(nights))
+    ]
+
+
+def night_after_night(records: Iterable[Record], nights: int = NIGHTS) -> list[Record]:
+    """Return what one night showed as what each of some nights did; the last one is as given."""
+    return [
+        one._replace(
+            id=f"{one.id} {ago}",
+            run_id=f"{one.run_id} {ago}",
+            started_at=one.started_at - ago * _DAY_S,
+            finished_at=one.finished_at - ago * _DAY_S,
+        )
+        for one in records
+        for ago in reversed(range(nights))
+        if ago == 0 or one.outcome is Outcome.OK
     ]

@@ -155,7 +155,7 @@ def _standing(plan: SitePlan, request: Request, files: Sequence[str], before: Ea
             for one in records:
                 # peers are those of the whole investigation: its steps are minutes apart
                 history.save(one._replace(run_id=one.layer) if one.layer in LAYERS else one)
-        slow, probes, *_ = locate_site(plan, path, time.time(), 1, before.memories)
+        slow, probes, *_ = locate_site(plan, path, time.time(), before.memories, last_run=True)
     nodes = measured_by_nodes(plan)
     failed = locate_failures(Site(nodes).measurables(), records)
     said = _said(plan, request)

@@ -9,8 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.errors import DocumentError, StoreError, UsageError
-from plumbline.locate import RUNS
+from plumbline.errors import DocumentError, StoreError
 from plumbline.model.state import State
 
 if TYPE_CHECKING:
@@ -35,39 +34,23 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--history", metavar="FILE", required=True, help="the history of all its nodes"
     )
-    add_runs(parser)
+    parser.add_argument(
+        "--last-run",
+        action="store_true",
+        help="judge what the last run of each measurement says by itself, as while somebody looks "
+        "for a fault, and not by the evidence of several as services do",
+    )
     parser.add_argument("--json", action="store_true", help="print the document for programs")
     parser.add_argument("-v", "--verbose", action="store_true", help="show the evidence")
     parser.set_defaults(run=run)
-
-
-def add_runs(parser: argparse.ArgumentParser) -> None:
-    """Declare how many runs vote together, the same for all that name suspects."""
-    parser.add_argument(
-        "--runs",
-        metavar="N",
-        type=int,
-        default=RUNS,
-        help="judge the last N runs together, against their siblings, default %(default)s; "
-        "1 while looking for a fault that is there now",
-    )
-
-
-def asked_runs(arguments: argparse.Namespace) -> int:
-    """Return how many runs vote together; raise UsageError for what is no number of runs."""
-    runs: int = arguments.runs
-    if runs < 1:
-        raise UsageError(f"--runs {runs} is no number of runs; give 1 or more")
-    return runs
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the suspects and return 1 where something is slow, 3 where nothing could vote."""
     from plumbline.store.plan import load_plan
 
-    runs = asked_runs(arguments)
     plan = load_plan(arguments.plan)
-    found = locate_site(plan, Path(arguments.history), time.time(), runs)
+    found = locate_site(plan, Path(arguments.history), time.time(), last_run=arguments.last_run)
     if arguments.json:
         from plumbline.locate.document import document
 
@@ -94,13 +77,15 @@ def locate_site(
     plan: SitePlan,
     history: Path,
     now: float,
-    runs: int,
     earlier: Mapping[str, Memory] = MappingProxyType({}),
+    *,
+    last_run: bool = False,
 ) -> SiteLocated:
     """Return what explains the slow measurements of a site, and what would divide each set.
 
-    The last ``runs`` runs of a measurement vote together; symptoms order what is equally likely.
-    ``earlier`` is what nodes had measured before those runs, which does not vote.
+    What votes is the evidence of several runs, with ``last_run`` the verdict on the latest alone;
+    symptoms order what is equally likely.  ``earlier`` is what nodes had measured before, which
+    does not vote.
 
     Raises:
         DocumentError: the plan is of an older version, or damaged.
@@ -118,7 +103,7 @@ def locate_site(
         )
     nodes = measured_by_nodes(plan)
     with without_collector():
-        observations, missed = _observations(_Site(nodes, history, runs, earlier), now)
+        observations, missed = _observations(_Site(nodes, history, last_run, earlier), now)
         located = locate(observations)
         said = collected_symptoms(history, plan.nodes, now)
         located = ordered(located, said.symptoms)
@@ -152,21 +137,21 @@ def measured_by_nodes(plan: SitePlan) -> dict[str, tuple[Expectation, ...]]:
 
 
 class _Site(NamedTuple):
-    """What the nodes measure, where it is recorded, how many runs vote, and what was before."""
+    """What the nodes measure, where it is recorded, what votes, and what was before."""
 
     nodes: dict[str, tuple[Expectation, ...]]
     history: Path
-    runs: int
+    last_run: bool
     earlier: Mapping[str, Memory]
 
 
 def _observations(of: _Site, now: float) -> tuple[list[Observation], dict[str, CutOff]]:
     """Return what the nodes observe, and which hosts keep targets from being measured."""
-    from plumbline.locate.company import Company
+    from plumbline.judge.weighing import Weighing
     from plumbline.locate.cut_off import cut_off
     from plumbline.locate.earlier import WithEarlier
     from plumbline.locate.measurables import Site
-    from plumbline.locate.observe import observe, together
+    from plumbline.locate.observe import observe
     from plumbline.store.history import History
     from plumbline.store.recent import Recent, groups_of
 
@@ -177,16 +162,14 @@ def _observations(of: _Site, now: float) -> tuple[list[Observation], dict[str, C
         )
     site = Site(of.nodes)
     found: list[Observation] = []
-    company = Company(of.nodes)
-    memories: dict[str, Memory] = {}
     with History(of.history) as opened:
-        for node, measured in of.nodes.items():
-            memories[node] = Recent(opened, groups_of(measured))
-            if of.runs > 1:
-                company.add(together(site.of(node), memories[node]))
+        memories: dict[str, Recent] = {
+            node: Recent(opened, groups_of(measured)) for node, measured in of.nodes.items()
+        }
+        known = None if of.last_run else Weighing(of.nodes, memories)
         for node, memory in memories.items():
             whole = WithEarlier(memory, of.earlier[node]) if node in of.earlier else memory
-            found += observe(site.of(node), whole, now, of.runs, company)
+            found += observe(site.of(node), whole, now, known)
         every = [(node, of.nodes[node], memory) for node, memory in memories.items()]
         return found, {one.host: one for one in cut_off(every, now)}
 

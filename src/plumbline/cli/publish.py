@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from plumbline.cli.collect import HISTORY, PLAN
-from plumbline.cli.locate import add_runs
 from plumbline.errors import DocumentError, StoreError, UsageError
 from plumbline.store.paths import PATHS
 from plumbline.units import parse_duration
@@ -48,14 +47,13 @@ def add(subparsers: Any) -> None:
         help="how long a component has been in alarm when its notification is out; a suspect that "
         "comes later is none of its own; default %(default)s",
     )
-    add_runs(parser)
     parser.add_argument("--json", action="store_true", help="print the document as well")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the document and return 0, whatever it says."""
-    from plumbline.cli.locate import asked_runs, left_out, locate_site, sentences
+    from plumbline.cli.locate import left_out, locate_site, sentences
     from plumbline.cli.site import judge_services
     from plumbline.output.batch import in_alarm
     from plumbline.output.paths import Site, explained, path_verdicts
@@ -63,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     from plumbline.store.paths import document
     from plumbline.store.plan import load_plan
 
-    runs, stale_after_s = asked_runs(arguments), parse_duration(arguments.stale)
+    stale_after_s = parse_duration(arguments.stale)
     if stale_after_s <= 0:
         raise UsageError(f"--stale {arguments.stale} is no time; write for example {STALE}")
     notified_after_s = parse_duration(arguments.notified_after)
@@ -73,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"plan {plan.path} names no services of check_path; write it again with: "
             "plumbline plan -i INVENTORY --json"
         )
-    found = locate_site(plan, Path(arguments.history), now, runs)
+    found = locate_site(plan, Path(arguments.history), now)
     site = Site(plan.paths, plan.services, plan.parts)
     told = path_verdicts(site, found.located, sentences(plan, found), found.cut_off)
     alarms = in_alarm(judge_services(plan, Path(arguments.history), now), plan.services)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterable, Optional
 
 from plumbline.cli.collect import HISTORY, PLAN
-from plumbline.cli.locate import add_runs
 from plumbline.errors import DocumentError, StoreError, ToolError, UsageError
 from plumbline.model.state import worst
 from plumbline.units import DAY_S
@@ -61,7 +60,6 @@ def add(subparsers: Any) -> None:
         metavar="FILE",
         help="Plotly's plotly.min.js; default: that of the Python package",
     )
-    add_runs(parser)
     parser.add_argument("--json", action="store_true", help="print what was drawn for programs")
     parser.set_defaults(run=run)
 
@@ -196,12 +194,12 @@ def _profile(file: Optional[str]) -> Optional[Profile]:
 
 def _found(plan: SitePlan, arguments: argparse.Namespace, now: float) -> Optional[Found]:
     """Return what explains what is slow; None for a plan that does not say what the parts are."""
-    from plumbline.cli.locate import asked_runs, locate_site
+    from plumbline.cli.locate import locate_site
     from plumbline.report.suspects import Found
 
     if not plan.parts:
         return None
-    found = locate_site(plan, Path(arguments.history), now, asked_runs(arguments))
+    found = locate_site(plan, Path(arguments.history), now)
     return Found(found.located, found.probes)
 
 

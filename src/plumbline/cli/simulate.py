@@ -112,10 +112,10 @@ def _campaign(arguments: argparse.Namespace, setting: Setting) -> None:
     from plumbline.run.bench import Step
     from plumbline.simulate.campaign import Tally, Terms, days_for
 
-    if arguments.campaign < 1 or arguments.runs < 1:
-        raise UsageError("--campaign and --runs take a number above zero")
-    days = days_for(setting.fleet, arguments.runs)
-    terms = Terms(arguments.at_once, setting.losses, setting.noise, arguments.runs, days)
+    if arguments.campaign < 1:
+        raise UsageError("--campaign takes a number above zero")
+    days = days_for(setting.fleet)
+    terms = Terms(arguments.at_once, setting.losses, setting.noise, days)
     asked, tally = (arguments.campaign, setting.seed), Tally()
     site = setting.fleet, setting.capacity
     with without_collector(), progress(quiet=False) as show:
@@ -128,7 +128,6 @@ def _campaign(arguments: argparse.Namespace, setting: Setting) -> None:
         "site": setting.fleet.site,
         "faults at once": arguments.at_once,
         "days": days,
-        "runs": arguments.runs,
         "noise": arguments.noise,
         "seed": setting.seed,
     }

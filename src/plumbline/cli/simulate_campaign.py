@@ -8,8 +8,6 @@ import os
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Iterator, Optional
 
-from plumbline.locate import RUNS
-
 if TYPE_CHECKING:
     import argparse
 
@@ -36,13 +34,6 @@ def add(parser: argparse.ArgumentParser) -> None:
         choices=(0, 1, 2, 3),
         default=1,
         help="faults of one time of a campaign, default 1; 0 counts false suspects",
-    )
-    parser.add_argument(
-        "--runs",
-        type=int,
-        default=RUNS,
-        metavar="N",
-        help="runs that vote together in a campaign, as of plumbline locate; default %(default)s",
     )
 
 

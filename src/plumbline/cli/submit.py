@@ -7,10 +7,9 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Iterator, NamedTuple
+from typing import TYPE_CHECKING, Any, Iterator
 
 from plumbline.cli.command_pipe import PIPE, hand_over
-from plumbline.cli.locate import add_runs
 from plumbline.errors import DocumentError, StoreError, UsageError
 from plumbline.model.json_text import refuse_constant
 
@@ -57,7 +56,6 @@ def add(subparsers: Any) -> None:
         default=_WAIT_S,
         help="how long Nagios may take to read its pipe, default %(default)g",
     )
-    add_runs(parser)
     parser.add_argument("--json", action="store_true", help="print the counts for programs")
     parser.set_defaults(run=run)
 
@@ -83,25 +81,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _judged(plan: SitePlan, arguments: argparse.Namespace) -> list[Judged]:
-    from plumbline.cli.locate import asked_runs
     from plumbline.cli.site import judge_services
 
     if arguments.history:
         history, now = Path(arguments.history), time.time()
-        located = _Located(history, now, asked_runs(arguments))
-        return _noted(judge_services(plan, history, now), plan, located)
+        return _noted(judge_services(plan, history, now), plan, history, now)
     return [one for name in arguments.documents for one in _read(name)]
 
 
-class _Located(NamedTuple):
-    """From which history suspects are found, when, and from how many runs."""
-
-    history: Path
-    now: float
-    runs: int
-
-
-def _noted(judged: list[Judged], plan: SitePlan, by: _Located) -> list[Judged]:
+def _noted(judged: list[Judged], plan: SitePlan, history: Path, now: float) -> list[Judged]:
     """Return the verdicts with a note where a shared component bears the alarm."""
     from plumbline.cli.locate import locate_site
     from plumbline.model.reason import Reason
@@ -115,7 +103,7 @@ def _noted(judged: list[Judged], plan: SitePlan, by: _Located) -> list[Judged]:
     }
     if not plan.paths or not bad:
         return judged
-    located = locate_site(plan, by.history, by.now, by.runs).located
+    located = locate_site(plan, history, now).located
     found = causes(Site(plan.paths, plan.services, plan.parts), located)
     notes = {key: f"; explained by {found[key]}" for key in bad if key in found}
     return [

@@ -108,7 +108,7 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
 
 
 def _with_odds(measured: Sequence[Assignment], policy: Policy) -> tuple[Assignment, ...]:
-    odds = alarm_odds(policy, [one.layer for one in measured])
+    odds = alarm_odds(policy, measured)
     return tuple(one._replace(limits=one.limits._replace(alarm_odds=odds)) for one in measured)
 
 

@@ -34,7 +34,7 @@ _SELDOM_NOT = log(0.99)
 """The share of what crosses a healthy part that is slow for a reason of its own."""
 _LEAST_OFF = 0.01
 _GROSSEST = 3.2
-"""The largest loss that is told apart, a logarithm: 96 %."""
+"""The largest loss that is told apart, a logarithm: 96 %.  What is lower says as much."""
 _STEP = 1.17
 """The factor between two sizes of loss that are tried."""
 _WIDTH = (_STEP - 1) / sqrt(12)
@@ -65,9 +65,11 @@ def shared_factors(sources: Sequence[Source], starts: Sequence[float], limit: fl
 
     A slow part slows all of them alike; without it each is healthy or, seldom, slow by itself.
     """
-    largest = _largest(sources)
     found: list[list[float]] = []
     chance = [0.0] * len(starts)
+    if not sources:
+        return chance
+    largest = _largest(sources)
     for source in sources:
         chain = Chain(source)
         slow, healthy = _slow(chain, limit, largest), _averaged(_healthy(chain, source.off, limit))
@@ -80,8 +82,6 @@ def shared_factors(sources: Sequence[Source], starts: Sequence[float], limit: fl
             chance[number] += log_of_sum([_SELDOM_NOT + healthy[place], _SELDOM + by_itself[place]])
             for sums, (_, logs) in zip(found, slow):
                 sums[number] += logs[place]
-    if not found:
-        return chance
     weight = log(len(sizes(limit)))
     return [
         log_of_sum([sums[number] for sums in found]) - weight - chance[number]
@@ -133,7 +133,7 @@ def _slow(chain: Chain, limit: float, largest: float) -> _Weighted:
 def sizes(limit: float) -> list[float]:
     """Return the losses that are tried, from the limit on: logarithms, the smallest first."""
     found = [limit * sqrt(_STEP)]
-    while found[-1] * _STEP < _GROSSEST:
+    while found[-1] * sqrt(_STEP) < _GROSSEST:
         found.append(found[-1] * _STEP)
     return found
 
@@ -149,7 +149,7 @@ class Chain:
         alike = [0.0, *map(_alike, runs, runs[1:])]
         self._runs = [
             (
-                run.log_ratio,
+                _told_apart(run),
                 run.spread**2,
                 goes_on,
                 1 - goes_on,
@@ -205,6 +205,10 @@ class Chain:
         return self._noise.again * faded
 
 
+def _told_apart(run: Run) -> float:
+    return max(-_GROSSEST, run.log_ratio)
+
+
 def _in_one_go(run: Run, after: Run) -> bool:
     return run.source != after.source and after.at - run.at <= IN_ONE_GO_S
 
@@ -222,6 +226,7 @@ def surprise(run: Run, noise: Noise, limit: float) -> float:
 
     The run is taken to have just the loss that is tried, and no disturbance to go on into it.
     """
+    run = run._replace(log_ratio=_told_apart(run))
     slow = _density(run, noise, min(-limit, run.log_ratio))
     return log(slow / max(_density(run, noise, 0.0), _ODD * _density(run, noise, -limit)))
 

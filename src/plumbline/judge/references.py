@@ -101,13 +101,13 @@ class References:
     def of(self, one: Measurement) -> Optional[Held]:
         """Return the runs of a measurement beside their reference, None where there is none."""
         if self._accepted_low(one):
-            return self._beside(one, Against.BASELINE) or _alone(one)
+            return self._beside(one, Against.BASELINE) or beside_baseline(one)
         known = [(self._kinds[form].of(one.kind).apart, form) for form in _FORMS]
         for _, form in sorted(known, key=lambda pair: pair[0]):
             found = self._beside(one, form)
             if found:
-                return (_alone(one) or found) if _differ_widely(found) else found
-        return _alone(one) or _few(one) or _own_history(one)
+                return (beside_baseline(one) or found) if _differ_widely(found) else found
+        return beside_baseline(one) or _few(one) or _own_history(one)
 
     def _beside(self, one: Measurement, form: Against) -> Optional[Held]:
         """Return the runs of days with peers, None where there are none."""
@@ -186,7 +186,7 @@ def _every_value(one: Measurement) -> list[tuple[float, float]]:
     return sorted(values)
 
 
-def _alone(one: Measurement) -> Optional[Held]:
+def beside_baseline(one: Measurement) -> Optional[Held]:
     """Return the runs beside the baseline, busy days and all."""
     values = _every_value(one)
     if one.baseline is None or not values or (one.era and one.era.with_group):

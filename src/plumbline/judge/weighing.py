@@ -6,13 +6,16 @@ whole group has lost is the group's, and not that of each member.
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import chain
 from math import exp, inf, log
-from typing import TYPE_CHECKING, Hashable, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Hashable, Iterator, Mapping, Optional, Sequence
 
 from plumbline.errors import DocumentError
-from plumbline.judge.alarm import Alone, Claim, Question, Shared, weigh
+from plumbline.judge.alarm import Question, weigh
+from plumbline.judge.claims import Asked, Compared, claim, numbered, together
 from plumbline.judge.measured import doubt_about, era_of, label
-from plumbline.judge.noise import ALONE, Noise, Source
+from plumbline.judge.noise import ALONE
 from plumbline.judge.pair import of_pair
 from plumbline.judge.past import Moments, Past
 from plumbline.judge.references import Era, Held, Measurement, References, common
@@ -32,18 +35,12 @@ Component = tuple[str, str]
 _GROUPED = ("ost", "raw")
 """Layers whose groups have a service.  A file system whose targets are driven at once is measured
 as a whole, and a node is one host."""
+_HOSTS = "net"
+"""The layer whose components, all hosts of a site, are one group: a switch slows all of them."""
 _FEWEST_MEMBERS = 2
 
 _LEAST_LIMIT = 0.01
 """A smaller loss, a logarithm, no reference tells from none, whatever the policy asks."""
-
-
-class _Asked(NamedTuple):
-    """One measurement of a component: its operation in words, its partner's name if it has one."""
-
-    what: str
-    partner: str
-    measurement: Measurement
 
 
 class Weighing:
@@ -63,22 +60,25 @@ class Weighing:
         }
         self._systems = _systems(nodes)
         self._group_of = {
-            (one.layer, one.component): one.group
+            (one.layer, one.component): "" if one.layer == _HOSTS else one.group
             for found in nodes.values()
             for one in found
-            if one.layer in _GROUPED
+            if one.layer in (*_GROUPED, _HOSTS)
         }
         self._groups: dict[tuple[str, str], list[Component]] = {}
         for place, group in self._group_of.items():
             self._groups.setdefault((place[0], group), []).append(place)
-        self._asked: dict[Component, list[_Asked]] = {}
+        self._asked: dict[Component, list[Asked]] = {}
         for node, expectations in nodes.items():
             for one in expectations:
                 found = list(self._measurements(one, memories[node]))
                 self._asked.setdefault((one.layer, one.component), []).extend(found)
+        _tell_apart(self._asked)
         self._references = References(
             [one.measurement for found in self._asked.values() for one in found]
         )
+        self._held: dict[Component, Compared] = {}
+        self._held_as_one: dict[Component, Compared] = {}
         self._known: dict[Subject, Optional[Evidence]] = {}
 
     def evidence(self, subject: Subject) -> Optional[Evidence]:
@@ -95,12 +95,34 @@ class Weighing:
         subjects += [(*place, True) for place in self._groups]
         return {one: found for one in subjects if (found := self.evidence(one))}
 
+    def compared(self, place: Component) -> Compared:
+        """Return what is measured of a component beside its references, less what has none."""
+        if place not in self._held:
+            self._held[place] = [
+                (one, found)
+                for one in self._asked.get(place, ())
+                if (found := self._references.of(one.measurement))
+            ]
+        return self._held[place]
+
+    def compared_as_one(self, place: Component) -> Compared:
+        """Return what the group of a component gives as one beside its baselines, if it has any."""
+        group = place[0], self._group_of.get(place, "")
+        if group not in self._held_as_one:
+            self._held_as_one[group] = list(self._as_one(self._groups.get(group, ())))
+        return self._held_as_one[group]
+
+    def of_its_group(self, place: Component) -> Optional[Evidence]:
+        """Return what is known of the group of a component as one, None where it has none."""
+        group = self._group_of.get(place)
+        return None if group is None else self.evidence((place[0], group, True))
+
+    def weigh(self, held: Compared) -> Evidence:
+        """Return what measurements say together that one part may slow; there is one at least."""
+        return self._weighed(held, held[0][0].measurement.limits, Moments())
+
     def _weigh(self, place: Component) -> Optional[Evidence]:
-        held = [
-            (one, found)
-            for one in self._asked.get(place, ())
-            if (found := self._references.of(one.measurement))
-        ]
+        held = self.compared(place)
         if not held:
             return None
         known = self._weighed(held, self._limits[place], self._past.of((*place, False)))
@@ -109,30 +131,32 @@ class Weighing:
 
     def _as_its_group(self, place: Component, found: Evidence) -> Evidence:
         """Return what is known of a component without peers: its group may have lost as much."""
-        if place not in self._group_of:
-            return found
-        of_all = self.evidence((place[0], self._group_of[place], True))
+        of_all = self.of_its_group(place)
         if not (of_all and of_all.alarm and of_all.ratio and found.ratio):
             return found
         shared = found.ratio >= (1 - self._limits[place].peer_loss) * of_all.ratio
         return found._replace(alarm=not shared, shared=shared)
 
-    def _weigh_group(self, place: Component) -> Optional[Evidence]:
-        members = self._groups[place]
+    def _weigh_group(self, group: Component) -> Optional[Evidence]:
+        first = self._groups[group][0]
+        held = self.compared_as_one(first)
+        past = self._past.of((*group, True))
+        return self._weighed(held, self._limits[first], past) if held else None
+
+    def _as_one(self, members: Sequence[Component]) -> Iterator[tuple[Asked, Held]]:
         if len(members) < _FEWEST_MEMBERS:
-            return None
+            return
         asked = [one for member in members for one in self._asked.get(member, ())]
-        held = []
         for what in dict.fromkeys(one.what for one in asked):
             of_all = [one for one in asked if one.what == what]
-            found = common([one.measurement for one in of_all], len(members))
+            # two hosts meet at a time
+            least = len(members) // 2 if members[0][0] == _HOSTS else len(members)
+            found = common([one.measurement for one in of_all], least)
             if found:
-                held.append((of_all[0], found))
-        limits = self._limits[members[0]]
-        return self._weighed(held, limits, self._past.of((*place, True))) if held else None
+                yield of_all[0], found
 
-    def _weighed(self, alone: _Pairs, limits: Limits, past: Moments) -> Evidence:
-        held = _numbered(alone)
+    def _weighed(self, alone: Compared, limits: Limits, past: Moments) -> Evidence:
+        held = numbered(alone)
         changes = [one.measurement.era.since for one, _ in held if one.measurement.era]
         question = Question(
             max(_LEAST_LIMIT, -log(1 - limits.peer_loss)),
@@ -141,9 +165,9 @@ class Weighing:
             self._told,
         )
         words = list(dict.fromkeys(one.what for one, _ in held))
-        claims = [_claim([pair for pair in held if pair[0].what == what]) for what in words]
-        together = [_together(held)] if len(claims) > 1 else []
-        weight = weigh(claims, together, question, past)
+        claims = [claim([pair for pair in held if pair[0].what == what]) for what in words]
+        merged = [together(held)] if len(claims) > 1 else []
+        weight = weigh(claims, merged, question, past)
         losses = [(middle, number) for number, middle in enumerate(weight.middles) if middle]
         lowest, number = min(losses, default=(0.0, 0))
         against = next(other.against for one, other in held if one.what == words[number])
@@ -158,7 +182,7 @@ class Weighing:
             against,
         )
 
-    def _measurements(self, one: Expectation, memory: Weighable) -> Iterator[_Asked]:
+    def _measurements(self, one: Expectation, memory: Weighable) -> Iterator[Asked]:
         try:
             series = memory.of(one.layer, one.component)
         except DocumentError:
@@ -176,7 +200,7 @@ class Weighing:
 
     def _measurement(
         self, one: Expectation, found: Series, partner: Optional[Partner], memory: Weighable
-    ) -> _Asked:
+    ) -> Asked:
         latest = found.latest
         reference = one.reference(latest.operation, latest.scenario)
         if partner:
@@ -186,7 +210,7 @@ class Weighing:
         change = era_of(reference.baseline, latest, limits) if doubt else ""
         era = Era(change, memory.changed_at(latest), self._has_fellows(one)) if change else None
         name = partner.name if partner else ""
-        return _Asked(
+        return Asked(
             label(latest.operation, latest.scenario),
             name,
             Measurement(
@@ -216,6 +240,29 @@ class Weighing:
         return one.layer, operation, scenario, group or one.group, ceiling
 
 
+def _tell_apart(asked: dict[Component, list[Asked]]) -> None:
+    """Give what has no peers a kind of its own: pairs of which most share a host, as on its node.
+
+    Beside one another they do not show that the host is slow.
+    """
+    ends: dict[Hashable, list[tuple[str, str]]] = {}
+    for (layer, name), found in asked.items():
+        for one in found if layer == _HOSTS else ():
+            ends.setdefault(one.measurement.kind, []).append((name, one.partner))
+    most = {kind: Counter(chain(*pairs)).most_common(1)[0][1] for kind, pairs in ends.items()}
+    for place, found in asked.items():
+        asked[place] = [
+            one._replace(measurement=_alone(one.measurement))
+            if 2 * most.get(one.measurement.kind, 0) > len(ends.get(one.measurement.kind, ()))
+            else one
+            for one in found
+        ]
+
+
+def _alone(one: Measurement) -> Measurement:
+    return one._replace(kind=(one.kind, one.member))
+
+
 def _systems(nodes: Nodes) -> dict[str, str]:
     """Return the file system of each part that belongs to one alone."""
     found: dict[str, set[str]] = {}
@@ -229,39 +276,3 @@ def _systems(nodes: Nodes) -> dict[str, str]:
 
 def _partner(one: Expectation, name: Optional[str]) -> Optional[Partner]:
     return next((partner for partner in one.partners if partner.name == name), None)
-
-
-_Pairs = list[tuple[_Asked, Held]]
-
-
-def _numbered(held: _Pairs) -> _Pairs:
-    """Return the same runs, told apart by the operation that they are of."""
-    words = list(dict.fromkeys(one.what for one, _ in held))
-    found = []
-    for one, (source, against) in held:
-        number = words.index(one.what)
-        runs = tuple(run._replace(source=number) for run in source.runs)
-        found.append((one, Held(source._replace(runs=runs), against)))
-    return found
-
-
-def _claim(held: _Pairs) -> Claim:
-    """Return the claim that one operation is slow; of a host it is slow with all partners."""
-    sources = tuple(found.source for _, found in held)
-    return Alone(sources[0]) if len(sources) == 1 else Shared(sources)
-
-
-def _together(held: _Pairs) -> Claim:
-    """Return the claim that all operations are slow, of a host with all partners."""
-    merged = tuple(
-        _merged([found.source for one, found in held if one.partner == name])
-        for name in dict.fromkeys(one.partner for one, _ in held)
-    )
-    return Alone(merged[0]) if len(merged) == 1 else Shared(merged)
-
-
-def _merged(sources: Sequence[Source]) -> Source:
-    """Return several measurements as one, with the noise of the worst of them."""
-    runs = sorted(run for source in sources for run in source.runs)
-    noise: Noise = max((source.noise for source in sources), key=lambda one: one.lower)
-    return Source(tuple(runs), max(source.off for source in sources), noise)

@@ -4,11 +4,8 @@
 slowed it, ``alike`` and ``hosts`` which of them did so by other losses than of capacity, ``cover``
 finds the smallest sets of them, ``likelihood`` compares sets of one size, ``solving`` does both,
 ``suspects`` puts the answer together, ``next_probe`` says what would divide it, ``words`` and
-``document`` say it to people and to programs.  ``measurables``, ``observe``, ``window`` and
+``document`` say it to people and to programs.  ``measurables``, ``observe``, ``votes`` and
 ``candidates`` read expectations and what was measured.  ``investigation`` looks for a fault that
 is there now, in ``step`` after ``step``, and ``failures`` explains what failed instead of being
 slow.
 """
-
-RUNS = 9
-"""Runs of each measurement that vote together while nobody looks for a fault that is there now."""

@@ -76,7 +76,6 @@ class _ObservationFields(NamedTuple):
     at: float = 0.0
     since: float = 0.0
     reason: str = ""
-    shared: str = ""
 
 
 class Observation(_ObservationFields):
@@ -85,9 +84,8 @@ class Observation(_ObservationFields):
     ``error`` is the standard error of ``measured_Bps`` as a fraction of it; a rate of 0 stands
     for a measurement that hung.  ``at`` is when it was measured, ``since`` when a bad one was
     not yet known to be bad, in seconds since the epoch; ``reason`` is the sentence of the
-    verdict; ``shared`` names the siblings that have lost as well, empty where none have.  What
-    votes has a finite rate that is not negative, an expectation and an error; anything else
-    cannot be built.
+    verdict.  What votes has a finite rate that is not negative, an expectation and an error;
+    anything else cannot be built.
     """
 
     __slots__ = ()

@@ -7,19 +7,16 @@ not vote.
 
 from __future__ import annotations
 
-from math import inf, log, sqrt
+from math import log, sqrt
 from statistics import median
 
 from plumbline.errors import DocumentError
 from plumbline.judge.component import firmly, rule
-from plumbline.judge.measured import doubt_about
 from plumbline.judge.pair import SEGMENT_BYTES, of_pair
+from plumbline.judge.peers import FEW_APART, LEAST_SPREAD
 from plumbline.judge.provisional import CERTAIN
-from plumbline.locate.companions import companions
-from plumbline.locate.company import ERROR_BESIDE_PEERS, NOBODY
-from plumbline.locate.held import LEAST_ERROR, SIBLINGS
 from plumbline.locate.observation import SEGMENTS, Observation, Vote
-from plumbline.locate.window import look, windows
+from plumbline.locate.votes import votes
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.reason import Reason
 from plumbline.plan.rounds import cycle, span
@@ -30,10 +27,10 @@ if TYPE_CHECKING:
 
     from plumbline.judge.finding import Ruling
     from plumbline.judge.measured import Measured
-    from plumbline.locate.company import Beside, Company
+    from plumbline.judge.weighing import Weighing
     from plumbline.locate.measurables import Placed
     from plumbline.locate.observation import Measurable
-    from plumbline.locate.window import Looked, Window
+    from plumbline.locate.votes import Spoken
     from plumbline.model.expectation import Expectation
     from plumbline.model.series import Memory, Series
 
@@ -57,73 +54,48 @@ class _Run(NamedTuple):
     since: float
 
 
-def together(measured: Iterable[Placed], memory: Memory) -> Iterator[tuple[Placed, Series]]:
-    """Yield what a node has measured, for the company of others; what is damaged is left out."""
-    for placed in measured:
-        one = placed.expectation
-        try:
-            series = _series(placed, memory.of(one.layer, one.component))
-        except DocumentError:
-            # observe() says so
-            continue
-        if series:
-            yield placed, series
-
-
 def observe(
-    measured: Iterable[Placed],
-    memory: Memory,
-    now: float,
-    runs: int = 1,
-    company: Optional[Company] = None,
+    measured: Iterable[Placed], memory: Memory, now: float, known: Optional[Weighing] = None
 ) -> Iterator[Observation]:
     """Yield an observation for each measurement, at ``now`` in seconds since the epoch.
 
-    With one run the verdict of the latest votes, as while one looks for a fault; with more the
-    last ``runs`` together, as while one waits for one, beside ``company`` where that is known.
-    What a part slows says together what none of it says for certain (``companions``).
+    While one looks for a fault, the verdict on the latest run votes; while one waits for one, the
+    evidence of the last runs does, which is ``known`` then.
     """
     placed = tuple(measured)
-    found = []
-    for each in placed:
-        beside = company.of(each) if company else NOBODY
-        found.append(_observe(each, memory, now, (runs, beside)))
-    votes = windows([one.looked for one in found], companions(placed))
-    for one, vote in zip(found, votes):
-        yield _over(one.of_one, vote) if vote else one.of_one
+    found = [_observe(each, memory, now, known) for each in placed]
+    spoken = votes(placed, known) if known else [None] * len(placed)
+    for one, over in zip(found, spoken):
+        yield _over(one.of_one, over) if known and one.telling else one.of_one
         yield from one.segments
 
 
 class _Observed(NamedTuple):
-    """What the latest run of a measurement says, and the last ones, where these are to vote."""
+    """What the latest run of a measurement says, and whether the last ones are to vote instead."""
 
     of_one: Observation
-    looked: Optional[Looked] = None
+    telling: bool = False
     segments: Sequence[Observation] = ()
 
 
-_Over = tuple[int, "Beside"]
-
-
-def _observe(placed: Placed, memory: Memory, now: float, over: _Over) -> _Observed:
+def _observe(placed: Placed, memory: Memory, now: float, known: Optional[Weighing]) -> _Observed:
     one = placed.expectation
     try:
         series = _series(placed, memory.of(one.layer, one.component))
-        ruling = rule(_with_pair(placed, over[0]), (placed.operation, placed.scenario), series, now)
+        expected = _with_pair(placed, over_runs=known is not None)
+        ruling = rule(expected, (placed.operation, placed.scenario), series, now)
     except DocumentError as error:
         # what is damaged says nothing about its component, and the others go on
         return _Observed(Observation(placed.of, Vote.NONE, 0.0, 0.0, 0.0, 0.0, str(error)))
-    if over[0] > 1:
+    if known:
         # who waits for more runs has a better reference in these
         ruling = firmly(ruling)
     if series and one.layer == "fs" and now - series.latest.started_at > _SELDOM_S:
         begun = series.latest.started_at
         return _Observed(Observation(placed.of, Vote.NONE, 0.0, 0.0, begun, 0.0, _OVERTAKEN))
-    of_one, looked = _observation(placed, series, ruling), None
-    if over[0] > 1 and ruling.finding.reason.telling:
-        of_one, looked = _looked(of_one, _with_wide(placed, ruling.measured), over)
     segments = tuple(_segments(placed, ruling)) if placed.partner else ()
-    return _Observed(of_one, looked, segments)
+    telling = ruling.finding.reason.telling
+    return _Observed(_observation(placed, series, ruling), telling, segments)
 
 
 def _series(placed: Placed, found: Sequence[Series]) -> Optional[Series]:
@@ -137,7 +109,7 @@ def _series(placed: Placed, found: Sequence[Series]) -> Optional[Series]:
     return None
 
 
-def _with_pair(placed: Placed, runs: int) -> Expectation:
+def _with_pair(placed: Placed, *, over_runs: bool) -> Expectation:
     """Return the expectation; of a host that of the pair.
 
     Over several runs a pair speaks of today until it meets again, which of many hosts takes days.
@@ -149,7 +121,7 @@ def _with_pair(placed: Placed, runs: int) -> Expectation:
     reference = of_pair(one, placed.partner, own)
     key = f"{placed.operation.value}/{placed.scenario.value}"
     hosts = len(one.partners) + 1
-    meeting = cycle(hosts) / span(hosts) if runs > 1 else 1.0
+    meeting = cycle(hosts) / span(hosts) if over_runs else 1.0
     limits = one.limits._replace(stale_after_s=one.limits.stale_after_s * meeting)
     return one._replace(references={key: reference}, limits=limits)
 
@@ -158,7 +130,7 @@ def _observation(placed: Placed, series: Optional[Series], ruling: Ruling) -> Ob
     finding, of = ruling.finding, ruling.measured
     at = series.latest.started_at if series else 0.0
     if finding.reason is Reason.HUNG and placed.of.expected_Bps:
-        return Observation(placed.of, Vote.BAD, 0.0, LEAST_ERROR, at, 0.0, finding.text)
+        return Observation(placed.of, Vote.BAD, 0.0, LEAST_SPREAD, at, 0.0, finding.text)
     expected = _expected(of)
     vote = _vote(ruling)
     if of is None or not expected or vote is Vote.NONE:
@@ -171,37 +143,13 @@ def _observation(placed: Placed, series: Optional[Series], ruling: Ruling) -> Ob
     return Observation(measurable, vote, run.rate_Bps, run.error, at, run.since, finding.text)
 
 
-def _with_wide(placed: Placed, of: Optional[Measured]) -> Optional[Measured]:
-    """Return a measurement with its baseline though that spreads, where few siblings are beside it.
-
-    The few may be slow for the same reason; how much a baseline spreads is counted.
-    """
-    if of is None or of.baseline or of.peers >= SIBLINGS:
-        return of
-    own = placed.expectation.reference(placed.operation, placed.scenario).baseline
-    doubt = doubt_about(own, of.record, of.limits._replace(max_spread=inf))
-    return of if doubt else of._replace(baseline=own)
-
-
-def _looked(
-    of_one: Observation, of: Optional[Measured], over: _Over
-) -> tuple[Observation, Optional[Looked]]:
-    """Return the observation of the latest run, and the last ones where there are enough."""
-    expected = _expected(of)
-    if of is None or not expected:
-        return of_one, None
-    looked = look(of, expected, *over)
-    # before there is a second run, the first is all that there is
-    young = sum(one.rate_Bps is not None for one in of.samples) == 1
-    return of_one if looked or young else of_one._replace(vote=Vote.NONE), looked
-
-
-def _over(of_one: Observation, found: Window) -> Observation:
+def _over(of_one: Observation, found: Optional[Spoken]) -> Observation:
     """Return the observation of the last runs in the place of that of the latest."""
+    if found is None:
+        return of_one._replace(vote=Vote.NONE)
     made = of_one.of._replace(expected_Bps=found.expected_Bps)
-    shared = f"{made.layer} {made.operation}" if found.shared else ""
     values = (found.vote, found.rate_Bps, found.error, of_one.at, found.begun, of_one.reason)
-    return Observation(made, *values, shared)
+    return Observation(made, *values)
 
 
 def _vote(ruling: Ruling) -> Vote:
@@ -242,9 +190,9 @@ def _run(of: Measured, expected: float) -> _Run:
             since = sample.started_at
             break
         alike.append(sample.rate_Bps)
-    spread = of.baseline.spread if of.baseline else ERROR_BESIDE_PEERS
+    spread = of.baseline.spread if of.baseline else FEW_APART
     kept = alike[:_MOST_SAMPLES]
-    error = max(LEAST_ERROR, spread / sqrt(len(kept)))
+    error = max(LEAST_SPREAD, spread / sqrt(len(kept)))
     if of.provisional:
         # what it is compared with is uncertain, however many runs there are
         error = of.provisional.error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import islice, product
 from math import exp, inf
 
@@ -107,7 +106,7 @@ def locate(observations: Sequence[Observation], equal: float = EQUAL) -> Located
     best.  Parts that slow all of their devices alike count where they make the sets smaller.  The
     order of the observations decides nothing.
     """
-    observations = tuple(_borne_out(observations))
+    observations = tuple(observations)
     parts = _likely(find_parts(observations), observations)
     bad = frozenset(index for index, one in enumerate(observations) if one.vote is Vote.BAD)
     weighing = Weighing(parts, observations, equal)
@@ -177,21 +176,6 @@ def _likely(parts: Mapping[str, Part], observations: Sequence[Observation]) -> d
         if all(len(lane.blamed) == len(lane.members) for lane in part.lanes)
         or odds([expected(part)], observations) > 0
     }
-
-
-def _borne_out(observations: Sequence[Observation]) -> Iterator[Observation]:
-    """Yield observations; a loss that siblings share votes only if it is bad for enough of them.
-
-    A fault that all share is as bad for all of them; of many on busy days chance makes some bad.
-    """
-    sharing = Counter(one.shared for one in observations)
-    bad = Counter(one.shared for one in observations if one.vote is Vote.BAD)
-    for one in observations:
-        alone = one.shared and bad[one.shared] < _SHARING * sharing[one.shared]
-        yield one._replace(vote=Vote.NONE) if alone and one.vote is Vote.BAD else one
-
-
-_SHARING = 0.25
 
 
 def _set(alternatives: Alternatives, parts: Mapping[str, Part]) -> AmbiguitySet:

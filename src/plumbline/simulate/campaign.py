@@ -10,12 +10,11 @@ from random import Random
 from typing import Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.errors import UsageError
-from plumbline.locate.company import Company
+from plumbline.judge.weighing import Weighing
 from plumbline.locate.document import explanations
 from plumbline.locate.measurables import Site
-from plumbline.locate.observe import observe, together
+from plumbline.locate.observe import observe
 from plumbline.locate.suspects import Located, locate
-from plumbline.locate.window import wanted
 from plumbline.model.expectation import Expectation
 from plumbline.plan.rounds import cycle
 from plumbline.simulate.capacity import Capacity
@@ -31,17 +30,19 @@ from plumbline.units import DAY_S
 
 _FURTHER = 1.5
 """Days for each run that is wanted, as some are contended."""
+_RUNS, _DAYS = 3, 9
+"""Runs of each measurement that tell a fifth from chance, beside what else is measured; in days,
+of what is measured nightly."""
 _MOST_HIDDEN = 1000
 """So many faults in a row that nothing sees: the site measures too little for a campaign."""
 
 
 class Terms(NamedTuple):
-    """What is tried: so many faults at once, found from so many runs, after so many days."""
+    """What is tried: so many faults at once, found after so many days."""
 
     faults: int
     losses: Losses
     noise: Noise
-    runs: int
     days: int
 
 
@@ -75,14 +76,14 @@ class Attempt(NamedTuple):
         return self.true <= self.named
 
 
-def days_for(fleet: Fleet, runs: int) -> int:
-    """Return the days until each nightly target, and each pair of hosts, has had so many runs."""
+def days_for(fleet: Fleet) -> int:
+    """Return the days until each target, and each pair of hosts, has had runs enough to tell."""
     layers = {member.key[0] for member in fleet.members}
     hosts = sum(member.key[0] == "net" for member in fleet.members)
     periods = [fleet.periods_s[layer] for layer in layers - {"net"}]
     if hosts:
         periods.append(cycle(hosts) * fleet.periods_s["net"])
-    longest = max(wanted(runs, period) * period for period in periods)
+    longest = max(_DAYS * DAY_S, _RUNS * max(periods))
     return ceil(_FURTHER * longest / DAY_S)
 
 
@@ -108,7 +109,7 @@ def campaign(
             weather.next_day()
             for _ in measuring.day(day, {**capacity.healthy_Bps, **slower}):
                 pass
-        located = _located(site, nodes, (measuring.memory, now, terms.runs))
+        located = _located(site, nodes, measuring.memory, now)
         slow = {(flow.layer, flow.component) for flow in slower}
         alarming = frozenset(
             (one.layer, one.component)
@@ -121,16 +122,11 @@ def campaign(
 
 
 def _located(
-    site: Site, nodes: Mapping[str, Sequence[Expectation]], seen: tuple[Memory, float, int]
+    site: Site, nodes: Mapping[str, Sequence[Expectation]], memory: Memory, now: float
 ) -> Located:
     """Return what explains the slow measurements of a site, as ``plumbline locate`` does."""
-    memory, now, runs = seen
-    company = Company(nodes)
-    for node in nodes if runs > 1 else ():
-        company.add(together(site.of(node), memory))
-    return locate(
-        [one for node in nodes for one in observe(site.of(node), memory, now, runs, company)]
-    )
+    known = Weighing(nodes, dict.fromkeys(nodes, memory))
+    return locate([one for node in nodes for one in observe(site.of(node), memory, now, known)])
 
 
 def _draw(capacity: Capacity, terms: Terms, chance: Random) -> tuple[tuple[Fault, ...], int]:

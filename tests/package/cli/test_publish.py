@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, Iterable, Iterator
+from typing import Any, Iterable
 
 import pytest
 
@@ -19,20 +19,25 @@ from plumbline.store.history import History
 from plumbline.symptoms.symptom import Direction, Look, Report, Symptom
 from tests.package.cli.driver import call
 from tests.package.cli.test_locate import measured, plan
-from tests.package.judgements import DAY_S
-from tests.package.locate.scenes import Left, both
-from tests.package.records import NIGHTS
+from tests.package.locate.scenes import both
+from tests.package.records import NIGHTS, night_after_night
 
 ROOT = Path(__file__).parents[3]
 SLOW_LINK = {"oss3-nic": both(25e6)}
 
 
-def publish(folder: Path, records: Iterable[Record], *more: str, document: Any = None) -> Path:
-    """Publish what one night shows of the lab, and return the document's path."""
+def publish(
+    folder: Path,
+    records: Iterable[Record],
+    *more: str,
+    document: Any = None,
+    nights: int = NIGHTS,
+) -> Path:
+    """Publish what each night shows of the lab, and return the document's path."""
     path, history, to = folder / "plan.json", folder / "history.sqlite", folder / "paths.json"
     path.write_text(json.dumps(document or plan()), encoding="utf-8")
     with History(history) as opened:
-        for one in records:
+        for one in night_after_night(records, nights):
             opened.save(one)
     words = ["--plan", str(path), "--history", str(history), "--to", str(to), *more]
     assert call("publish", *words) == 0
@@ -177,17 +182,6 @@ def test_of_parts_that_cannot_be_told_apart_one_bears_the_alarm(tmp_path: Path) 
     assert "nic oss3-nic may be at fault too; the alarm is that of server oss3" in out
 
 
-def for_nights(left: Left) -> Iterator[Record]:
-    """Yield what some nights show, the oldest first."""
-    for ago in reversed(range(NIGHTS)):
-        for one in measured(left):
-            yield one._replace(
-                run_id=f"{one.run_id} {ago}",
-                started_at=one.started_at - ago * DAY_S,
-                finished_at=one.finished_at - ago * DAY_S,
-            )
-
-
 def submitted(folder: Path) -> list[str]:
     """Return the lines that Nagios gets of targets and disks, from what was published."""
     batch = folder / "batch"
@@ -198,7 +192,7 @@ def submitted(folder: Path) -> list[str]:
 
 
 def test_targets_that_were_slow_for_one_night_are_watched(tmp_path: Path) -> None:
-    publish(tmp_path, measured({"oss1-disk1": both(60e6)}))
+    publish(tmp_path, measured({"oss1-disk1": both(60e6)}), nights=1)
     lines = submitted(tmp_path)
     assert {line.split(";")[3] for line in lines} == {"0"}
     (own,) = (line for line in lines if ";OST scratch-OST0000 " in line)
@@ -206,7 +200,7 @@ def test_targets_that_were_slow_for_one_night_are_watched(tmp_path: Path) -> Non
 
 
 def test_what_is_slow_behind_a_shared_part_carries_a_note_to_nagios(tmp_path: Path) -> None:
-    publish(tmp_path, for_nights({**SLOW_LINK, "oss1-disk1": both(60e6)}))
+    publish(tmp_path, measured({**SLOW_LINK, "oss1-disk1": both(60e6)}))
     lines = submitted(tmp_path)
     noted = [line.split(";")[2] for line in lines if "explained by nic oss3-nic" in line]
     assert noted == [f"OST scratch-OST000{number} write read" for number in (4, 5)]

@@ -60,7 +60,7 @@ def test_equal_seeds_print_equal_documents_on_any_number_of_processors(
 def test_a_campaign_is_the_same_on_any_number_of_processors(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = ("-i", inventory(tmp_path), "--campaign", "12", "--noise", "quiet", "--runs", "3")
+    asked = ("-i", inventory(tmp_path), "--campaign", "12", "--noise", "quiet")
     found = []
     for processors in ({0}, {0, 1}):
         monkeypatch.setattr("os.sched_getaffinity", lambda _, of=processors: of)

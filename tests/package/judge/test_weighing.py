@@ -75,6 +75,15 @@ def test_what_is_slow_for_nights_is_an_alarm_and_its_peers_are_not() -> None:
     assert not any(one and one.worth_a_word for one in found.values())
 
 
+@pytest.mark.parametrize("left", [0.05, 0.03, 0.001])
+def test_what_has_lost_nearly_all_is_an_alarm_as_well(left: float) -> None:
+    memory = taken((NAMES[3], Operation.READ, [*HEALTHY, *[left * 200e6] * 5]))
+    found = evidence(memory)[NAMES[3]]
+    assert found
+    assert found.alarm
+    assert found.ratio == pytest.approx(left, rel=0.1)
+
+
 def test_one_low_night_is_none() -> None:
     found = evidence(taken((NAMES[3], Operation.READ, [*HEALTHY, 20e6])))[NAMES[3]]
     assert found
@@ -125,6 +134,54 @@ def test_a_host_is_slow_with_several_partners() -> None:
     assert every.alarm
     assert single
     assert not single.alarm
+
+
+HOSTS = tuple(f"oss{number}" for number in range(1, 9))
+
+
+def hosts(slow: Sequence[str]) -> dict[str, Snapshot]:
+    """Return what eight hosts remember of eleven tests with each other one, the last six slow."""
+    found = {}
+    for host in HOSTS:
+        of = []
+        for partner in (one for one in HOSTS if one != host):
+            low = {host, partner} & {*slow}
+            rates = [*[117e6] * 5, *[40e6 if low else 117e6] * 6]
+            given = {"layer": "net", "component": host, "operation": Operation.SEND}
+            of.append(nightly(rates, partner=partner, **given))
+        found[host] = snapshot(*of)
+    return found
+
+
+def expected(host: str) -> Expectation:
+    partners = [one for one in HOSTS if one != host]
+    one = host_expectation(*partners, limits=Limits(alarm_odds=10_000.0))
+    return one._replace(component=host)
+
+
+def test_a_host_is_not_held_against_its_own_pairs_which_are_all_slow_when_it_is() -> None:
+    """On its node there are no others."""
+    memory = hosts(["oss3"])["oss3"]
+    found = Weighing({"oss3": [expected("oss3")]}, {"oss3": Past(memory)})
+    known = found.evidence(("net", "oss3", False))
+    assert known
+    assert known.alarm
+    assert known.against == "its baseline"
+
+
+def test_what_all_hosts_have_lost_is_a_loss_of_all_hosts() -> None:
+    nodes = {host: [expected(host)] for host in HOSTS}
+
+    def of_all(slow: Sequence[str]) -> Optional[Evidence]:
+        memories = {host: Past(memory) for host, memory in hosts(slow).items()}
+        return Weighing(nodes, memories).of_its_group(("net", "oss3"))
+
+    every, one = of_all(HOSTS), of_all(["oss3"])
+    assert every
+    assert every.alarm
+    assert every.ratio == pytest.approx(40 / 117, rel=0.01)
+    assert one
+    assert not one.alarm
 
 
 def test_a_clock_that_was_stepped_back_and_a_limit_of_nothing_do_no_harm() -> None:

@@ -7,10 +7,12 @@ from typing import Any, Optional, Sequence
 import pytest
 
 from plumbline.errors import DocumentError
+from plumbline.judge.weighing import Weighing
 from plumbline.locate.measurables import Site
 from plumbline.locate.observation import Observation, Vote
 from plumbline.locate.observe import observe
 from plumbline.model.expectation import Expectation
+from plumbline.model.limits import Limits
 from plumbline.model.record import Flag, Operation, Outcome, Scenario
 from plumbline.model.reference import Reference
 from plumbline.model.series import Running, Sample, Series
@@ -20,9 +22,11 @@ from tests.package.judgements import (
     DAY_S,
     NOW,
     REFERENCE,
+    Past,
     expectation,
     host_expectation,
     series,
+    snapshot,
 )
 
 READ = {"read/single": REFERENCE}
@@ -42,12 +46,10 @@ class Memory:
         return self._found
 
 
-def seen(
-    found: Sequence[Series], one: Optional[Expectation] = None, runs: int = 1
-) -> list[Observation]:
+def seen(found: Sequence[Series], one: Optional[Expectation] = None) -> list[Observation]:
     expected = one or expectation(references=READ)
     site = Site({"client1": (expected,)})
-    return list(observe(site.of("client1"), Memory(*found), NOW, runs))
+    return list(observe(site.of("client1"), Memory(*found), NOW))
 
 
 @pytest.mark.parametrize(
@@ -190,48 +192,52 @@ def test_a_parallel_run_of_days_ago_does_not_speak_of_today(age_s: float, vote: 
     assert one.vote is vote
 
 
-def nights(rate_Bps: float, peers_Bps: float, peers: int, **changes: Any) -> Series:
-    """Return eleven nights that gave the same, beside so many siblings."""
+def over_runs(made: Series, entry: Expectation) -> Observation:
+    """Return what is observed while one waits for a fault, of the first measurement."""
+    site, memory = Site({"client1": (entry,)}), snapshot(made)
+    known = Weighing({"client1": (entry,)}, {"client1": Past(memory)})
+    return next(observe(site.of("client1"), memory, NOW, known))
+
+
+def nights(*rates_Bps: float, **changes: Any) -> Series:
+    """Return what each night gave, the last first."""
     past = [
-        Sample(NOW - day * DAY_S, rate_Bps, 1.0, peers_Bps, peers, None) for day in range(1, 11)
+        Sample(NOW - night * DAY_S, rate, 1.0, None, 0, None)
+        for night, rate in enumerate(rates_Bps[1:], 1)
     ]
-    made = series(rate_Bps, peers_Bps, past, **changes)
-    first = made.samples[0]._replace(peers=peers)
-    return made._replace(samples=(first, *made.samples[1:]))
+    return series(rates_Bps[0], None, past, **changes)
 
 
-@pytest.mark.parametrize(
-    ("spread", "peers", "vote"),
-    [
-        pytest.param(0.18, 1, Vote.BAD, id="one sibling, which may be slow for the same reason"),
-        pytest.param(0.18, 5, Vote.GOOD, id="five siblings"),
-        pytest.param(0.9, 1, Vote.NONE, id="a baseline that says nothing"),
-    ],
-)
-def test_a_baseline_that_spreads_says_more_than_a_sibling_or_two(
-    spread: float, peers: int, vote: Vote
-) -> None:
-    wide = {"read/single": Reference(CEILING, BASELINE._replace(spread=spread))}
-    (one,) = seen([nights(70e6, 71e6, peers)], expectation(references=wide), runs=9)
-    assert one.vote is vote
+def test_over_several_runs_their_evidence_votes_and_not_the_last_one() -> None:
+    expected = expectation(references=READ, limits=Limits(alarm_odds=1000.0))
+    once = over_runs(nights(80e6, *[202e6] * 9), expected)
+    assert (once.vote, once.measured_Bps > 180e6) == (Vote.NONE, True)
+    lasting = over_runs(nights(*[80e6] * 6, *[202e6] * 6), expected)
+    assert lasting.vote is Vote.BAD
+    assert lasting.measured_Bps == pytest.approx(80e6)
+    assert over_runs(nights(202e6), expected).vote is Vote.NONE
 
 
-def test_a_baseline_of_another_probe_says_nothing_though_it_spreads() -> None:
-    wide = {"read/single": Reference(CEILING, BASELINE._replace(spread=0.18))}
-    found = [nights(70e6, 71e6, 1, spec_hash="other")]
-    (one,) = seen(found, expectation(references=wide), runs=9)
-    assert one.vote is Vote.GOOD
+def test_over_several_runs_what_hangs_votes_as_it_does_at_once() -> None:
+    stuck: dict[str, Any] = {"outcome": Outcome.HUNG, "reason": "stuck in the kernel"}
+    found = over_runs(series(None, **stuck), expectation(references=READ))
+    assert (found.vote, found.measured_Bps) == (Vote.BAD, 0.0)
+
+
+def test_a_baseline_of_another_probe_is_no_reference_of_several_runs() -> None:
+    found = over_runs(nights(*[80e6] * 10, spec_hash="other"), expectation(references=READ))
+    assert found.vote is not Vote.BAD
 
 
 @pytest.mark.parametrize(("hosts", "vote"), [(4, Vote.NONE), (40, Vote.BAD)])
 def test_over_several_runs_a_pair_speaks_until_it_meets_again(hosts: int, vote: Vote) -> None:
     """Of many hosts that takes days; of few it would have met again."""
     names = [f"oss{number:02d}" for number in range(10, 9 + hosts)]
-    entry = host_expectation(*names)
-    entry = entry._replace(limits=entry.limits._replace(stale_after_s=0.6 * DAY_S))
+    limits = Limits(stale_after_s=0.6 * DAY_S, alarm_odds=1000.0)
+    entry = host_expectation(*names, limits=limits)
     when = {"started_at": NOW - 2 * DAY_S, "finished_at": NOW - 2 * DAY_S + 10}
-    past = [Sample(NOW - day * DAY_S, 40e6, None, None, 0, names[0]) for day in (6, 10, 14)]
+    past = [Sample(NOW - day * DAY_S, 40e6, None, None, 0, names[0]) for day in (6, 10, 14, 18)]
     of_pair = {"layer": "net", "component": "oss3", "operation": Operation.SEND}
     made = series(40e6, None, past, partner=names[0], **of_pair, **when)
-    assert seen([made], entry, runs=9)[0].vote is vote
+    assert over_runs(made, entry).vote is vote
     assert seen([made], entry)[0].vote is Vote.NONE

@@ -163,15 +163,6 @@ def test_a_shared_loss_fits_good_ones_that_are_nearly_bad() -> None:
     assert alternatives(locate(seen)) == [(("hba",),)]
 
 
-def test_a_loss_that_siblings_share_votes_where_it_is_bad_for_enough_of_them() -> None:
-    """Of many on busy days chance makes one or the other bad."""
-    seen = [made(f"ost {n}", f"client d{n}", 80)._replace(shared="ost read") for n in range(8)]
-    assert alternatives(locate(seen)) == [(("client",),)]
-    unsure = [one._replace(vote=Vote.NONE) for one in seen[1:]]
-    assert alternatives(locate([seen[0], *unsure])) == []
-    assert alternatives(locate([seen[0]._replace(shared=""), *unsure])) != []
-
-
 def test_each_suspect_says_what_is_left_and_what_it_passes() -> None:
     (found,) = LAB.locate(SLOW_DISK).sets
     (suspect,) = found.suspects

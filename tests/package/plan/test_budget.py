@@ -2,22 +2,72 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Sequence
 
 import pytest
 
 from plumbline.errors import DocumentError
 from plumbline.model.evidence import LEAST_ODDS
+from plumbline.model.limits import Limits
+from plumbline.model.record import Operation, Scenario
+from plumbline.model.spec import ProbeSpec
+from plumbline.plan.assignment import Assignment
 from plumbline.plan.budget import alarm_odds
+from plumbline.plan.places import Step
 from plumbline.plan.policy import load
 
 
-def odds(measured: list[str], **policy: Any) -> float:
+def one(layer: str, number: int, **changes: Any) -> Assignment:
+    """Return a measurement of a component that has its group, and its path, for itself."""
+    name = f"{layer}{number}"
+    spec = ProbeSpec("fio", 1 << 30, 1 << 20)
+    made = Assignment(layer, name, "node", "host", name, {}, (name,), (), spec, Limits())
+    return made._replace(**changes)
+
+
+def odds(measured: Sequence[str], **policy: Any) -> float:
+    return of([one(layer, number) for number, layer in enumerate(measured)], **policy)
+
+
+def of(measured: Sequence[Assignment], **policy: Any) -> float:
     return alarm_odds(load({"schema": 1, **policy}), measured)
 
 
 def test_one_false_alarm_a_month_takes_as_many_odds_as_a_month_has_questions() -> None:
     assert odds(["ost"] * 336) == pytest.approx(336 * 30.44)
+
+
+@pytest.mark.parametrize(
+    ("layer", "groups", "more"),
+    [
+        pytest.param("ost", ["fs1", "fs1", "fs2", "fs2"], 2, id="two file systems"),
+        pytest.param("raw", ["oss1", "oss1", "oss1", "oss1"], 1, id="one server"),
+        pytest.param("fs", ["fs1", "fs1", "fs1", "fs1"], 0, id="driven at once, a whole anyway"),
+    ],
+)
+def test_a_group_is_one_more_question(layer: str, groups: Sequence[str], more: int) -> None:
+    weekly = {"fs": {"schedule": {"calendar": "daily", "every": "1 d"}}}
+    made = [one(layer, number, group=group) for number, group in enumerate(list(groups) * 10)]
+    assert of(made, layers=weekly) == pytest.approx((40 + more) * 30.44)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "more"), [(Scenario.TOGETHER, 2), (Scenario.SINGLE, 0)], ids=str
+)
+def test_a_part_that_devices_read_together_share_is_one_more_question(
+    scenario: Scenario, more: int
+) -> None:
+    steps: tuple[Step, ...] = ((Operation.READ, scenario),)
+    made = [
+        one("raw", number, path=("oss1", "hba", f"disk{number}"), steps=steps)
+        for number in range(10)
+    ]
+    assert of(made) == pytest.approx((10 + more) * 30.44)
+
+
+def test_hosts_are_one_question_for_each_pair_that_meets_and_one_for_all() -> None:
+    slot = {"net": {"schedule": {"slot": "1 d"}}}
+    assert odds(["net"] * 40, layers=slot) == pytest.approx((40 + 20 + 1) * 30.44)
 
 
 def test_twice_the_budget_takes_half_the_odds() -> None:

@@ -21,7 +21,7 @@ LARGE = Losses(0.4, 0.9)
 
 
 def tried(faults: int, count: int, noise: Noise = NONE, losses: Losses = LARGE) -> list[Attempt]:
-    terms = Terms(faults, losses, noise, 3, days_for(SITE, 3))
+    terms = Terms(faults, losses, noise, days_for(SITE))
     return list(islice(campaign(SITE, CAPACITY, terms, "1", judge), count))
 
 
@@ -46,7 +46,7 @@ def test_hosts_of_different_speed_are_not_suspects_and_a_slow_one_is() -> None:
     document["parts"][-1]["address"] = "10.0.1.9"
     mixed = fleet(document)
     capacity = Capacity(mixed)
-    terms = Terms(0, LARGE, QUIET, 9, days_for(mixed, 9))
+    terms = Terms(0, LARGE, QUIET, days_for(mixed))
     assert [one.named for one in islice(campaign(mixed, capacity, terms, "1", judge), 2)] == [
         frozenset()
     ] * 2
