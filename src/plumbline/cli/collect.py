@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Sequence
 
 from plumbline.errors import DocumentError, ToolError, UsageError
+from plumbline.store.places import HISTORY, PLAN
 from plumbline.units import format_duration, parse_duration
 
 if TYPE_CHECKING:
     from plumbline.cli.cover import Coverage
     from plumbline.cli.gather import Gathered
 
-HISTORY = "/var/lib/plumbline-console/history.sqlite"
-PLAN = "/etc/plumbline-console/plan.json"
 SSH_CONFIG = "/etc/plumbline-console/ssh_config"
 REMOTE = f"ssh -F {SSH_CONFIG} -T {{node}} plumbline export"
 

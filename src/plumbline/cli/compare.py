@@ -14,8 +14,7 @@ from socket import gethostname
 from statistics import median
 from typing import Iterator, Mapping, Sequence
 
-from plumbline.cli.history import DATABASE
-from plumbline.cli.measure import SNAPSHOT, Manner, Result, measure, print_commands, print_json
+from plumbline.cli.measure import Manner, Result, measure, print_commands, print_json
 from plumbline.errors import UsageError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.limits import Limits
@@ -29,6 +28,7 @@ from plumbline.run.lock import Locks, OwnLocks
 from plumbline.run.ost import TargetUnit
 from plumbline.run.temporary import temporary_folder
 from plumbline.store.history import History
+from plumbline.store.places import DATABASE, SNAPSHOT_FILE
 from plumbline.units import format_rate
 
 GROUP = "directories"
@@ -59,7 +59,7 @@ def measure_once(
 ) -> Result:
     """Measure and judge directories of which nothing is known, and keep nothing of it."""
     with temporary_folder() as state:
-        manner = Manner(locks, state / SNAPSHOT, quiet, keep_files=False)
+        manner = Manner(locks, state / SNAPSHOT_FILE, quiet, keep_files=False)
         try:
             with History(state / DATABASE) as history:
                 return measure(expectations, units, history, manner)

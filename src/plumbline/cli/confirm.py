@@ -11,8 +11,7 @@ import time
 from pathlib import Path
 from typing import Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.cli.history import DATABASE
-from plumbline.cli.measure import SNAPSHOT, Manner, Result, measure, run_id_at
+from plumbline.cli.measure import Manner, Result, measure, run_id_at
 from plumbline.cli.units import units_of
 from plumbline.errors import UsageError
 from plumbline.judge.component import judge_service
@@ -39,6 +38,7 @@ from plumbline.run.lock import Locks
 from plumbline.run.process import goes_on
 from plumbline.store.confirmed import Confirmed
 from plumbline.store.history import History
+from plumbline.store.places import DATABASE, SNAPSHOT_FILE
 from plumbline.store.recent import Recent, groups_of
 from plumbline.units import format_bytes, parse_duration
 
@@ -160,7 +160,7 @@ def _runs(
         kept[1].begin(moved(turn, run_id, now, moment.layer))
         manner = Manner(
             locks=Locks(Path(arguments.locks), SystemClock()),
-            snapshot=Path(arguments.state) / SNAPSHOT,
+            snapshot=Path(arguments.state) / SNAPSHOT_FILE,
             quiet=arguments.quiet,
             limit_s=None if deadline is None else max(0.0, deadline - time.monotonic()),
             run_id=run_id,

@@ -16,15 +16,13 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Optional
 
 from plumbline import __version__
-from plumbline.cli.history import DATABASE, STATE
 from plumbline.errors import DocumentError, PlumblineError
 from plumbline.model.json_text import read_json
+from plumbline.store.places import DATABASE, STATE
 from plumbline.units import format_duration, parse_duration
 
 if TYPE_CHECKING:
     from plumbline.model.exchange import Request
-
-SYMPTOMS = "symptoms.json"
 
 _MOST_SYMPTOMS = 1 << 20
 _LONGEST_REQUEST = 1 << 16
@@ -98,9 +96,10 @@ def _parsed(line: str) -> Any:
 def _answer(state: Path, request: Request) -> None:
     from plumbline.model.exchange import Head
     from plumbline.store.export import extract
+    from plumbline.store.symptoms import FILE
 
     found = extract(state / DATABASE, request)
-    head = Head(__version__, time.time(), found.anew, found.running, symptoms_of(state / SYMPTOMS))
+    head = Head(__version__, time.time(), found.anew, found.running, symptoms_of(state / FILE))
     write = sys.stdout.write
     write(json.dumps(head.to_json(), allow_nan=False) + "\n")
     for seq, body in found.rows:

@@ -33,8 +33,6 @@ from plumbline.store.publish import Publisher
 from plumbline.store.recent import groups_of
 from plumbline.units import DAY_S
 
-SNAPSHOT = "snapshot.json"
-
 _MOST_SAID = 5
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 

@@ -8,8 +8,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Optional
 
-from plumbline.cli.collect import HISTORY
 from plumbline.errors import UsageError
+from plumbline.store.places import HISTORY
 
 _LONGEST = 500
 

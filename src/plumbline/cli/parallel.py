@@ -10,8 +10,7 @@ import argparse
 from pathlib import Path
 
 from plumbline.cli.compare import measure_once
-from plumbline.cli.history import DATABASE
-from plumbline.cli.measure import SNAPSHOT, Manner, Result, measure, print_commands, print_json
+from plumbline.cli.measure import Manner, Result, measure, print_commands, print_json
 from plumbline.cli.parallel_members import (
     ALL,
     Members,
@@ -28,6 +27,7 @@ from plumbline.model.expectation import Expectation, Expectations
 from plumbline.run.fs import FsUnit
 from plumbline.run.parallel import Course
 from plumbline.store.history import History
+from plumbline.store.places import DATABASE, SNAPSHOT_FILE
 from plumbline.store.snapshot import EXPECTATIONS, load_expectations
 from plumbline.units import format_bytes, parse_bytes
 
@@ -91,7 +91,7 @@ def _measured(
         return measure_once(expectations, [unit], locks, arguments.quiet)
     state = Path(arguments.state)
     with History(state / DATABASE) as history:
-        manner = Manner(locks, state / SNAPSHOT, arguments.quiet, keep_files=False)
+        manner = Manner(locks, state / SNAPSHOT_FILE, arguments.quiet, keep_files=False)
         return measure(_beside_all(arguments, expectations), [unit], history, manner)
 
 

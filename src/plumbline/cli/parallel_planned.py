@@ -12,8 +12,7 @@ from socket import gethostname
 from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.cli.another_client import own_expectations
-from plumbline.cli.history import DATABASE
-from plumbline.cli.measure import SNAPSHOT, Manner, Result, measure, print_commands, print_json
+from plumbline.cli.measure import Manner, Result, measure, print_commands, print_json
 from plumbline.cli.parallel_terms import profile_of
 from plumbline.cli.ranks_table import print_table
 from plumbline.errors import DocumentError, UsageError
@@ -27,6 +26,7 @@ from plumbline.run.launch import Client, Launch, by_slurm
 from plumbline.run.lock import Locks
 from plumbline.run.parallel import Course
 from plumbline.store.history import History
+from plumbline.store.places import DATABASE, SNAPSHOT_FILE
 from plumbline.store.snapshot import EXPECTATIONS, load_expectations, load_snapshot
 from plumbline.units import parse_duration
 
@@ -83,7 +83,7 @@ def probe_planned(of: Planned, arguments: argparse.Namespace) -> int:
     state = Path(arguments.state)
     manner = Manner(
         Locks(Path(arguments.locks), SystemClock()),
-        state / SNAPSHOT,
+        state / SNAPSHOT_FILE,
         arguments.quiet,
         parse_duration(arguments.limit) if arguments.limit else None,
         keep_files=False,

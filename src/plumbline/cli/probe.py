@@ -7,17 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 from plumbline.cli.another_client import add_another_client, own_expectations, refuse_elsewhere
-from plumbline.cli.history import DATABASE, STATE
 from plumbline.cli.parallel_options import add_parallel, refuse_parallel
 from plumbline.errors import UsageError
+from plumbline.store.places import DATABASE, LOCKS, SNAPSHOT_FILE, STATE
 from plumbline.units import parse_bytes, parse_duration
 
 if TYPE_CHECKING:
     from plumbline.cli.measure import Result
     from plumbline.model.expectation import Expectation, Expectations
     from plumbline.run.bench import Unit
-
-LOCKS = "/run/plumbline"
 
 _EPILOG = """\
 Exit codes: the worst verdict, 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN; 75 when another run holds
@@ -172,7 +170,7 @@ def _pairs(entries: Sequence[Expectation], number: Optional[int]) -> list[Unit]:
 def _measure(
     arguments: argparse.Namespace, expectations: Expectations, units: Sequence[Unit]
 ) -> Result:
-    from plumbline.cli.measure import SNAPSHOT, Manner, measure
+    from plumbline.cli.measure import Manner, measure
     from plumbline.run.clock import SystemClock
     from plumbline.run.lock import Locks
     from plumbline.store.history import History
@@ -180,7 +178,7 @@ def _measure(
     state = Path(arguments.state)
     manner = Manner(
         locks=Locks(Path(arguments.locks), SystemClock()),
-        snapshot=state / SNAPSHOT,
+        snapshot=state / SNAPSHOT_FILE,
         quiet=arguments.quiet,
         limit_s=parse_duration(arguments.limit) if arguments.limit else None,
     )

@@ -10,10 +10,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from plumbline.cli.collect import HISTORY, PLAN
 from plumbline.cli.locate import add_runs
 from plumbline.errors import DocumentError, StoreError, UsageError
 from plumbline.store.paths import PATHS
+from plumbline.store.places import HISTORY, PLAN
 from plumbline.units import parse_duration
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterable, Optional
 
-from plumbline.cli.collect import HISTORY, PLAN
 from plumbline.cli.locate import add_runs
 from plumbline.errors import DocumentError, StoreError, ToolError, UsageError
 from plumbline.model.state import worst
+from plumbline.store.places import HISTORY, PLAN
 from plumbline.units import DAY_S
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ import sys
 from contextlib import suppress
 from typing import Callable, Sequence
 
-from plumbline.cli.history import DATABASE
 from plumbline.cli.measure import interruptible, run_id_at
 from plumbline.cli.parallel_members import locks_of
 from plumbline.cli.progress import progress
@@ -26,6 +25,7 @@ from plumbline.run.recording import Recorder
 from plumbline.run.session import Means, Session
 from plumbline.run.sweep import Sweep
 from plumbline.store.history import History
+from plumbline.store.places import DATABASE
 from plumbline.store.sweeps import SweepFile
 from plumbline.sweep.grid import Point
 from plumbline.sweep.ledger import Done, Ledger

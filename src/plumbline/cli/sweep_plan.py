@@ -9,7 +9,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
-from plumbline.cli.history import STATE
 from plumbline.cli.parallel_members import Members, entries_of, members_of
 from plumbline.cli.parallel_options import fill_in
 from plumbline.cli.parallel_terms import Terms, launch_of, memory_bytes, test_of, work_of
@@ -22,6 +21,7 @@ from plumbline.ranks.tests import share_of_memory
 from plumbline.run.fs import FsUnit
 from plumbline.run.parallel import Course
 from plumbline.run.sweep import Budget
+from plumbline.store.places import STATE
 from plumbline.sweep.estimate import Load
 from plumbline.sweep.grid import Grid, Layout, Point, layout, spread
 from plumbline.sweep.ledger import Ledger
