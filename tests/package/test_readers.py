@@ -200,7 +200,7 @@ def test_json_and_yaml_become_values_in_one_place_each() -> None:
     }
     # folders.py is run as a file of its own, and reads what plumbline itself has written
     own = {"folders.py json.loads"}
-    assert found - own == {"model/json_text.py json.loads", "cli/yaml_values.py yaml.load"}
+    assert found - own == {"model/json_text.py json.loads", "documents/yaml_values.py yaml.load"}
 
 
 def test_what_a_tool_prints_becomes_a_number_in_one_place() -> None:

@@ -13,9 +13,12 @@ import tomllib
 from tests.project.repository import ROOT
 
 # What may touch the world; all else is pure.
-WORLDLY = {"folders", "ranks", "run", "store", "output", "cli"}
+WORLDLY = {"folders", "ranks", "run", "store", "documents", "output", "cli"}
 # What the console alone uses; all else must run on a node's bare Python.
-CONSOLE = {"topology", "plan", "baseline", "expect", "simulate", "output", "report", "cli"}
+CONSOLE = {
+    *("topology", "plan", "baseline", "expect", "documents"),
+    *("simulate", "output", "report", "cli"),
+}
 
 
 def contracts() -> dict[str, Any]:

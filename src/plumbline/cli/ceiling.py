@@ -39,7 +39,7 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the ceilings and return 0."""
-    from plumbline.cli.inventory import read_inventory, topology_of
+    from plumbline.documents.inventory import read_inventory, topology_of
     from plumbline.plan.policy import load
 
     inventory = read_inventory(arguments.inventory)

@@ -133,8 +133,8 @@ def _decide(
 def _standing(plan: SitePlan, request: Request, files: Sequence[str], before: Earlier) -> _Standing:
     """Locate from what was measured since the beginning, by each node's own clock."""
     from plumbline.cli.locate import locate_site, measured_by_nodes
-    from plumbline.cli.records import read_records
     from plumbline.cli.silent import Silence
+    from plumbline.documents.records import read_records
     from plumbline.judge.provisional import LAYERS
     from plumbline.locate.failures import locate_failures
     from plumbline.locate.investigation import Found

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from plumbline.store.plan import SitePlan
 
 LAYERS = ("ost", "raw", "net", "fs")
-SCHEMA = 2
 
 
 def add(subparsers: Any) -> None:
@@ -214,6 +213,8 @@ def _chosen(expectations: Expectations, arguments: argparse.Namespace) -> list[E
 
 def _print_json(node: str, now: float, verdicts: Sequence[Verdict], indent: Optional[int]) -> None:
     """Print the document of a node, on one line where there may be thousands."""
+    from plumbline.documents.verdicts import SCHEMA
+
     document = {
         "schema": SCHEMA,
         "node": node,

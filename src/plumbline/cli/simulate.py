@@ -151,7 +151,7 @@ def _document(arguments: argparse.Namespace, setting: Setting, outcome: Outcome)
 
 
 def _setting(arguments: argparse.Namespace) -> Setting:
-    from plumbline.cli.inventory import read_inventory, topology_of
+    from plumbline.documents.inventory import read_inventory, topology_of
     from plumbline.plan.policy import load
     from plumbline.simulate.capacity import Capacity
     from plumbline.simulate.faults import Known, parse_losses, refuse_unknown

@@ -20,8 +20,8 @@ from plumbline.errors import PlumblineError, StoreError
 from plumbline.judge.node import Asked, judge_node
 from plumbline.judge.weighing import Weighing
 from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.judged import Judged
 from plumbline.model.service import NODE
-from plumbline.output.batch import Judged
 from plumbline.store.history import History
 from plumbline.store.plan import SitePlan
 from plumbline.store.recent import Recent, groups_of

@@ -8,18 +8,10 @@ from __future__ import annotations
 
 from typing import Iterable, NamedTuple, Optional
 
+from plumbline.model.judged import Judged
 from plumbline.model.service import Service
 from plumbline.model.state import State
-from plumbline.model.verdict import Verdict
 from plumbline.output.plugin import clean, plugin_output
-
-
-class Judged(NamedTuple):
-    """A verdict with the node that measured, and when it was judged, in seconds since the epoch."""
-
-    node: str
-    judged_at: float
-    verdict: Verdict
 
 
 class Batch(NamedTuple):

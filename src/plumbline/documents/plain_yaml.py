@@ -141,7 +141,7 @@ def _scalar(text: str, known: _Known) -> Scalar:
 def _by_yaml(text: str, count: int) -> Scalar:
     import yaml
 
-    from plumbline.cli.yaml_values import read_yaml
+    from plumbline.documents.yaml_values import read_yaml
 
     # of many, all at once is quicker
     if not text.isprintable() or count > _MOST_ODD:

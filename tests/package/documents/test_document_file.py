@@ -11,8 +11,8 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from plumbline.cli.document_file import write_document
-from plumbline.cli.inventory import read_document
+from plumbline.documents.document_file import write_document
+from plumbline.documents.inventory import read_document
 from plumbline.errors import DocumentError, StoreError
 
 SAYING = "Written here."

@@ -10,7 +10,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from plumbline.cli.plain_yaml import read_plain, write_lines
+from plumbline.documents.plain_yaml import read_plain, write_lines
 
 ROOT = Path(__file__).parents[3]
 ACCEPTED = ROOT / "tests/data/baseline/accepted.yml"

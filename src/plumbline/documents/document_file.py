@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Iterator, Mapping, NamedTuple
 
-from plumbline.cli.plain_yaml import write_lines
+from plumbline.documents.plain_yaml import write_lines
 from plumbline.errors import DocumentError, StoreError
 
 _QUOTED = re.compile(r"((?:^|: |- |[\[{,])\s*)(?:'(?:[^']|'')*'|\"(?:[^\"\\]|\\.)*\")")

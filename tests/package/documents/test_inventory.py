@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.cli.inventory import plan_of, read_document, read_inventory
+from plumbline.documents.inventory import plan_of, read_document, read_inventory
 from plumbline.errors import DocumentError
 from tests.package.cli.driver import inventory
 

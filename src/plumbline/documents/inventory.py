@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Mapping, NamedTuple
 
-from plumbline.cli.plain_yaml import read_plain
+from plumbline.documents.plain_yaml import read_plain
 from plumbline.errors import DocumentError, ToolError
 from plumbline.units import format_size
 
@@ -164,7 +164,7 @@ def _parse(path: Path) -> Any:
     _need_console_libraries()
     import yaml
 
-    from plumbline.cli.yaml_values import read_yaml
+    from plumbline.documents.yaml_values import read_yaml
 
     try:
         text = _text(path)
@@ -183,7 +183,7 @@ def _parse(path: Path) -> Any:
 
 
 def _text(path: Path) -> str:
-    from plumbline.cli.yaml_values import MOST_BYTES
+    from plumbline.documents.yaml_values import MOST_BYTES
 
     with path.open("rb") as file:
         data = file.read(MOST_BYTES + 1)
