@@ -21,11 +21,11 @@ from plumbline.baseline.document import (
     write_baselines,
     write_candidates,
 )
-from plumbline.cli.conversation import _place, _record, _unreadable
 from plumbline.cli.earlier import read_earlier
-from plumbline.cli.export import _parsed, symptoms_of
 from plumbline.cli.investigate import _document
 from plumbline.cli.question import read_request
+from plumbline.collect.answers import _parsed, symptoms_of
+from plumbline.collect.conversation import _place, _record, _unreadable
 from plumbline.coverage.counted import by_sampling
 from plumbline.documents.inventory import deployed_hosts, plan_of, read_document, read_inventory
 from plumbline.documents.plain_yaml import write_lines

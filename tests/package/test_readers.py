@@ -35,10 +35,10 @@ CALLS = {"read_json", "loads", "raw_decode", "read_yaml", "whole", "real", "Dict
 
 NO_READERS = {
     "cli/confirm.py look": "looks at a history",
-    "cli/conversation.py ask": "asks a process; the parts of its answer are fed",
-    "cli/conversation.py _answer": "the same",
-    "cli/conversation.py _line": "the same",
-    "cli/gather.py _talk": "asks a process",
+    "collect/conversation.py ask": "asks a process; the parts of its answer are fed",
+    "collect/conversation.py _answer": "the same",
+    "collect/conversation.py _line": "the same",
+    "collect/gather.py _talk": "asks a process",
     "cli/report.py read_site": "reads a history",
     "cli/note.py parse_date": "an option of the command line",
     "probes/interface.py": "a protocol",

@@ -15,7 +15,7 @@ from typing import Any, Optional
 import pytest
 
 from plumbline.cli import main
-from plumbline.cli.cover import cover
+from plumbline.collect.cover import cover
 from plumbline.model.others import Job, Others, others_of
 from plumbline.model.record import Record
 from plumbline.model.reference import Reference
@@ -27,7 +27,7 @@ from plumbline.run.system import LocalSystem
 from plumbline.store.history import History, Selection
 from plumbline.store.plan import load_plan
 from plumbline.store.uncovered import Found, Uncovered
-from tests.package.cli.test_collect import Site
+from tests.package.collect.test_gather import Site
 from tests.package.coverage.servers import OST, counted
 from tests.package.judgements import BASELINE, expectation
 from tests.package.records import record

@@ -23,7 +23,7 @@ from uuid import uuid4
 import pytest
 
 from plumbline.cli import main
-from plumbline.cli.gather import Manner, _Work, gather
+from plumbline.collect.gather import Manner, _Work, gather
 from plumbline.errors import StoreError
 from plumbline.model.exchange import MOST_RECORDS, Head
 from plumbline.model.record import Record

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.cli.conversation import Answer, Conversation
+from plumbline.collect.conversation import Answer, Conversation
 from plumbline.errors import PlumblineError, StoreError, ToolError
 from plumbline.model.course import NodeClock
 from plumbline.model.exchange import Cursor, Request
