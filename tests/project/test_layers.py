@@ -13,7 +13,7 @@ import tomllib
 from tests.project.repository import ROOT
 
 # What may touch the world; all else is pure.
-WORLDLY = {"folders", "ranks", "run", "store", "collect", "documents", "output", "cli"}
+WORLDLY = {"folders", "ranks", "run", "store", "collect", "documents", "site", "output", "cli"}
 # What the console alone uses; all else must run on a node's bare Python.
 CONSOLE = {
     *("topology", "plan", "baseline", "expect", "documents"),

@@ -99,7 +99,7 @@ def _replay(arguments: argparse.Namespace) -> int:
 
 
 def _node(arguments: argparse.Namespace, now: float) -> dict[str, list[Verdict]]:
-    from plumbline.cli.verdicts import Judging
+    from plumbline.site.judging import Judging
     from plumbline.store.snapshot import load_expectations, load_snapshot
 
     expectations = load_expectations(arguments.expectations)
@@ -124,9 +124,9 @@ class _Place(NamedTuple):
 
 def _explain(places: Iterable[_Place], now: float) -> int:
     """Explain the verdicts on what is expected, each with the memory of the node that expects."""
-    from plumbline.cli.verdicts import Judging
     from plumbline.judge.explain import explain
     from plumbline.judge.phrases import weighed
+    from plumbline.site.judging import Judging
 
     states = []
     for chosen, memory, known in places:
@@ -153,7 +153,7 @@ def _own(arguments: argparse.Namespace) -> Iterator[_Place]:
 
 def _explainable(arguments: argparse.Namespace) -> Iterator[_Place]:
     """Yield what is asked for of a site, node by node."""
-    from plumbline.cli.site import memories
+    from plumbline.site.nodes import memories
     from plumbline.store.plan import load_plan
 
     plan = load_plan(arguments.plan)
@@ -180,7 +180,7 @@ def _not_planned(plan: SitePlan, arguments: argparse.Namespace) -> DocumentError
 
 def _site(arguments: argparse.Namespace, now: float) -> dict[str, list[Verdict]]:
     """Return the verdicts asked for, by node."""
-    from plumbline.cli.site import judge_site
+    from plumbline.site.judge import judge_site
     from plumbline.store.plan import load_plan
 
     plan = load_plan(arguments.plan)

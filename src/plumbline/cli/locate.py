@@ -106,9 +106,9 @@ def locate_site(
         DocumentError: the plan is of an older version, or damaged.
         StoreError: there is no such history, or it cannot be read.
     """
-    from plumbline.cli.site import without_collector
     from plumbline.locate.leaning import ordered
     from plumbline.locate.suspects import locate
+    from plumbline.site.garbage import without_collector
     from plumbline.store.symptoms import collected_symptoms
 
     if not plan.parts:

@@ -15,7 +15,6 @@ from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.cli.progress import progress
 from plumbline.cli.unit import by_hand
-from plumbline.cli.verdicts import Judging
 from plumbline.errors import INTERRUPTED, PlumblineError
 from plumbline.judge.weighing import Weighing
 from plumbline.model.expectation import Expectation, Expectations
@@ -28,6 +27,7 @@ from plumbline.run.command import SystemRunner
 from plumbline.run.lock import Locks
 from plumbline.run.recording import Recorder
 from plumbline.run.session import Means, Session
+from plumbline.site.judging import Judging
 from plumbline.store.history import KEEP_DAYS, History, Selection
 from plumbline.store.publish import Publisher
 from plumbline.store.recent import groups_of

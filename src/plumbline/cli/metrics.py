@@ -16,11 +16,11 @@ from plumbline.cli.source import add_source, asks_for_site
 from plumbline.errors import DocumentError, StoreError, ToolError
 
 if TYPE_CHECKING:
-    from plumbline.cli.verdicts import Judging
     from plumbline.judge.node import Asked
     from plumbline.model.expectation import Expectation
     from plumbline.model.series import Memory
     from plumbline.output.metrics import Step, Told
+    from plumbline.site.judging import Judging
 
 FORMATS = ("prometheus", "checkmk")
 _NO_LIBRARY = (
@@ -96,8 +96,8 @@ def _prometheus(site: bool) -> Callable[[Iterable[Told], float], str]:
 
 
 def _node(arguments: argparse.Namespace, now: float) -> Iterator[Told]:
-    from plumbline.cli.verdicts import Judging
     from plumbline.judge.node import Asked
+    from plumbline.site.judging import Judging
     from plumbline.store.snapshot import load_expectations, load_snapshot
 
     expectations = load_expectations(arguments.expectations)
@@ -108,9 +108,9 @@ def _node(arguments: argparse.Namespace, now: float) -> Iterator[Told]:
 
 
 def _site(arguments: argparse.Namespace, now: float) -> Iterator[Told]:
-    from plumbline.cli.site import memories
-    from plumbline.cli.verdicts import Judging
     from plumbline.judge.node import Asked
+    from plumbline.site.judging import Judging
+    from plumbline.site.nodes import memories
     from plumbline.store.plan import load_plan
 
     plan, since = load_plan(arguments.plan), _deployed_at(arguments.plan)

@@ -56,10 +56,10 @@ def add(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write the document and return 0, whatever it says."""
     from plumbline.cli.locate import asked_runs, left_out, locate_site, sentences
-    from plumbline.cli.site import judge_services
-    from plumbline.output.batch import in_alarm
-    from plumbline.output.paths import Site, explained, path_verdicts
-    from plumbline.output.standing import Scene, settle
+    from plumbline.site.judge import judge_services
+    from plumbline.site.paths import Site, explained, path_verdicts
+    from plumbline.site.services import in_alarm
+    from plumbline.site.standing import Scene, settle
     from plumbline.store.paths import document
     from plumbline.store.plan import load_plan
 

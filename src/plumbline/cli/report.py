@@ -71,11 +71,11 @@ def run(arguments: argparse.Namespace) -> int:
     if not 1 <= arguments.days <= _MOST_DAYS:
         raise UsageError(f"--days {arguments.days}: write a number from 1 to {_MOST_DAYS}")
     library = _library(arguments.library)
-    from plumbline.cli.site import without_collector
     from plumbline.report.drawing import figures
     from plumbline.report.overview import overview
     from plumbline.report.page import LIBRARY, PAGE, pages
     from plumbline.report.site import find_cohorts
+    from plumbline.site.garbage import without_collector
     from plumbline.store.plan import load_plan
 
     plan, now = load_plan(arguments.plan), time.time()
@@ -125,8 +125,8 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
         StoreError: there is no such history, or it cannot be read.
         DocumentError: the plan or a record is damaged.
     """
-    from plumbline.cli.site import judge_site
     from plumbline.report.site import Site
+    from plumbline.site.judge import judge_site
     from plumbline.store.course import Pictures
     from plumbline.store.notes import read_notes
 

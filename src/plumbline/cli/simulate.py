@@ -108,9 +108,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _campaign(arguments: argparse.Namespace, setting: Setting) -> None:
     from plumbline.cli.progress import progress
-    from plumbline.cli.site import without_collector
     from plumbline.run.bench import Step
     from plumbline.simulate.campaign import Tally, Terms, days_for
+    from plumbline.site.garbage import without_collector
 
     if arguments.campaign < 1 or arguments.runs < 1:
         raise UsageError("--campaign and --runs take a number above zero")

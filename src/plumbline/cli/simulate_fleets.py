@@ -36,8 +36,8 @@ class Setting(NamedTuple):
 def outcomes(setting: Setting, fleets: int) -> Iterator[Outcome]:
     """Yield the outcome of each fleet in turn; on several processors where there are several."""
     from plumbline.cli.progress import progress
-    from plumbline.cli.site import without_collector
     from plumbline.run.bench import Step
+    from plumbline.site.garbage import without_collector
 
     processes = min(fleets, len(os.sched_getaffinity(0)))
     with without_collector(), progress(quiet=False) as show:
@@ -119,9 +119,9 @@ class JudgingDaily:
         self, chosen: Sequence[Expectation], memory: Memory, now: float
     ) -> Iterator[Verdict]:
         """Yield the verdicts on what a node measures, at a moment."""
-        from plumbline.cli.verdicts import Judging
         from plumbline.judge.past import Past
         from plumbline.judge.weighing import Weighing
+        from plumbline.site.judging import Judging
 
         if not chosen:
             return

@@ -82,8 +82,8 @@ def _screen(rows: Optional[int]) -> Screen:
 
 
 def _node(arguments: argparse.Namespace, now: float) -> tuple[str, list[Line]]:
-    from plumbline.cli.verdicts import Judging
     from plumbline.output.status import Line
+    from plumbline.site.judging import Judging
     from plumbline.store.snapshot import load_expectations, load_snapshot
 
     expectations = load_expectations(arguments.expectations)
@@ -109,8 +109,8 @@ def _in_time(samples: Iterable[Sample]) -> list[float]:
 
 
 def _site(arguments: argparse.Namespace, now: float) -> tuple[str, list[Line]]:
-    from plumbline.cli.site import judge_site
     from plumbline.output.status import Line
+    from plumbline.site.judge import judge_site
     from plumbline.store.course import Pictures
     from plumbline.store.plan import load_plan
 

@@ -62,8 +62,8 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Hand the verdicts over; return 0, or 65 when some of them have no service."""
-    from plumbline.cli.site import without_collector
     from plumbline.output.batch import batch
+    from plumbline.site.garbage import without_collector
     from plumbline.store.plan import load_plan
 
     if bool(arguments.documents) is bool(arguments.history):
@@ -82,8 +82,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _judged(plan: SitePlan, arguments: argparse.Namespace) -> list[Judged]:
     from plumbline.cli.locate import asked_runs
-    from plumbline.cli.site import judge_services
     from plumbline.documents.verdicts import read_verdicts
+    from plumbline.site.judge import judge_services
 
     if arguments.history:
         history, now = Path(arguments.history), time.time()
@@ -104,7 +104,7 @@ def _noted(judged: list[Judged], plan: SitePlan, by: _Located) -> list[Judged]:
     """Return the verdicts with a note where a shared component bears the alarm."""
     from plumbline.cli.locate import locate_site
     from plumbline.model.reason import Reason
-    from plumbline.output.paths import Site, causes
+    from plumbline.site.paths import Site, causes
 
     bad = {
         (one.verdict.layer, one.verdict.component)

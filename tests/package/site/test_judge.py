@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from plumbline.cli.site import Other, Task, judge_site, shares
 from plumbline.errors import DocumentError, StoreError
 from plumbline.model.expectation import Expectations
 from plumbline.model.reason import Reason
 from plumbline.model.series import Running
 from plumbline.model.state import State
+from plumbline.site.judge import Other, Task, judge_site, shares
 from plumbline.store.history import History
 from plumbline.store.plan import SitePlan
 from tests.package.cli.driver import call

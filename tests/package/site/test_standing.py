@@ -13,7 +13,7 @@ from plumbline.model.service import Service
 from plumbline.model.standing import NOTHING, Standing
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
-from plumbline.output.standing import FADES_S, Scene, settle
+from plumbline.site.standing import FADES_S, Scene, settle
 
 NOW = 1_000_000.0
 AFTER_S = 1800.0

@@ -6,25 +6,23 @@ once, by whoever judges the node.
 
 from __future__ import annotations
 
-import gc
 import multiprocessing
 import os
 import signal
-from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Iterator, NamedTuple, Optional, Sequence, Union
 
-from plumbline.cli.verdicts import Judging
 from plumbline.errors import PlumblineError, StoreError
 from plumbline.judge.node import Asked, judge_node
-from plumbline.judge.weighing import Weighing
-from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.expectation import Expectations
 from plumbline.model.judged import Judged
 from plumbline.model.service import NODE
+from plumbline.site.garbage import without_collector
+from plumbline.site.judging import Judging
+from plumbline.site.nodes import remembered, require
 from plumbline.store.history import History
 from plumbline.store.plan import SitePlan
-from plumbline.store.recent import Recent, groups_of
 
 _WORTH_A_PROCESS = 500
 """Components; to start a process takes as long as to judge some of these."""
@@ -72,42 +70,12 @@ def judge_services(plan: SitePlan, history: Path, now: float) -> list[Judged]:
 
 
 def _judge_plan(plan: SitePlan, task: Task) -> list[Judged]:
-    _require(task.history)
+    require(task.history)
     tasks = [task._replace(nodes=share) for share in shares(tuple(plan.nodes.values()))]
     with without_collector():
         found = _judge_all(tasks)
     places = {name: place for place, name in enumerate(plan.nodes)}
     return sorted(found, key=lambda one: places[one.node])
-
-
-class Remembered(NamedTuple):
-    """A node of a site: what it measures, what it remembers, and what is known of it together."""
-
-    node: str
-    chosen: Sequence[Expectation]
-    memory: Recent
-    known: Weighing
-
-
-def memories(plan: SitePlan, history: Path) -> Iterator[Remembered]:
-    """Yield the nodes of a plan; each remembers until the next is asked for.
-
-    Raises:
-        StoreError: there is no such history, or it cannot be read.
-        DocumentError: the expectations of a node are damaged.
-    """
-    _require(history)
-    with History(history) as opened:
-        for node in plan.nodes.values():
-            yield _remembered(node, opened)
-
-
-def _require(history: Path) -> None:
-    if not history.exists():
-        raise StoreError(
-            f"there is no history {history}; name with --history the one that holds the records "
-            "of all nodes"
-        )
 
 
 def shares(nodes: Sequence[Expectations]) -> list[tuple[Expectations, ...]]:
@@ -189,7 +157,7 @@ def _judge(task: Task) -> list[Judged]:
 
 
 def _judge_node(node: Expectations, history: History, task: Task) -> Iterator[Judged]:
-    _, chosen, memory, known = _remembered(node, history)
+    _, chosen, memory, known = remembered(node, history)
     judging = Judging(memory, known, task.now, evidence=task.evidence)
     alone = [each for each in chosen if task.members or each.layer != "fs"]
     verdicts = [*judging.components(alone), *judging.groups(chosen)]
@@ -198,24 +166,3 @@ def _judge_node(node: Expectations, history: History, task: Task) -> Iterator[Ju
     for verdict in verdicts:
         kept = verdict if task.evidence else verdict._replace(evidence=())
         yield Judged(node.node, task.now, kept)
-
-
-def _remembered(node: Expectations, history: History) -> Remembered:
-    chosen = node.every()
-    memory = Recent(history, groups_of(chosen))
-    return Remembered(node.node, chosen, memory, Weighing({node.node: chosen}, {node.node: memory}))
-
-
-@contextmanager
-def without_collector() -> Iterator[None]:
-    """Do without the collector of cycles, of which there are none here.
-
-    It would look through a million values again and again, which takes as long as to judge them.
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
