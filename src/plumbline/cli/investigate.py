@@ -84,7 +84,6 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the answer and return 0."""
     from plumbline.cli.earlier import read_earlier
     from plumbline.cli.limited import within
-    from plumbline.cli.locate import measured_by_nodes
     from plumbline.cli.question import read_request
     from plumbline.locate.earlier import unreferenced
     from plumbline.store.plan import load_plan
@@ -92,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
     plan = load_plan(arguments.plan)
     request = read_request(arguments.request)
     # a part that does not exist is refused before anything is read
-    nodes = within(measured_by_nodes(plan), request.outside, request.targets)
+    nodes = within(plan.measured(), request.outside, request.targets)
     before = read_earlier(arguments.snapshots)
     alone = unreferenced(nodes, before.memories, time.time())
     investigations = list(_investigations(nodes, request, alone))
@@ -132,7 +131,6 @@ def _decide(
 
 def _standing(plan: SitePlan, request: Request, files: Sequence[str], before: Earlier) -> _Standing:
     """Locate from what was measured since the beginning, by each node's own clock."""
-    from plumbline.cli.locate import locate_site, measured_by_nodes
     from plumbline.cli.silent import Silence
     from plumbline.documents.records import read_records
     from plumbline.judge.provisional import LAYERS
@@ -141,6 +139,7 @@ def _standing(plan: SitePlan, request: Request, files: Sequence[str], before: Ea
     from plumbline.locate.leaning import ordered
     from plumbline.locate.measurables import Site
     from plumbline.run.temporary import temporary_folder
+    from plumbline.site.locate import locate_site
     from plumbline.store.history import History
 
     # two names of one host give each record twice
@@ -156,7 +155,7 @@ def _standing(plan: SitePlan, request: Request, files: Sequence[str], before: Ea
                 # peers are those of the whole investigation: its steps are minutes apart
                 history.save(one._replace(run_id=one.layer) if one.layer in LAYERS else one)
         slow, probes, *_ = locate_site(plan, path, time.time(), 1, before.memories)
-    nodes = measured_by_nodes(plan)
+    nodes = plan.measured()
     failed = locate_failures(Site(nodes).measurables(), records)
     said = _said(plan, request)
     found = Found(ordered(slow, said.symptoms), ordered(failed, said.symptoms))
@@ -214,12 +213,12 @@ def _answer(standing: _Standing, decision: Decision, request: Request) -> dict[s
 
 def _sentences(standing: _Standing, decision: Decision) -> Iterator[str]:
     """Yield who does not answer, what is slow, what fails, and what neither explains."""
-    from plumbline.cli.locate import left_out
     from plumbline.locate.advice import advice
     from plumbline.locate.failures import failure_sentence, partial_sentences
     from plumbline.locate.investigation import NOTHING
     from plumbline.locate.leaning import quoted
     from plumbline.locate.words import remarks, sentence
+    from plumbline.site.locate import left_out
 
     slow, failed = standing.found
     parts = standing.plan.parts

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from plumbline.cli.locate import add_runs
+from plumbline.cli.runs import add_runs, asked_runs
 from plumbline.errors import DocumentError, StoreError, UsageError
 from plumbline.store.paths import PATHS
 from plumbline.store.places import HISTORY, PLAN
@@ -55,8 +55,8 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the document and return 0, whatever it says."""
-    from plumbline.cli.locate import asked_runs, left_out, locate_site, sentences
     from plumbline.site.judge import judge_services
+    from plumbline.site.locate import left_out, locate_site, sentences
     from plumbline.site.paths import Site, explained, path_verdicts
     from plumbline.site.services import in_alarm
     from plumbline.site.standing import Scene, settle

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterable, Optional
 
-from plumbline.cli.locate import add_runs
+from plumbline.cli.runs import add_runs, asked_runs
 from plumbline.errors import DocumentError, StoreError, ToolError, UsageError
 from plumbline.model.state import worst
 from plumbline.store.places import HISTORY, PLAN
@@ -131,7 +131,7 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
     from plumbline.store.notes import read_notes
 
     judged = [one.verdict for one in judge_site(plan, path, now, members=True)]
-    measured = {name: node.every() for name, node in plan.nodes.items()}
+    measured = plan.measured()
     since = now - days * DAY_S
     with Pictures(path, since) as pictures:
         return Site(
@@ -196,8 +196,8 @@ def _profile(file: Optional[str]) -> Optional[Profile]:
 
 def _found(plan: SitePlan, arguments: argparse.Namespace, now: float) -> Optional[Found]:
     """Return what explains what is slow; None for a plan that does not say what the parts are."""
-    from plumbline.cli.locate import asked_runs, locate_site
     from plumbline.report.suspects import Found
+    from plumbline.site.locate import locate_site
 
     if not plan.parts:
         return None

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plumbline.cli.command_pipe import PIPE, hand_over
-from plumbline.cli.locate import add_runs
+from plumbline.cli.runs import add_runs, asked_runs
 from plumbline.errors import DocumentError, StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -81,7 +81,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _judged(plan: SitePlan, arguments: argparse.Namespace) -> list[Judged]:
-    from plumbline.cli.locate import asked_runs
     from plumbline.documents.verdicts import read_verdicts
     from plumbline.site.judge import judge_services
 
@@ -102,8 +101,8 @@ class _Located(NamedTuple):
 
 def _noted(judged: list[Judged], plan: SitePlan, by: _Located) -> list[Judged]:
     """Return the verdicts with a note where a shared component bears the alarm."""
-    from plumbline.cli.locate import locate_site
     from plumbline.model.reason import Reason
+    from plumbline.site.locate import locate_site
     from plumbline.site.paths import Site, causes
 
     bad = {
