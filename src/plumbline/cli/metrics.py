@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Sequence
 
 from plumbline.cli.source import add_source, asks_for_site
-from plumbline.errors import DocumentError, StoreError, ToolError
+from plumbline.errors import DocumentError, ToolError
 
 if TYPE_CHECKING:
     from plumbline.judge.node import Asked
@@ -57,7 +57,9 @@ def run(arguments: argparse.Namespace) -> int:
     told = tuple(_site(arguments, now) if site else _node(arguments, now))
     text = form(told, now)
     if arguments.output:
-        _write(Path(arguments.output), text)
+        from plumbline.store.replacing import replace_own
+
+        replace_own(Path(arguments.output), text, world_readable=True)
     else:
         # whatever the locale of who asks: both read UTF-8
         sys.stdout.buffer.write(text.encode("utf-8", "replace"))
@@ -156,15 +158,3 @@ def _steps(each: Expectation, memory: Memory, now: float) -> list[Step]:
         return [Step(each, ruling) for ruling in rulings_on(each, series, now)]
     except DocumentError:
         return []
-
-
-def _write(path: Path, text: str) -> None:
-    from plumbline.store.replacing import replace
-
-    try:
-        replace(path, text, world_readable=True)
-    except OSError as error:
-        raise StoreError(
-            f"{path} cannot be written: {os.strerror(error.errno or 0)}; see that {path.parent} is "
-            "there, has space and belongs to you"
-        ) from error

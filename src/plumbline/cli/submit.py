@@ -7,11 +7,11 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from plumbline.cli.command_pipe import PIPE, hand_over
 from plumbline.cli.runs import add_runs, asked_runs
 from plumbline.errors import DocumentError, StoreError, UsageError
+from plumbline.site.command_pipe import PIPE, hand_over
 
 if TYPE_CHECKING:
     from plumbline.model.judged import Judged
@@ -82,46 +82,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _judged(plan: SitePlan, arguments: argparse.Namespace) -> list[Judged]:
     from plumbline.documents.verdicts import read_verdicts
-    from plumbline.site.judge import judge_services
+    from plumbline.site.submit import judge_with_causes
 
     if arguments.history:
-        history, now = Path(arguments.history), time.time()
-        located = _Located(history, now, asked_runs(arguments))
-        return _noted(judge_services(plan, history, now), plan, located)
+        return judge_with_causes(plan, Path(arguments.history), time.time(), asked_runs(arguments))
     return [one for name in arguments.documents for one in read_verdicts(name)]
-
-
-class _Located(NamedTuple):
-    """From which history suspects are found, when, and from how many runs."""
-
-    history: Path
-    now: float
-    runs: int
-
-
-def _noted(judged: list[Judged], plan: SitePlan, by: _Located) -> list[Judged]:
-    """Return the verdicts with a note where a shared component bears the alarm."""
-    from plumbline.model.reason import Reason
-    from plumbline.site.locate import locate_site
-    from plumbline.site.paths import Site, causes
-
-    bad = {
-        (one.verdict.layer, one.verdict.component)
-        for one in judged
-        if not one.verdict.group
-        and (one.verdict.state.alarm or one.verdict.reason is Reason.WATCHED)
-    }
-    if not plan.paths or not bad:
-        return judged
-    located = locate_site(plan, by.history, by.now, by.runs).located
-    found = causes(Site(plan.paths, plan.services, plan.parts), located)
-    notes = {key: f"; explained by {found[key]}" for key in bad if key in found}
-    return [
-        one._replace(verdict=one.verdict._replace(sentence=one.verdict.sentence + note))
-        if (note := notes.get((one.verdict.layer, one.verdict.component))) and not one.verdict.group
-        else one
-        for one in judged
-    ]
 
 
 def _deliver(made: Batch, arguments: argparse.Namespace) -> None:

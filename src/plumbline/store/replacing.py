@@ -9,6 +9,7 @@ from grp import getgrnam
 from pathlib import Path
 from typing import Iterator
 
+from plumbline.errors import StoreError
 from plumbline.store.database import keep_owner
 
 
@@ -52,6 +53,21 @@ def replace(path: Path, text: str, *, world_readable: bool = False, group: str =
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def replace_own(path: Path, text: str, *, world_readable: bool = False) -> None:
+    """Put ``text`` in the place of a file that whoever calls owns, as ``replace`` does.
+
+    Raises:
+        StoreError: it cannot be written; the message says why, and the old file is still there.
+    """
+    try:
+        replace(path, text, world_readable=world_readable)
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be written: {os.strerror(error.errno or 0)}; see that {path.parent} is "
+            "there, has space and belongs to you"
+        ) from error
 
 
 def _let_read(descriptor: int, group: str) -> None:
