@@ -21,9 +21,6 @@ from plumbline.baseline.document import (
     write_baselines,
     write_candidates,
 )
-from plumbline.cli.earlier import read_earlier
-from plumbline.cli.investigate import _document
-from plumbline.cli.question import read_request
 from plumbline.collect.answers import _parsed, symptoms_of
 from plumbline.collect.conversation import _place, _record, _unreadable
 from plumbline.coverage.counted import by_sampling
@@ -60,6 +57,9 @@ from plumbline.run.launch import parse_clients
 from plumbline.run.system import LocalSystem
 from plumbline.run.tally import read_results
 from plumbline.simulate.faults import parse_fault, parse_losses
+from plumbline.site.earlier import read_earlier
+from plumbline.site.investigate import _document
+from plumbline.site.question import read_request
 from plumbline.store.history import History
 from plumbline.store.paths import document as paths_document
 from plumbline.store.paths import load_collection, load_path, load_standing

@@ -11,8 +11,8 @@ from plumbline.errors import UsageError
 from plumbline.plan.rounds import Role, pairing
 from tests.package.cli.test_investigate import WHOLE, ask, done
 from tests.package.cli.test_locate import LAB, measured
-from tests.package.cli.test_silent import BEHIND, failing
 from tests.package.locate.scenes import both
+from tests.package.site.test_silent import BEHIND, failing
 
 HOSTS = ("client1", "oss1", "oss2", "oss3")
 SERVERS = ("oss1", "oss2", "oss3")
