@@ -9,12 +9,14 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
+from functools import partial
 from pathlib import Path
 from socket import gethostname
 from statistics import median
 from typing import Iterator, Mapping, Sequence
 
-from plumbline.cli.measure import Manner, Result, measure, print_commands, print_json
+from plumbline.cli.progress import progress
+from plumbline.cli.results import end, print_commands, print_json
 from plumbline.errors import UsageError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.limits import Limits
@@ -27,6 +29,7 @@ from plumbline.run.command import SystemRunner
 from plumbline.run.lock import Locks, OwnLocks
 from plumbline.run.ost import TargetUnit
 from plumbline.run.temporary import temporary_folder
+from plumbline.site.measure import Manner, Progress, Result, measure
 from plumbline.store.history import History
 from plumbline.store.places import DATABASE, SNAPSHOT_FILE
 from plumbline.units import format_rate
@@ -46,20 +49,22 @@ def compare(given: Sequence[str], size_bytes: int, arguments: argparse.Namespace
     if arguments.dry_run:
         return print_commands(units)
     expectations = Expectations(gethostname(), "", tuple(entry.to_json() for entry in entries))
-    result = measure_once(expectations, units, own_locks(directories), arguments.quiet)
+    result = measure_once(
+        expectations, units, own_locks(directories), partial(progress, arguments.quiet)
+    )
     if arguments.json:
         print_json(result)
     else:
         print_comparison(result)
-    return result.end()
+    return end(result)
 
 
 def measure_once(
-    expectations: Expectations, units: Sequence[Unit], locks: Locks, quiet: bool
+    expectations: Expectations, units: Sequence[Unit], locks: Locks, progress: Progress
 ) -> Result:
     """Measure and judge directories of which nothing is known, and keep nothing of it."""
     with temporary_folder() as state:
-        manner = Manner(locks, state / SNAPSHOT_FILE, quiet, keep_files=False)
+        manner = Manner(locks, state / SNAPSHOT_FILE, progress, keep_files=False)
         try:
             with History(state / DATABASE) as history:
                 return measure(expectations, units, history, manner)

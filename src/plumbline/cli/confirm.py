@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import argparse
 import time
+from functools import partial
 from pathlib import Path
 from typing import Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.cli.measure import Manner, Result, measure, run_id_at
-from plumbline.cli.units import units_of
+from plumbline.cli.progress import progress
+from plumbline.cli.results import end
 from plumbline.errors import UsageError
 from plumbline.judge.component import judge_service
 from plumbline.judge.confirm import (
@@ -36,6 +37,8 @@ from plumbline.model.verdict import Verdict
 from plumbline.run.clock import SystemClock
 from plumbline.run.lock import Locks
 from plumbline.run.process import goes_on
+from plumbline.run.units import units_of
+from plumbline.site.measure import Manner, Result, measure, run_id_at
 from plumbline.store.confirmed import Confirmed
 from plumbline.store.history import History
 from plumbline.store.places import DATABASE, SNAPSHOT_FILE
@@ -161,7 +164,7 @@ def _runs(
         manner = Manner(
             locks=Locks(Path(arguments.locks), SystemClock()),
             snapshot=Path(arguments.state) / SNAPSHOT_FILE,
-            quiet=arguments.quiet,
+            progress=partial(progress, arguments.quiet),
             limit_s=None if deadline is None else max(0.0, deadline - time.monotonic()),
             run_id=run_id,
         )
@@ -184,5 +187,5 @@ def _print(results: Sequence[Result]) -> int:
         print(_NOTHING)
         return 0
     print(render(("state", "verdict"), [(one.state.name, one.sentence) for one in verdicts]))
-    codes = [result.end() for result in results if result.busy or result.interrupted]
+    codes = [end(result) for result in results if result.busy or result.interrupted]
     return codes[0] if codes else int(worst(one.state for one in verdicts))

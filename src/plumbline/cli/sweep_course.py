@@ -7,23 +7,23 @@ import sys
 from contextlib import suppress
 from typing import Callable, Sequence
 
-from plumbline.cli.measure import interruptible, run_id_at
 from plumbline.cli.parallel_members import locks_of
 from plumbline.cli.progress import progress
 from plumbline.cli.sweep_plan import Plan
 from plumbline.cli.sweep_table import Known, print_ahead, print_known
-from plumbline.cli.unit import by_hand
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Operation, Outcome, Record
 from plumbline.model.series import Running
 from plumbline.model.state import State
 from plumbline.run.bench import Step
+from plumbline.run.by_hand import by_hand
 from plumbline.run.clock import SystemClock
 from plumbline.run.command import SystemRunner
 from plumbline.run.lock import Locks
 from plumbline.run.recording import Recorder
 from plumbline.run.session import Means, Session
 from plumbline.run.sweep import Sweep
+from plumbline.site.measure import interruptible, run_id_at
 from plumbline.store.history import History
 from plumbline.store.places import DATABASE
 from plumbline.store.sweeps import SweepFile

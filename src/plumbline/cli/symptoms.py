@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from plumbline.cli.unit import by_hand
 from plumbline.errors import DocumentError, PrivilegeError
+from plumbline.run.by_hand import by_hand
 from plumbline.store.places import STATE
 from plumbline.store.snapshot import EXPECTATIONS
 

@@ -4,8 +4,8 @@ from typing import Any, Sequence
 
 import pytest
 
-from plumbline.cli.ranks_course import course_lines
 from plumbline.model.record import Operation, Outcome, Record, Scenario
+from plumbline.output.ranks_course import course_lines
 from plumbline.profile.shape import shape
 from tests.package.profile.curves import declining, flat, noisy
 

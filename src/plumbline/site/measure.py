@@ -1,27 +1,22 @@
-"""Carry out a run and judge it: what both forms of ``plumbline probe`` have in common."""
+"""Carry out a run on this node and judge it."""
 
 from __future__ import annotations
 
-import json
 import os
-import shlex
 import signal
-import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any, Iterator, NamedTuple, Optional, Sequence
+from typing import Any, Callable, ContextManager, Iterator, NamedTuple, Optional, Sequence
 
-from plumbline.cli.progress import progress
-from plumbline.cli.unit import by_hand
-from plumbline.errors import INTERRUPTED, PlumblineError
+from plumbline.errors import PlumblineError
 from plumbline.judge.weighing import Weighing
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.record import Record
-from plumbline.model.state import worst
 from plumbline.model.verdict import Verdict
-from plumbline.run.bench import Unit
+from plumbline.run.bench import Step, Unit
+from plumbline.run.by_hand import by_hand
 from plumbline.run.clock import SystemClock
 from plumbline.run.command import SystemRunner
 from plumbline.run.lock import Locks
@@ -33,8 +28,10 @@ from plumbline.store.publish import Publisher
 from plumbline.store.recent import groups_of
 from plumbline.units import DAY_S
 
-_MOST_SAID = 5
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+
+Progress = Callable[[], ContextManager[Callable[[Step], None]]]
+"""Begins to show how far a run is, and gives what shows each step."""
 
 
 class Manner(NamedTuple):
@@ -45,7 +42,7 @@ class Manner(NamedTuple):
 
     locks: Locks
     snapshot: Path
-    quiet: bool
+    progress: Progress
     limit_s: Optional[float] = None
     keep_files: bool = True
     run_id: Optional[str] = None
@@ -69,19 +66,6 @@ class Result(NamedTuple):
             "busy": [str(error) for error in self.busy],
         }
 
-    def end(self) -> int:
-        """Return the exit code: the worst verdict, unless it is not about all that was asked."""
-        if self.interrupted:
-            print("plumbline: interrupted; this is what was measured before", file=sys.stderr)
-            return INTERRUPTED
-        for error in self.busy[:_MOST_SAID]:
-            print(f"plumbline: {error}", file=sys.stderr)
-        if len(self.busy) > _MOST_SAID:
-            print(f"plumbline: {len(self.busy) - _MOST_SAID} more not measured", file=sys.stderr)
-        if self.busy:
-            return self.busy[0].exit_code
-        return int(worst(verdict.state for verdict in self.verdicts))
-
 
 def measure(
     expectations: Expectations, units: Sequence[Unit], history: History, manner: Manner
@@ -97,7 +81,7 @@ def measure(
     groups = groups_of(expected)
     run_id = manner.run_id or run_id_at(clock.wall())
     publisher = Publisher(history, manner.snapshot, node, groups)
-    with progress(manner.quiet) as show, interruptible():
+    with manner.progress() as show, interruptible():
         session = Session(
             Means(
                 journal=history,
@@ -148,19 +132,6 @@ def _run(session: Session, units: Sequence[Unit]) -> bool:
 def run_id_at(now: float) -> str:
     """Return the name of a run that this process begins at a moment of the wall clock."""
     return f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime(now))}-{os.getpid()}"
-
-
-def print_commands(units: Sequence[Unit]) -> int:
-    """Print what the tools would be called with, as a shell takes it."""
-    for unit in units:
-        for argv in unit.commands():
-            print(" ".join(word if word == "<>" else shlex.quote(word) for word in argv))
-    return 0
-
-
-def print_json(result: Result) -> None:
-    """Print records and verdicts for programs."""
-    print(json.dumps(result.to_json(), allow_nan=False))
 
 
 def _measured(units: Sequence[Unit]) -> list[Expectation]:

@@ -5,29 +5,27 @@ from __future__ import annotations
 from statistics import median
 from typing import Iterator
 
-from plumbline.cli.measure import Result
-from plumbline.cli.ranks_course import course_lines
 from plumbline.model.record import Operation
+from plumbline.output.ranks_course import course_lines
 from plumbline.output.table import render
+from plumbline.site.measure import Result
 from plumbline.units import format_rate
 
 _OPERATIONS = (Operation.WRITE, Operation.READ, Operation.REREAD)
 _HEADERS = ("target", "write", "of others", "read", "of others", "reread", "of others", "state")
 
 
-def print_table(result: Result, whole: str) -> None:
-    """Print rates and how they compare with those of the other targets, verdicts below.
+def table(result: Result, whole: str) -> str:
+    """Return rates and how they compare with those of the other targets, verdicts below.
 
     Where the whole is judged with its targets, that is said alone.
     """
     states = {verdict.component: verdict.state.name for verdict in result.verdicts}
     names = dict.fromkeys(record.component for record in result.records)
-    print(render(_HEADERS, [_row(result, name, whole, states.get(name, "")) for name in names]))
+    rates = render(_HEADERS, [_row(result, name, whole, states.get(name, "")) for name in names])
     judged = [verdict for verdict in result.verdicts if verdict.group] or result.verdicts
-    for verdict in judged:
-        print(f"{verdict.state.name} {verdict.sentence}")
-    for line in course_lines(result.records):
-        print(line)
+    sentences = [f"{verdict.state.name} {verdict.sentence}" for verdict in judged]
+    return "\n".join([rates, *sentences, *course_lines(result.records)])
 
 
 def _row(result: Result, name: str, whole: str, state: str) -> tuple[str, ...]:
