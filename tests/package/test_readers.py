@@ -34,7 +34,7 @@ CALLS = {"read_json", "loads", "raw_decode", "read_yaml", "whole", "real", "Dict
 """What makes a function a reader: its name, or a call that turns a text into a value."""
 
 NO_READERS = {
-    "cli/confirm.py look": "looks at a history",
+    "site/confirm.py look": "looks at a history",
     "collect/conversation.py ask": "asks a process; the parts of its answer are fed",
     "collect/conversation.py _answer": "the same",
     "collect/conversation.py _line": "the same",
