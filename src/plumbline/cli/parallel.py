@@ -10,7 +10,6 @@ import argparse
 from functools import partial
 from pathlib import Path
 
-from plumbline.cli.compare import measure_once
 from plumbline.cli.parallel_members import (
     ALL,
     Members,
@@ -28,6 +27,7 @@ from plumbline.model.expectation import Expectation, Expectations
 from plumbline.output.ranks_table import table
 from plumbline.run.fs import FsUnit
 from plumbline.run.parallel import Course
+from plumbline.site.compare import measure_once
 from plumbline.site.measure import Manner, Result, measure
 from plumbline.store.history import History
 from plumbline.store.places import DATABASE, SNAPSHOT_FILE

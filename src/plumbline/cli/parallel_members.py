@@ -8,7 +8,7 @@ from pathlib import Path
 from socket import gethostname
 from typing import Any, Mapping, NamedTuple, Sequence
 
-from plumbline.cli.compare import named_directories, own_locks
+from plumbline.cli.directories import named_directories
 from plumbline.cli.parallel_terms import TOOL, Terms
 from plumbline.errors import UsageError
 from plumbline.model.expectation import Expectation, Expectations
@@ -18,6 +18,7 @@ from plumbline.model.spec import ProbeSpec
 from plumbline.ranks.terms import SPARE_S, limit_s
 from plumbline.run.clock import SystemClock
 from plumbline.run.lock import Locks
+from plumbline.site.compare import own_locks
 from plumbline.store.snapshot import EXPECTATIONS, load_expectations
 
 ALL = "all"

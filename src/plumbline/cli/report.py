@@ -174,7 +174,7 @@ def _extras(arguments: argparse.Namespace, plan: SitePlan, now: float) -> Extras
 
 def _moment(against: Optional[str]) -> Optional[float]:
     """Return seconds since the epoch; a day begins at midnight UTC, as those of the pictures do."""
-    from plumbline.cli.note import parse_date
+    from plumbline.cli.dates import parse_date
 
     if against is None:
         return None
