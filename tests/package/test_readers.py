@@ -39,7 +39,7 @@ NO_READERS = {
     "collect/conversation.py _answer": "the same",
     "collect/conversation.py _line": "the same",
     "collect/gather.py _talk": "asks a process",
-    "cli/report.py read_site": "reads a history",
+    "site/report.py read_site": "reads a history",
     "cli/dates.py parse_date": "an option of the command line",
     "probes/interface.py": "a protocol",
     "ranks/__main__.py": "hands the job of a file to Job.from_json",

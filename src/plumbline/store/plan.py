@@ -36,6 +36,11 @@ class SitePlan(NamedTuple):
     parts: Mapping[str, SitePart] = {}
     paths: tuple[PathService, ...] = ()
 
+    @property
+    def site(self) -> str:
+        """Return the name of the site."""
+        return next((node.site for node in self.nodes.values()), "site without nodes")
+
     def measured(self) -> dict[str, tuple[Expectation, ...]]:
         """Return what each node measures, layer by layer; raise DocumentError for a damaged one."""
         return {name: node.every() for name, node in self.nodes.items()}
