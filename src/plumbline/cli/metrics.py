@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output:
         from plumbline.store.replacing import replace_own
 
-        replace_own(Path(arguments.output), text, world_readable=True)
+        replace_own(Path(arguments.output), text, mode=0o644)
     else:
         # whatever the locale of who asks: both read UTF-8
         sys.stdout.buffer.write(text.encode("utf-8", "replace"))

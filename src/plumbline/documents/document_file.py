@@ -5,14 +5,13 @@ One value a line and never a line broken, so that a change of one value changes 
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 from pathlib import Path
 from typing import Any, Iterator, Mapping, NamedTuple
 
 from plumbline.documents.plain_yaml import write_lines
 from plumbline.errors import DocumentError, StoreError
+from plumbline.store.replacing import replace
 
 _QUOTED = re.compile(r"((?:^|: |- |[\[{,])\s*)(?:'(?:[^']|'')*'|\"(?:[^\"\\]|\\.)*\")")
 """A quoted text where one can begin: the quote in ``it's`` begins nothing.
@@ -107,16 +106,6 @@ def _replace(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                stream.write(text)
-                stream.flush()
-                os.fsync(stream.fileno())
-                os.fchmod(stream.fileno(), mode)
-            os.replace(name, path)
-        except OSError:
-            os.unlink(name)
-            raise
+        replace(path, text, mode=mode)
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror}; nothing changed") from error
