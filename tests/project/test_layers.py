@@ -74,7 +74,7 @@ def test_every_module_runs_on_a_node_or_is_said_to_be_the_consoles() -> None:
 # What several verbs share: options and what they mean, how far a run is.
 SHARED = {
     *("dates", "directories", "runs", "source"),
-    *("parallel_members", "parallel_options", "parallel_terms", "stripe_sets"),
+    *("parallel_members", "parallel_options", "parallel_terms"),
     "progress",
 }
 

@@ -10,18 +10,10 @@ import argparse
 from functools import partial
 from pathlib import Path
 
-from plumbline.cli.parallel_members import (
-    ALL,
-    Members,
-    document_of,
-    entries_of,
-    locks_of,
-    members_of,
-)
+from plumbline.cli.parallel_members import locks_of, members_of
 from plumbline.cli.parallel_terms import files_of, profile_of, terms_of, work_of
 from plumbline.cli.progress import progress
 from plumbline.cli.results import end, print_commands, print_json
-from plumbline.cli.stripe_sets import in_stripes
 from plumbline.errors import UsageError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.output.ranks_table import table
@@ -29,6 +21,7 @@ from plumbline.run.fs import FsUnit
 from plumbline.run.parallel import Course
 from plumbline.site.compare import measure_once
 from plumbline.site.measure import Manner, Result, measure
+from plumbline.site.parallel import ALL, Members, document_of, entries_of, in_stripes
 from plumbline.store.history import History
 from plumbline.store.places import DATABASE, SNAPSHOT_FILE
 from plumbline.store.snapshot import EXPECTATIONS, load_expectations

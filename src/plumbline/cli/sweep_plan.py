@@ -9,10 +9,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
-from plumbline.cli.parallel_members import Members, entries_of, members_of
+from plumbline.cli.parallel_members import members_of
 from plumbline.cli.parallel_options import fill_in
-from plumbline.cli.parallel_terms import Terms, launch_of, memory_bytes, test_of, work_of
-from plumbline.cli.stripe_sets import in_stripes
+from plumbline.cli.parallel_terms import launch_of, memory_bytes, test_of, work_of
 from plumbline.errors import UsageError
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Operation
@@ -21,6 +20,7 @@ from plumbline.ranks.tests import share_of_memory
 from plumbline.run.fs import FsUnit
 from plumbline.run.parallel import Course
 from plumbline.run.sweep import Budget
+from plumbline.site.parallel import Members, Terms, entries_of, in_stripes
 from plumbline.store.places import STATE
 from plumbline.sweep.estimate import Load
 from plumbline.sweep.grid import Grid, Layout, Point, layout, spread

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline.cli.parallel_members import Members, entries_of
-from plumbline.cli.parallel_terms import Terms
-from plumbline.cli.stripe_sets import in_stripes
 from plumbline.errors import UsageError
 from plumbline.model.limits import Limits
 from plumbline.ranks.job import Fixed
 from plumbline.ranks.tests import TESTS
 from plumbline.run.launch import Launch
+from plumbline.site.parallel import Members, Terms, entries_of, in_stripes
 from plumbline.targets import osts_of
 from tests.package.run.bench import expectation
 
