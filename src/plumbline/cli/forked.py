@@ -19,15 +19,14 @@ def processors(pieces: int) -> int:
     return min(pieces, len(os.sched_getaffinity(0)))
 
 
-def forked(work: Callable[[_T], _R], items: Sequence[_T]) -> Iterator[_R]:
-    """Yield what ``work`` makes of each item in turn, on several processors where there are some.
+def forked(work: Callable[[_T], _R], items: Sequence[_T], count: int) -> Iterator[_R]:
+    """Yield what ``work`` makes of each item in turn, in ``count`` processes, of one in this one.
 
     What ``work`` holds may be large, and need not be fit to be sent: each process has it already.
 
     Raises:
         ToolError: one of the processes was ended from outside.
     """
-    count = processors(len(items))
     if count == 1:
         yield from map(work, items)
         return

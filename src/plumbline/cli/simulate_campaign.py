@@ -6,7 +6,7 @@ import json
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Iterator
 
-from plumbline.cli.forked import forked
+from plumbline.cli.forked import forked, processors
 from plumbline.locate import RUNS
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ def attempts(
         (f"{seed}/{first}", min(_OF_A_FLEET, number - first))
         for first in range(0, number, _OF_A_FLEET)
     ]
-    for found in forked(lambda of_one: list(_tried(site, terms, of_one, judge)), counts):
+    dealt = processors(len(counts))
+    for found in forked(lambda of_one: list(_tried(site, terms, of_one, judge)), counts, dealt):
         yield from found
 
 

@@ -17,11 +17,12 @@ def outcomes(setting: Setting, fleets: int, show: Callable[[Step], None]) -> Ite
     from plumbline.simulate.fleets import outcome_of
     from plumbline.site.daily import JudgingDaily
 
-    if processors(fleets) == 1:
+    count = processors(fleets)
+    if count == 1:
         for number in range(fleets):
             yield outcome_of(setting, number, JudgingDaily, lambda day: show(_day(day, setting)))
         return
-    found = forked(lambda number: outcome_of(setting, number, JudgingDaily), range(fleets))
+    found = forked(lambda number: outcome_of(setting, number, JudgingDaily), range(fleets), count)
     for number, outcome in enumerate(found, start=1):
         show(Step("fleets", number, fleets))
         yield outcome

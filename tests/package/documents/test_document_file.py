@@ -110,6 +110,14 @@ def test_a_document_keeps_its_mode(path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o640
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone makes what belongs to others")
+def test_a_document_of_root_belongs_to_the_owner_of_its_folder(path: Path) -> None:
+    path.parent.mkdir()
+    os.chown(path.parent, 64001, 64002)
+    write_document(path, NOTES, SAYING)
+    assert (path.stat().st_uid, path.stat().st_gid) == (64001, 64002)
+
+
 def test_a_link_stays_a_link(path: Path) -> None:
     path.parent.mkdir()
     elsewhere = path.parent / "elsewhere.yml"
