@@ -7,8 +7,6 @@ import json
 from typing import TYPE_CHECKING, Any, Iterator, Sequence
 
 from plumbline.cli import simulate_campaign
-from plumbline.cli.progress import progress
-from plumbline.cli.simulate_fleets import outcomes
 from plumbline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -90,6 +88,8 @@ def _count(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what the simulation came to and return 0."""
+    from plumbline.cli.progress import progress
+    from plumbline.cli.simulate_fleets import outcomes
     from plumbline.simulate.score import add as total
     from plumbline.site.garbage import without_collector
 
@@ -111,6 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _campaign(arguments: argparse.Namespace, setting: Setting) -> None:
+    from plumbline.cli.progress import progress
     from plumbline.run.bench import Step
     from plumbline.simulate.campaign import Tally, Terms, days_for
     from plumbline.site.daily import JudgingDaily

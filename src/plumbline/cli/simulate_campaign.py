@@ -6,7 +6,6 @@ import json
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Iterator
 
-from plumbline.cli.forked import forked, processors
 from plumbline.locate import RUNS
 
 if TYPE_CHECKING:
@@ -52,6 +51,8 @@ def attempts(
 
     Several processors have them sooner, and the same ones.
     """
+    from plumbline.cli.forked import forked, processors
+
     number, seed = asked
     counts = [
         (f"{seed}/{first}", min(_OF_A_FLEET, number - first))
