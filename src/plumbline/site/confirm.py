@@ -23,17 +23,16 @@ from plumbline.judge.confirm import (
     turns,
     wanted,
 )
-from plumbline.judge.weighing import Weighing
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.verdict import Verdict
 from plumbline.run.lock import Locks
 from plumbline.run.process import goes_on
 from plumbline.run.units import units_of
 from plumbline.site.measure import Manner, Progress, Result, measure, run_id_at
+from plumbline.site.nodes import remembered
 from plumbline.store.confirmed import Confirmed
 from plumbline.store.history import History
 from plumbline.store.places import SNAPSHOT_FILE
-from plumbline.store.recent import Recent, groups_of
 
 
 class Moment(NamedTuple):
@@ -51,9 +50,7 @@ def look(
     """Return what can be said at a moment in epoch seconds; raise as histories do."""
     history, confirmed = kept
     entries = expectations.find(layer)
-    expected = expectations.every()
-    memory = Recent(history, groups_of(expected))
-    known = Weighing({expectations.node: expected}, {expectations.node: memory})
+    _, _, memory, known = remembered(expectations, history)
 
     def verdict(entry: Expectation) -> Verdict:
         series = memory.of(entry.layer, entry.component)
