@@ -15,7 +15,7 @@ def add_runs(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=int,
         default=RUNS,
-        help="judge the last N runs together, against their siblings, default %(default)s; "
+        help="judge the last N runs together, against their peers, default %(default)s; "
         "1 while looking for a fault that is there now",
     )
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def outcomes(setting: Setting, fleets: int, show: Callable[[Step], None]) -> Iterator[Outcome]:
-    """Yield the outcome of each fleet in turn; ``show`` is told how far it is."""
+    """Yield the outcome of each fleet in turn; ``show`` takes each step."""
     from plumbline.simulate.fleets import outcome_of
     from plumbline.site.daily import JudgingDaily
 

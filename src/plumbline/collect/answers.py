@@ -26,7 +26,7 @@ _FOR_COLLECT = "this is for plumbline collect on the console, a person reads wit
 
 
 def answer(state: Path, wait_s: float) -> None:
-    """Answer with what ``state`` holds until there are no more requests.
+    """Answer with what ``state`` holds until the last request.
 
     Raises:
         DocumentError: what comes is no request, or nothing comes within ``wait_s`` seconds.

@@ -1,4 +1,4 @@
-"""Which components explain what is slow at a site, and what to measure next."""
+"""Which components explain the slow measurements of a site, and what to measure next."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class SiteLocated(NamedTuple):
-    """What explains what is slow at a site, what would divide each set, what the nodes say."""
+    """The suspects of a site, what would divide each set of them, and what the nodes say."""
 
     located: Located
     probes: Sequence[Optional[NextProbe]]

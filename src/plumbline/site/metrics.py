@@ -1,4 +1,4 @@
-"""What is told of a node, or of each node of a site, to whoever keeps metrics."""
+"""The figures of a node, or of each node of a site, for whoever keeps metrics."""
 
 from __future__ import annotations
 

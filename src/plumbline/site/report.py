@@ -49,7 +49,7 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
 
 
 def find_suspects(plan: SitePlan, history: Path, now: float, runs: int) -> Optional[Found]:
-    """Return what explains what is slow; None for a plan that does not say what the parts are.
+    """Return the suspects of a site; None for a plan that does not say what the parts are.
 
     Raises:
         StoreError: there is no such history, or it cannot be read.

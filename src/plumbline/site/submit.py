@@ -1,4 +1,4 @@
-"""What services of a site are told: each verdict, and where another service bears its alarm."""
+"""The verdicts of all services of a site, with a note where another service bears the alarm."""
 
 from __future__ import annotations
 
