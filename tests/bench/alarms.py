@@ -17,7 +17,7 @@ from pathlib import Path
 from random import Random
 from typing import Iterator, NamedTuple, Optional
 
-from plumbline.cli.inventory import read_inventory, topology_of
+from plumbline.documents.inventory import read_inventory, topology_of
 from plumbline.judge.confirm import bytes_of
 from plumbline.judge.weighing import Weighing
 from plumbline.model.evidence import MONTH_S

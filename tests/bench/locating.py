@@ -9,9 +9,9 @@ import sys
 import time
 from random import Random
 
-from plumbline.cli.site import without_collector
 from plumbline.locate.observation import Measurable, Observation, Vote
 from plumbline.locate.suspects import locate
+from plumbline.site.garbage import without_collector
 
 SIZES = (100, 1000, 10_000)
 BAD = 20

@@ -16,7 +16,7 @@ from random import Random
 from statistics import median
 from typing import Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.cli.inventory import plan_of, read_inventory, topology_of
+from plumbline.documents.inventory import plan_of, read_inventory, topology_of
 from plumbline.locate.measurables import Site
 from plumbline.locate.observation import Measurable, Observation, Vote
 from plumbline.locate.suspects import locate

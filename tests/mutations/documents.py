@@ -21,16 +21,13 @@ from plumbline.baseline.document import (
     write_baselines,
     write_candidates,
 )
-from plumbline.cli.conversation import _place, _record, _unreadable
-from plumbline.cli.earlier import read_earlier
-from plumbline.cli.export import _parsed, symptoms_of
-from plumbline.cli.inventory import deployed_hosts, plan_of, read_document, read_inventory
-from plumbline.cli.investigate import _document
-from plumbline.cli.plain_yaml import write_lines
-from plumbline.cli.question import read_request
-from plumbline.cli.records import read_records
-from plumbline.cli.submit import _read
+from plumbline.collect.answers import _parsed, symptoms_of
+from plumbline.collect.conversation import _place, _record, _unreadable
 from plumbline.coverage.counted import by_sampling
+from plumbline.documents.inventory import deployed_hosts, plan_of, read_document, read_inventory
+from plumbline.documents.plain_yaml import write_lines
+from plumbline.documents.records import read_records
+from plumbline.documents.verdicts import read_verdicts
 from plumbline.errors import DocumentError
 from plumbline.expect.plan import Plan
 from plumbline.judge.component import judge, judge_service
@@ -60,6 +57,9 @@ from plumbline.run.launch import parse_clients
 from plumbline.run.system import LocalSystem
 from plumbline.run.tally import read_results
 from plumbline.simulate.faults import parse_fault, parse_losses
+from plumbline.site.earlier import read_earlier
+from plumbline.site.investigate import _document
+from plumbline.site.question import read_request
 from plumbline.store.history import History
 from plumbline.store.paths import document as paths_document
 from plumbline.store.paths import load_collection, load_path, load_standing
@@ -572,7 +572,7 @@ def _programs() -> Iterator[Reader]:
 
 
 def _verdicts(data: bytes, folder: Path) -> object:
-    return list(_read(put(folder, "v.json", data)))
+    return list(read_verdicts(put(folder, "v.json", data)))
 
 
 def _sweep(data: bytes, folder: Path) -> object:

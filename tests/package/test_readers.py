@@ -34,13 +34,13 @@ CALLS = {"read_json", "loads", "raw_decode", "read_yaml", "whole", "real", "Dict
 """What makes a function a reader: its name, or a call that turns a text into a value."""
 
 NO_READERS = {
-    "cli/confirm.py look": "looks at a history",
-    "cli/conversation.py ask": "asks a process; the parts of its answer are fed",
-    "cli/conversation.py _answer": "the same",
-    "cli/conversation.py _line": "the same",
-    "cli/gather.py _talk": "asks a process",
-    "cli/report.py read_site": "reads a history",
-    "cli/note.py parse_date": "an option of the command line",
+    "site/confirm.py look": "looks at a history",
+    "collect/conversation.py ask": "asks a process; the parts of its answer are fed",
+    "collect/conversation.py _answer": "the same",
+    "collect/conversation.py _line": "the same",
+    "collect/gather.py _talk": "asks a process",
+    "site/report.py read_site": "reads a history",
+    "cli/dates.py parse_date": "an option of the command line",
     "probes/interface.py": "a protocol",
     "ranks/__main__.py": "hands the job of a file to Job.from_json",
     "run/jobs.py look": "looks at files whose lists are fed",
@@ -200,7 +200,7 @@ def test_json_and_yaml_become_values_in_one_place_each() -> None:
     }
     # folders.py is run as a file of its own, and reads what plumbline itself has written
     own = {"folders.py json.loads"}
-    assert found - own == {"model/json_text.py json.loads", "cli/yaml_values.py yaml.load"}
+    assert found - own == {"model/json_text.py json.loads", "documents/yaml_values.py yaml.load"}
 
 
 def test_what_a_tool_prints_becomes_a_number_in_one_place() -> None:

@@ -10,12 +10,16 @@ from typing import Any, Iterator
 
 import tomllib
 
+from plumbline.cli import VERBS
 from tests.project.repository import ROOT
 
 # What may touch the world; all else is pure.
-WORLDLY = {"folders", "ranks", "run", "store", "output", "cli"}
+WORLDLY = {"folders", "ranks", "run", "store", "collect", "documents", "site", "output", "cli"}
 # What the console alone uses; all else must run on a node's bare Python.
-CONSOLE = {"topology", "plan", "baseline", "expect", "simulate", "output", "report", "cli"}
+CONSOLE = {
+    *("topology", "plan", "baseline", "expect", "documents"),
+    *("simulate", "output", "report", "cli"),
+}
 
 
 def contracts() -> dict[str, Any]:
@@ -65,6 +69,31 @@ def test_every_module_is_pure_or_said_to_touch_the_world() -> None:
 
 def test_every_module_runs_on_a_node_or_is_said_to_be_the_consoles() -> None:
     assert sources("nodes") == modules() - CONSOLE
+
+
+# What several verbs share: options and what they mean, how far a run is.
+SHARED = {
+    *("dates", "directories", "runs", "source"),
+    *("parallel_members", "parallel_options", "parallel_terms"),
+    "progress",
+}
+
+
+def test_verbs_share_options_and_printing_alone() -> None:
+    assert set(contracts()["verbs"]["modules"]) == {f"plumbline.cli.{verb}" for verb in VERBS}
+    users: dict[str, set[str]] = {}
+    for verb in VERBS:
+        for module in of_cli(verb):
+            users.setdefault(module, set()).add(verb)
+    assert {module for module, verbs in users.items() if len(verbs) > 1} == SHARED
+
+
+def of_cli(module: str) -> set[str]:
+    """Return the modules of the command line that a module of it needs."""
+    text = (ROOT / "src" / "plumbline" / "cli" / f"{module}.py").read_text(encoding="utf-8")
+    found = set(re.findall(r"from plumbline\.cli\.(\w+) import", text))
+    found |= set(re.findall(r"from plumbline\.cli import (\w+)", text))
+    return found.union(*map(of_cli, found))
 
 
 def imported(path: Path) -> Iterator[str]:

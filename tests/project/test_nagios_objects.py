@@ -18,7 +18,7 @@ from typing import Any, Iterator, Optional
 
 import pytest
 
-from plumbline.cli.inventory import plan_of, read_inventory
+from plumbline.documents.inventory import plan_of, read_inventory
 from tests.package.cli import nagios
 from tests.project.repository import ROOT
 

@@ -15,7 +15,7 @@ from plumbline.model.service import Service
 from plumbline.model.standing import NOTHING
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
-from plumbline.output.standing import Scene, settle
+from plumbline.site.standing import Scene, settle
 from tests.package.cli import nagios
 from tests.project.test_nagios_objects import CONTACT, make, plan
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from socket import gethostname
 from typing import Sequence
 
-from plumbline.cli.history import STATE
 from plumbline.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectation, Expectations
+from plumbline.store.places import STATE
 from plumbline.store.snapshot import EXPECTATIONS, load_expectations
 
 _SHARED = ("lustre", "lustre-striped", "glusterfs")

@@ -10,14 +10,14 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterator, Mapping
 
-from plumbline.cli.records import read_records
+from plumbline.documents.records import read_records
 from plumbline.errors import DocumentError, UsageError
 from plumbline.model.state import State
 
 if TYPE_CHECKING:
     from plumbline.baseline.capture import Captured
     from plumbline.baseline.document import Candidate, Key
-    from plumbline.cli.inventory import Inventory
+    from plumbline.documents.inventory import Inventory
 
 _COMMENT = "Written by `plumbline baseline {}`; read it with `plumbline baseline diff`."
 
@@ -114,8 +114,8 @@ def run_capture(arguments: argparse.Namespace) -> int:
     """Write the candidates file and say what went into it; return 0."""
     from plumbline.baseline.capture import capture
     from plumbline.baseline.document import read_baselines, write_candidates
-    from plumbline.cli.document_file import write_document
-    from plumbline.cli.inventory import expectations_of, read_inventory
+    from plumbline.documents.document_file import write_document
+    from plumbline.documents.inventory import expectations_of, read_inventory
 
     if arguments.last < 1:
         raise UsageError(f"--last {arguments.last} leaves no run; give 1 or more")
@@ -148,7 +148,7 @@ def run_diff(arguments: argparse.Namespace) -> int:
     """Print old and new of each candidate; return 0."""
     from plumbline.baseline.compare import biggest_first, compare
     from plumbline.baseline.document import read_baselines
-    from plumbline.cli.inventory import read_inventory
+    from plumbline.documents.inventory import read_inventory
 
     inventory = read_inventory(arguments.inventory)
     candidates = _candidates(inventory, arguments)
@@ -168,8 +168,8 @@ def run_accept(arguments: argparse.Namespace) -> int:
     from plumbline.baseline.acceptance import accept, refuse_below_floor
     from plumbline.baseline.compare import compare
     from plumbline.baseline.document import read_baselines, write_baselines
-    from plumbline.cli.document_file import revise
-    from plumbline.cli.inventory import read_inventory
+    from plumbline.documents.document_file import revise
+    from plumbline.documents.inventory import read_inventory
 
     inventory = read_inventory(arguments.inventory)
     accepted = read_baselines(inventory.baselines)
@@ -221,7 +221,7 @@ def run_age(arguments: argparse.Namespace) -> int:
     """Print which baselines are to be renewed; return 1 when there are some, else 0."""
     from plumbline.baseline.age import ages, newest_conditions
     from plumbline.baseline.document import read_baselines
-    from plumbline.cli.inventory import expectations_of, read_inventory
+    from plumbline.documents.inventory import expectations_of, read_inventory
     from plumbline.output.baselines import ages_text
 
     inventory = read_inventory(arguments.inventory)
@@ -239,7 +239,7 @@ def run_age(arguments: argparse.Namespace) -> int:
 
 def _candidates(inventory: Inventory, arguments: argparse.Namespace) -> Mapping[Key, Candidate]:
     from plumbline.baseline.document import CANDIDATES, read_candidates
-    from plumbline.cli.inventory import read_document
+    from plumbline.documents.inventory import read_document
 
     path = arguments.candidates or inventory.candidates_file
     if not path.exists():

@@ -7,12 +7,13 @@ import json
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Optional
 
+from plumbline.model.layers import LAYERS
+
 if TYPE_CHECKING:
     from plumbline.expect.scenarios import Line
     from plumbline.plan.policy import Policy
     from plumbline.topology.graph import Topology
 
-_LAYERS = ("ost", "raw", "net", "fs")
 _ZONES = ("fastest", "average", "slowest")
 
 
@@ -26,7 +27,7 @@ def add(subparsers: Any) -> None:
         epilog="For example: plumbline ceiling -i inventories/mysite --layer ost",
     )
     parser.add_argument("-i", "--inventory", required=True, help="folder of the inventory")
-    parser.add_argument("--layer", choices=_LAYERS, help="one layer; net with its pairs")
+    parser.add_argument("--layer", choices=LAYERS, help="one layer; net with its pairs")
     parser.add_argument(
         "--zone",
         choices=_ZONES,
@@ -39,7 +40,7 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the ceilings and return 0."""
-    from plumbline.cli.inventory import read_inventory, topology_of
+    from plumbline.documents.inventory import read_inventory, topology_of
     from plumbline.plan.policy import load
 
     inventory = read_inventory(arguments.inventory)

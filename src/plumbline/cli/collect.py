@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Sequence
 
 from plumbline.errors import DocumentError, ToolError, UsageError
+from plumbline.store.places import HISTORY, PLAN
 from plumbline.units import format_duration, parse_duration
 
 if TYPE_CHECKING:
-    from plumbline.cli.cover import Coverage
-    from plumbline.cli.gather import Gathered
+    from plumbline.collect.cover import Coverage
+    from plumbline.collect.gather import Gathered
 
-HISTORY = "/var/lib/plumbline-console/history.sqlite"
-PLAN = "/etc/plumbline-console/plan.json"
 SSH_CONFIG = "/etc/plumbline-console/ssh_config"
 REMOTE = f"ssh -F {SSH_CONFIG} -T {{node}} plumbline export"
 
@@ -68,8 +67,8 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Collect; return 0, 69 when a node did not answer, 65 when records were damaged."""
-    from plumbline.cli.cover import cover
-    from plumbline.cli.gather import Manner, gather
+    from plumbline.collect.cover import cover
+    from plumbline.collect.gather import Manner, gather
     from plumbline.store.plan import load_plan
 
     plan = load_plan(arguments.plan)

@@ -1,122 +1,37 @@
-"""``plumbline probe ost --directory``: a first comparison of targets, with no inventory at all.
-
-Expectations are made up on the spot: the directories are each other's peers.  Nothing stays: the
-state is temporary, and the files are removed.
-"""
+"""``plumbline probe ost --directory``: a first comparison of targets, with no inventory at all."""
 
 from __future__ import annotations
 
 import argparse
-import os
-import tempfile
-from pathlib import Path
-from socket import gethostname
+from functools import partial
 from statistics import median
-from typing import Iterator, Mapping, Sequence
+from typing import Iterator, Sequence
 
-from plumbline.cli.history import DATABASE
-from plumbline.cli.measure import SNAPSHOT, Manner, Result, measure, print_commands, print_json
-from plumbline.errors import UsageError
-from plumbline.model.expectation import Expectation, Expectations
-from plumbline.model.limits import Limits
+from plumbline.cli.directories import named_directories
+from plumbline.cli.progress import progress
+from plumbline.cli.results import end, print_commands, print_json
 from plumbline.model.record import Operation
-from plumbline.model.reference import Reference
-from plumbline.model.spec import ProbeSpec
-from plumbline.run.bench import Unit
-from plumbline.run.clock import SystemClock
-from plumbline.run.command import SystemRunner
-from plumbline.run.lock import Locks, OwnLocks
 from plumbline.run.ost import TargetUnit
-from plumbline.run.temporary import temporary_folder
-from plumbline.store.history import History
+from plumbline.site.compare import expected, measure_once, own_locks
+from plumbline.site.measure import Result
 from plumbline.units import format_rate
-
-GROUP = "directories"
-
-_SECONDS = 10.0
-_REPEATS = 2
-_OPERATIONS = ("write/single", "read/single")
 
 
 def compare(given: Sequence[str], size_bytes: int, arguments: argparse.Namespace) -> int:
     """Measure directories given as NAME=PATH, print how they compare, and return the exit code."""
     directories = named_directories(given)
-    entries = [_expectation(name, path, size_bytes) for name, path in directories.items()]
-    units = [TargetUnit(entry) for entry in entries]
+    expectations = expected(directories, size_bytes)
+    units = [TargetUnit(entry) for entry in expectations.find("ost")]
     if arguments.dry_run:
         return print_commands(units)
-    expectations = Expectations(gethostname(), "", tuple(entry.to_json() for entry in entries))
-    result = measure_once(expectations, units, own_locks(directories), arguments.quiet)
+    result = measure_once(
+        expectations, units, own_locks(directories), partial(progress, arguments.quiet)
+    )
     if arguments.json:
         print_json(result)
     else:
         print_comparison(result)
-    return result.end()
-
-
-def measure_once(
-    expectations: Expectations, units: Sequence[Unit], locks: Locks, quiet: bool
-) -> Result:
-    """Measure and judge directories of which nothing is known, and keep nothing of it."""
-    with temporary_folder() as state:
-        manner = Manner(locks, state / SNAPSHOT, quiet, keep_files=False)
-        try:
-            with History(state / DATABASE) as history:
-                return measure(expectations, units, history, manner)
-        finally:
-            locks.dissolve()
-
-
-def named_directories(given: Sequence[str], least: int = 2) -> dict[str, str]:
-    """Return real paths by name, ``least`` or more.
-
-    Raises:
-        UsageError: something is not NAME=PATH, or there twice, or too few are given.
-    """
-    found: dict[str, str] = {}
-    for text in given:
-        name, equals, path = text.partition("=")
-        if not (name and equals and path):
-            raise UsageError(f"--directory {text!r} is not NAME=PATH; write for example a=/mnt/a")
-        if not name.isprintable():
-            raise UsageError(f"--directory {text!r}: its name cannot be printed; choose another")
-        if name in found:
-            raise UsageError(f"--directory {name} is given twice; name each directory differently")
-        found[name] = _real(path)
-    if len(found) < least:
-        raise UsageError("--directory is given once; give it twice or more, to have a comparison")
-    return found
-
-
-def _real(path: str) -> str:
-    """Return the path without links; a mount that does not answer cannot block here."""
-    # the working directory is that of the caller
-    completed = SystemRunner()(["realpath", "--canonicalize-existing", "--", path], 10.0)
-    if not completed.ok:
-        reason = "it gives no answer" if completed.timed_out else completed.stderr.strip()
-        raise UsageError(f"--directory {path}: {reason}; name a directory that is there")
-    return completed.stdout.rstrip("\n")
-
-
-def _expectation(name: str, path: str, size_bytes: int) -> Expectation:
-    return Expectation(
-        layer="ost",
-        component=name,
-        host=gethostname(),
-        group=GROUP,
-        target={"kind": "directory", "directory": path},
-        path=(gethostname(), name),
-        spec=ProbeSpec("fio", size_bytes, _SECONDS, repeats=_REPEATS),
-        references={operation: Reference(None, None) for operation in _OPERATIONS},
-        limits=Limits(),
-    )
-
-
-def own_locks(places: Mapping[str, str]) -> OwnLocks:
-    """Return the locks of this user, which two comparisons at once both use."""
-    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
-    base = runtime if os.path.isdir(runtime) else tempfile.gettempdir()
-    return OwnLocks(Path(base) / f"plumbline-{os.geteuid()}", SystemClock(), places)
+    return end(result)
 
 
 def print_comparison(result: Result) -> None:

@@ -8,27 +8,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
-import sys
-import time
 from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING, Any, Optional
+from typing import Any
 
-from plumbline import __version__
-from plumbline.cli.history import DATABASE, STATE
-from plumbline.errors import DocumentError, PlumblineError
-from plumbline.model.json_text import read_json
-from plumbline.units import format_duration, parse_duration
-
-if TYPE_CHECKING:
-    from plumbline.model.exchange import Request
-
-SYMPTOMS = "symptoms.json"
-
-_MOST_SYMPTOMS = 1 << 20
-_LONGEST_REQUEST = 1 << 16
-_FOR_COLLECT = "this is for plumbline collect on the console, a person reads with plumbline history"
+from plumbline.errors import PlumblineError
+from plumbline.store.places import STATE
+from plumbline.units import parse_duration
 
 
 def add(subparsers: Any) -> None:
@@ -51,80 +36,12 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Answer until there are no more requests, and return 0; trouble is an answer too."""
-    from plumbline.model.exchange import Request
+    from plumbline.collect.answers import answer
 
     state, wait_s = Path(arguments.state), parse_duration(arguments.wait)
     try:
-        while line := _next_line(wait_s):
-            _answer(state, Request.from_json(_parsed(line)))
+        answer(state, wait_s)
     except PlumblineError as error:
         print(json.dumps({"error": str(error)}), flush=True)
         return error.exit_code
     return 0
-
-
-def _next_line(wait_s: float) -> str:
-    """Return the next line of standard input, empty at its end.
-
-    Raises:
-        DocumentError: what comes is no request, or nothing comes: sftp and scp begin with a word
-            of their own, or wait for one.
-    """
-
-    def give_up(_number: int, _frame: Optional[FrameType]) -> None:
-        raise DocumentError(f"no request came within {format_duration(wait_s)}; {_FOR_COLLECT}")
-
-    before = signal.signal(signal.SIGALRM, give_up)
-    signal.setitimer(signal.ITIMER_REAL, wait_s)
-    try:
-        first = sys.stdin.read(1)
-        if first not in ("", "{"):
-            raise DocumentError(f"the request is no JSON, it begins with {first!r}; {_FOR_COLLECT}")
-        return first + sys.stdin.readline(_LONGEST_REQUEST) if first else ""
-    except UnicodeDecodeError as error:
-        raise DocumentError(f"the request is no text ({error.reason}); {_FOR_COLLECT}") from error
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def _parsed(line: str) -> Any:
-    try:
-        return read_json(line)
-    except ValueError as error:
-        raise DocumentError(f"the request is no JSON ({error}); {_FOR_COLLECT}") from error
-
-
-def _answer(state: Path, request: Request) -> None:
-    from plumbline.model.exchange import Head
-    from plumbline.store.export import extract
-
-    found = extract(state / DATABASE, request)
-    head = Head(__version__, time.time(), found.anew, found.running, symptoms_of(state / SYMPTOMS))
-    write = sys.stdout.write
-    write(json.dumps(head.to_json(), allow_nan=False) + "\n")
-    for seq, body in found.rows:
-        # a damaged record may hold anything, but must not end the line of another
-        write(f"[{seq},{' '.join(body.splitlines())}]\n")
-    write(json.dumps({"end": len(found.rows), "more": found.more}) + "\n")
-    sys.stdout.flush()
-
-
-def symptoms_of(path: Path) -> Optional[dict[str, Any]]:
-    """Return a node's document of other evidence, None where there is none.
-
-    One that cannot be read becomes ``{"trouble": SENTENCE}``: the records go on.
-    """
-    from plumbline.symptoms.said import TROUBLE
-
-    try:
-        if path.stat().st_size > _MOST_SYMPTOMS:
-            return {TROUBLE: f"{path} has more than {_MOST_SYMPTOMS} bytes and was left out"}
-        said = read_json(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        return {TROUBLE: f"{path} cannot be read: {error}"}
-    if not isinstance(said, dict):
-        return {TROUBLE: f"{path} is no document of symptoms"}
-    return said

@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
 from plumbline.errors import StoreError
+from plumbline.store.places import DATABASE, STATE
 from plumbline.units import format_rate, parse_duration
 
 if TYPE_CHECKING:
     from plumbline.model.record import Record
-
-STATE = "/var/lib/plumbline"
-DATABASE = "history.sqlite"
 
 
 def add(subparsers: Any) -> None:

@@ -9,21 +9,15 @@ import argparse
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 from plumbline.cli.source import add_source, asks_for_site
-from plumbline.errors import DocumentError, UsageError
+from plumbline.errors import UsageError
+from plumbline.model.layers import LAYERS
 from plumbline.model.state import worst
 
 if TYPE_CHECKING:
-    from plumbline.model.evidence import Knowing
-    from plumbline.model.expectation import Expectation, Expectations
-    from plumbline.model.series import Memory
     from plumbline.model.verdict import Verdict
-    from plumbline.store.plan import SitePlan
-
-LAYERS = ("ost", "raw", "net", "fs")
-SCHEMA = 2
 
 
 def add(subparsers: Any) -> None:
@@ -79,9 +73,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--together belongs to --replay FILE.csv: name the file, or leave it out")
     now = time.time()
     if arguments.explain:
-        arguments.component = arguments.explain
-        return _explain(_explainable(arguments) if site else _own(arguments), now)
-    nodes = _site(arguments, now) if site else _node(arguments, now)
+        return _explain(arguments, now, site=site)
+    nodes = _judged(arguments, now, site=site)
     verdicts = [verdict for found in nodes.values() for verdict in found]
     if arguments.json:
         for node, found in nodes.items():
@@ -99,121 +92,43 @@ def _replay(arguments: argparse.Namespace) -> int:
     return judge_file(Path(arguments.replay), window_s=window_s, as_json=arguments.json)
 
 
-def _node(arguments: argparse.Namespace, now: float) -> dict[str, list[Verdict]]:
-    from plumbline.cli.verdicts import Judging
-    from plumbline.store.snapshot import load_expectations, load_snapshot
-
-    expectations = load_expectations(arguments.expectations)
-    chosen = _chosen(expectations, arguments)
-    snapshot = load_snapshot(arguments.snapshot)
-    judging = Judging(snapshot, snapshot, now, last_run=arguments.last_run)
-    if arguments.component:
-        return {expectations.node: list(judging.components(chosen))}
-    # what is driven at once is judged as a whole
-    alone = [each for each in chosen if each.layer != "fs"]
-    verdicts = [*judging.components(alone), *judging.groups(chosen)]
-    return {expectations.node: verdicts}
-
-
-class _Place(NamedTuple):
-    """What is asked for of a node, what that remembers, and what is known of it."""
-
-    chosen: Sequence[Expectation]
-    memory: Memory
-    known: Knowing
-
-
-def _explain(places: Iterable[_Place], now: float) -> int:
-    """Explain the verdicts on what is expected, each with the memory of the node that expects."""
-    from plumbline.cli.verdicts import Judging
-    from plumbline.judge.explain import explain
-    from plumbline.judge.phrases import weighed
-
-    states = []
-    for chosen, memory, known in places:
-        for expectation, verdict in zip(chosen, Judging(memory, known, now).components(chosen)):
-            print(f"{verdict.state.name} {verdict.layer} {verdict.sentence}")
-            found = known.evidence(expectation.subject)
-            for line in weighed(found):
-                print(f"  {line}")
-            series = memory.of(expectation.layer, expectation.component)
-            for line in explain(expectation, series, now):
-                print(f"  {line}")
-            states.append(verdict.state)
-    return worst(states)
-
-
-def _own(arguments: argparse.Namespace) -> Iterator[_Place]:
-    """Yield what is asked for of this node."""
-    from plumbline.store.snapshot import load_expectations, load_snapshot
-
-    chosen = _chosen(load_expectations(arguments.expectations), arguments)
-    snapshot = load_snapshot(arguments.snapshot)
-    yield _Place(chosen, snapshot, snapshot)
-
-
-def _explainable(arguments: argparse.Namespace) -> Iterator[_Place]:
-    """Yield what is asked for of a site, node by node."""
-    from plumbline.cli.site import memories
-    from plumbline.store.plan import load_plan
-
-    plan = load_plan(arguments.plan)
-    asked = False
-    for _, expected, memory, known in memories(plan, Path(arguments.history)):
-        chosen = [each for each in expected if _is_asked(arguments, each.component, each.layer)]
-        if chosen:
-            asked = True
-            yield _Place(chosen, memory, known)
-    if not asked:
-        raise _not_planned(plan, arguments)
-
-
-def _is_asked(arguments: argparse.Namespace, component: str, layer: str) -> bool:
-    return arguments.component in (None, component) and arguments.layer in (None, layer)
-
-
-def _not_planned(plan: SitePlan, arguments: argparse.Namespace) -> DocumentError:
-    return DocumentError(
-        f"plan {plan.path} has no {arguments.component or 'component'} in layer "
-        f"{arguments.layer or ', '.join(LAYERS)}; add it to the topology and plan again"
-    )
-
-
-def _site(arguments: argparse.Namespace, now: float) -> dict[str, list[Verdict]]:
+def _judged(arguments: argparse.Namespace, now: float, *, site: bool) -> dict[str, list[Verdict]]:
     """Return the verdicts asked for, by node."""
-    from plumbline.cli.site import judge_site
+    from plumbline.site.chosen import Choice, judge_here, judge_there, place_here
     from plumbline.store.plan import load_plan
 
-    plan = load_plan(arguments.plan)
-    found: dict[str, list[Verdict]] = {}
-    named = bool(arguments.component)
-    judged = judge_site(plan, Path(arguments.history), now, evidence=True, members=named)
-    for one in judged:
-        if _is_asked(arguments, one.verdict.component, one.verdict.layer):
-            found.setdefault(one.node, []).append(one.verdict)
-    if not found:
-        raise _not_planned(plan, arguments)
-    return found
+    choice = Choice(arguments.layer, arguments.component)
+    if site:
+        return judge_there(load_plan(arguments.plan), Path(arguments.history), choice, now)
+    node, place = place_here(arguments.expectations, arguments.snapshot, choice)
+    return {node: judge_here(place, choice, now, last_run=arguments.last_run)}
 
 
-def _chosen(expectations: Expectations, arguments: argparse.Namespace) -> list[Expectation]:
-    """Return the expectations asked for; a layer that is not named may be absent."""
-    wanted, found = arguments.component, []
-    present = {entry.get("layer") for entry in expectations.entries}
-    layers = (arguments.layer,) if arguments.layer else [la for la in LAYERS if la in present]
-    for layer in layers:
-        found += [each for each in expectations.find(layer) if wanted in (None, each.component)]
-    if not found:
-        raise DocumentError(
-            f"expectations of {expectations.node} have no {wanted or 'component'} in layer "
-            f"{arguments.layer or ', '.join(LAYERS)}; add it to the topology and deploy the role "
-            "agent again"
-        )
-    return found
+def _explain(arguments: argparse.Namespace, now: float, *, site: bool) -> int:
+    """Print how the verdicts on a component came about; return the worst of them."""
+    from plumbline.site.chosen import Choice, explain_all, place_here, places_there
+    from plumbline.store.plan import load_plan
+
+    choice = Choice(arguments.layer, arguments.explain)
+    if site:
+        plan = load_plan(arguments.plan)
+        places = places_there(plan, Path(arguments.history), choice)
+    else:
+        _, place = place_here(arguments.expectations, arguments.snapshot, choice)
+        places = iter((place,))
+    states = []
+    for verdict, lines in explain_all(places, now):
+        print(f"{verdict.state.name} {verdict.layer} {verdict.sentence}")
+        for line in lines:
+            print(f"  {line}")
+        states.append(verdict.state)
+    return worst(states)
 
 
 def _print_json(node: str, now: float, verdicts: Sequence[Verdict], indent: Optional[int]) -> None:
     """Print the document of a node, on one line where there may be thousands."""
+    from plumbline.documents.verdicts import SCHEMA
+
     document = {
         "schema": SCHEMA,
         "node": node,

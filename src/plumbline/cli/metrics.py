@@ -10,17 +10,13 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator
 
 from plumbline.cli.source import add_source, asks_for_site
-from plumbline.errors import DocumentError, StoreError, ToolError
+from plumbline.errors import ToolError
 
 if TYPE_CHECKING:
-    from plumbline.cli.verdicts import Judging
-    from plumbline.judge.node import Asked
-    from plumbline.model.expectation import Expectation
-    from plumbline.model.series import Memory
-    from plumbline.output.metrics import Step, Told
+    from plumbline.site.metrics import Told
 
 FORMATS = ("prometheus", "checkmk")
 _NO_LIBRARY = (
@@ -57,7 +53,9 @@ def run(arguments: argparse.Namespace) -> int:
     told = tuple(_site(arguments, now) if site else _node(arguments, now))
     text = form(told, now)
     if arguments.output:
-        _write(Path(arguments.output), text)
+        from plumbline.store.replacing import replace_own
+
+        replace_own(Path(arguments.output), text, mode=0o644)
     else:
         # whatever the locale of who asks: both read UTF-8
         sys.stdout.buffer.write(text.encode("utf-8", "replace"))
@@ -96,75 +94,22 @@ def _prometheus(site: bool) -> Callable[[Iterable[Told], float], str]:
 
 
 def _node(arguments: argparse.Namespace, now: float) -> Iterator[Told]:
-    from plumbline.cli.verdicts import Judging
-    from plumbline.judge.node import Asked
+    from plumbline.site.metrics import tell_node
     from plumbline.store.snapshot import load_expectations, load_snapshot
 
     expectations = load_expectations(arguments.expectations)
     snapshot = load_snapshot(arguments.snapshot)
-    judging = Judging(snapshot, snapshot, now, evidence=False)
-    asked = Asked(expectations, _deployed_at(arguments.expectations), now)
-    yield _told(asked, expectations.every(), snapshot, judging)
+    yield tell_node(expectations, snapshot, _deployed_at(arguments.expectations), now)
 
 
 def _site(arguments: argparse.Namespace, now: float) -> Iterator[Told]:
-    from plumbline.cli.site import memories
-    from plumbline.cli.verdicts import Judging
-    from plumbline.judge.node import Asked
+    from plumbline.site.metrics import tell_site
     from plumbline.store.plan import load_plan
 
     plan, since = load_plan(arguments.plan), _deployed_at(arguments.plan)
-    for one in memories(plan, Path(arguments.history)):
-        judging = Judging(one.memory, one.known, now, evidence=False)
-        yield _told(Asked(plan.nodes[one.node], since, now), one.chosen, one.memory, judging)
+    return tell_site(plan, Path(arguments.history), since, now)
 
 
 def _deployed_at(path: str) -> float:
     """Return since when what a document asks for is expected, in seconds since the epoch."""
     return os.stat(path).st_mtime
-
-
-def _told(asked: Asked, chosen: Sequence[Expectation], memory: Memory, judging: Judging) -> Told:
-    from plumbline.judge.node import judge_node
-    from plumbline.output.metrics import Told
-
-    # of what is driven at once the whole has a verdict, among the groups
-    alone = [each for each in chosen if each.layer != "fs"]
-    return Told(
-        asked.expectations.node,
-        tuple(zip(alone, judging.components(alone))),
-        tuple(judging.groups(chosen)),
-        tuple(_steps_of(chosen, memory, asked.now)),
-        judge_node(asked, memory) if asked.expectations.entries else None,
-    )
-
-
-def _steps_of(chosen: Sequence[Expectation], memory: Memory, now: float) -> Iterator[Step]:
-    return (step for each in chosen for step in _steps(each, memory, now))
-
-
-def _steps(each: Expectation, memory: Memory, now: float) -> list[Step]:
-    """Return the operations of a component; of a damaged document none, as its verdict says."""
-    from plumbline.judge.component import rulings_on
-    from plumbline.judge.pair import rulings_on_host
-    from plumbline.output.metrics import Step
-
-    try:
-        series = memory.of(each.layer, each.component)
-        if each.layer == "net":
-            return [Step(each, *found) for found in rulings_on_host(each, series, now)]
-        return [Step(each, ruling) for ruling in rulings_on(each, series, now)]
-    except DocumentError:
-        return []
-
-
-def _write(path: Path, text: str) -> None:
-    from plumbline.store.replacing import replace
-
-    try:
-        replace(path, text, world_readable=True)
-    except OSError as error:
-        raise StoreError(
-            f"{path} cannot be written: {os.strerror(error.errno or 0)}; see that {path.parent} is "
-            "there, has space and belongs to you"
-        ) from error

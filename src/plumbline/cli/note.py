@@ -8,8 +8,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Optional
 
-from plumbline.cli.collect import HISTORY
+from plumbline.cli.dates import parse_date
 from plumbline.errors import UsageError
+from plumbline.store.places import HISTORY
 
 _LONGEST = 500
 
@@ -54,16 +55,6 @@ def run(arguments: argparse.Namespace) -> int:
 def _moment(at: Optional[str]) -> float:
     """Return seconds since the epoch; a time without a zone is that of this host."""
     return time.time() if at is None else parse_date(at, "--at").timestamp()
-
-
-def parse_date(text: str, option: str) -> datetime:
-    """Return a date or time that a person has typed; raise UsageError with an example."""
-    try:
-        return datetime.fromisoformat(text).astimezone()
-    except (ValueError, OverflowError, OSError) as error:
-        raise UsageError(
-            f"{option} {text!r} is no date; write for example 2026-11-20 or 2026-11-20T14:00"
-        ) from error
 
 
 def _print(path: Path, *, as_json: bool) -> None:

@@ -7,27 +7,23 @@ said by its options.  What the console has planned is another module's.
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 
-from plumbline.cli.compare import measure_once
-from plumbline.cli.history import DATABASE
-from plumbline.cli.measure import SNAPSHOT, Manner, Result, measure, print_commands, print_json
-from plumbline.cli.parallel_members import (
-    ALL,
-    Members,
-    document_of,
-    entries_of,
-    locks_of,
-    members_of,
-)
+from plumbline.cli.parallel_members import locks_of, members_of
 from plumbline.cli.parallel_terms import files_of, profile_of, terms_of, work_of
-from plumbline.cli.ranks_table import print_table
-from plumbline.cli.stripe_sets import in_stripes
+from plumbline.cli.progress import progress
+from plumbline.cli.results import end, print_commands, print_json
 from plumbline.errors import UsageError
 from plumbline.model.expectation import Expectation, Expectations
+from plumbline.output.ranks_table import table
 from plumbline.run.fs import FsUnit
 from plumbline.run.parallel import Course
+from plumbline.site.compare import measure_once
+from plumbline.site.measure import Manner, Result, measure
+from plumbline.site.parallel import ALL, Members, document_of, entries_of, in_stripes
 from plumbline.store.history import History
+from plumbline.store.places import DATABASE, SNAPSHOT_FILE
 from plumbline.store.snapshot import EXPECTATIONS, load_expectations
 from plumbline.units import format_bytes, parse_bytes
 
@@ -62,8 +58,8 @@ def probe_fs(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(result)
     else:
-        print_table(result, members.name)
-    return result.end()
+        print(table(result, members.name))
+    return end(result)
 
 
 def _refuse_too_much(planned: int, budget: int) -> None:
@@ -87,11 +83,12 @@ def _measured(
 ) -> Result:
     expectations = document_of(members, entries)
     locks = locks_of(arguments, members)
+    shown = partial(progress, arguments.quiet)
     if arguments.directory:
-        return measure_once(expectations, [unit], locks, arguments.quiet)
+        return measure_once(expectations, [unit], locks, shown)
     state = Path(arguments.state)
     with History(state / DATABASE) as history:
-        manner = Manner(locks, state / SNAPSHOT, arguments.quiet, keep_files=False)
+        manner = Manner(locks, state / SNAPSHOT_FILE, shown, keep_files=False)
         return measure(_beside_all(arguments, expectations), [unit], history, manner)
 
 

@@ -6,32 +6,16 @@ import argparse
 from hashlib import sha256
 from pathlib import Path
 from socket import gethostname
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import Sequence
 
-from plumbline.cli.compare import named_directories, own_locks
-from plumbline.cli.parallel_terms import TOOL, Terms
+from plumbline.cli.directories import named_directories
 from plumbline.errors import UsageError
-from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.limits import Limits
-from plumbline.model.reference import Reference
-from plumbline.model.spec import ProbeSpec
-from plumbline.ranks.terms import SPARE_S, limit_s
 from plumbline.run.clock import SystemClock
 from plumbline.run.lock import Locks
+from plumbline.site.compare import own_locks
+from plumbline.site.parallel import ALL, Members, member
 from plumbline.store.snapshot import EXPECTATIONS, load_expectations
-
-ALL = "all"
-"""What directories that are given together are called as a whole."""
-
-
-class Members(NamedTuple):
-    """The targets of one file system; ``servers`` are known from an inventory alone."""
-
-    node: str
-    name: str
-    entries: tuple[Expectation, ...]
-    servers: Mapping[str, str]
-    limits: Limits
 
 
 def members_of(arguments: argparse.Namespace, least: int = 2) -> Members:
@@ -49,7 +33,7 @@ def _given(given: Sequence[str], least: int) -> Members:
     if ALL in directories:
         raise UsageError(f"--directory {ALL}: that is the name of all together; take another one")
     entries = tuple(
-        _entry(name, ALL, {"kind": "directory", "directory": path}, (gethostname(), name))
+        member(name, ALL, {"kind": "directory", "directory": path}, (gethostname(), name))
         for name, path in directories.items()
     )
     return Members(gethostname(), ALL, entries, {}, Limits())
@@ -71,37 +55,9 @@ def _expected(arguments: argparse.Namespace) -> Members:
     for unknown in set(wanted) - {entry.component for entry in chosen}:
         raise UsageError(f"{name} has no target {unknown} on this node; see plumbline plan")
     kept = [entry for entry in chosen if entry.component in wanted]
-    entries = tuple(_entry(one.component, name, one.target, one.path) for one in kept)
+    entries = tuple(member(one.component, name, one.target, one.path) for one in kept)
     servers = {entry.component: entry.host for entry in kept}
     return Members(expectations.node, name, entries, servers, kept[0].limits)
-
-
-def _entry(name: str, group: str, target: Mapping[str, Any], path: tuple[str, ...]) -> Expectation:
-    return Expectation("fs", name, name, group, target, path, ProbeSpec(TOOL, 0, 0.0), {}, Limits())
-
-
-def entries_of(members: Members, terms: Terms) -> tuple[Expectation, ...]:
-    """Return what is expected of each target and, last, of all together."""
-    references = {f"{one.value}/together": Reference(None, None) for one in terms.operations}
-    longest = limit_s(terms.seconds, len(terms.operations)) + SPARE_S
-    # in a group of its own: the sum is nobody's peer
-    whole = _entry(
-        members.name, f"{members.name} as a whole", {"kind": "parallel"}, (members.node,)
-    )
-    return tuple(
-        one._replace(
-            spec=terms.spec(len(members.entries)),
-            references=references,
-            limits=members.limits._replace(hung_after_s=longest),
-            host=members.node,
-        )
-        for one in (*members.entries, whole)
-    )
-
-
-def document_of(members: Members, entries: tuple[Expectation, ...]) -> Expectations:
-    """Return the entries as a document of this node."""
-    return Expectations(members.node, "", tuple(entry.to_json() for entry in entries))
 
 
 def locks_of(arguments: argparse.Namespace, members: Members) -> Locks:

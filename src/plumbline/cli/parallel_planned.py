@@ -7,26 +7,29 @@ from __future__ import annotations
 
 import argparse
 import time
+from functools import partial
 from pathlib import Path
 from socket import gethostname
 from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.cli.another_client import own_expectations
-from plumbline.cli.history import DATABASE
-from plumbline.cli.measure import SNAPSHOT, Manner, Result, measure, print_commands, print_json
 from plumbline.cli.parallel_terms import profile_of
-from plumbline.cli.ranks_table import print_table
+from plumbline.cli.progress import progress
+from plumbline.cli.results import end, print_commands, print_json
 from plumbline.errors import DocumentError, UsageError
 from plumbline.judge.fs import judge_whole, wholes
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.verdict import Verdict
+from plumbline.output.ranks_table import table
 from plumbline.ranks.tests import named_test
 from plumbline.run.clock import SystemClock
 from plumbline.run.fs import FsUnit
 from plumbline.run.launch import Client, Launch, by_slurm
 from plumbline.run.lock import Locks
 from plumbline.run.parallel import Course
+from plumbline.site.measure import Manner, Result, measure
 from plumbline.store.history import History
+from plumbline.store.places import DATABASE, SNAPSHOT_FILE
 from plumbline.store.snapshot import EXPECTATIONS, load_expectations, load_snapshot
 from plumbline.units import parse_duration
 
@@ -83,8 +86,8 @@ def probe_planned(of: Planned, arguments: argparse.Namespace) -> int:
     state = Path(arguments.state)
     manner = Manner(
         Locks(Path(arguments.locks), SystemClock()),
-        state / SNAPSHOT,
-        arguments.quiet,
+        state / SNAPSHOT_FILE,
+        partial(progress, arguments.quiet),
         parse_duration(arguments.limit) if arguments.limit else None,
         keep_files=False,
     )
@@ -94,7 +97,7 @@ def probe_planned(of: Planned, arguments: argparse.Namespace) -> int:
         for verdict in judged.values():
             history.save_verdict(measured.run_id, time.time(), verdict)
     _print(of, measured, judged, as_json=arguments.json)
-    return measured._replace(verdicts=tuple(judged.values())).end()
+    return end(measured._replace(verdicts=tuple(judged.values())))
 
 
 def _chosen(
@@ -171,4 +174,4 @@ def _print(of: Planned, measured: Result, judged: Mapping[str, Verdict], *, as_j
         if name in judged:
             records = tuple(one for one in measured.records if one.component in names)
             one = measured._replace(records=records, verdicts=(*verdicts, judged[name]))
-            print_table(one, name)
+            print(table(one, name))

@@ -6,72 +6,16 @@ import argparse
 import os
 from pathlib import Path
 from socket import gethostname
-from typing import NamedTuple, Optional
+from typing import Optional
 
 from plumbline.errors import UsageError
-from plumbline.model.record import Operation
-from plumbline.model.spec import ProbeSpec
 from plumbline.ranks.job import Fixed
 from plumbline.ranks.layout import spread
-from plumbline.ranks.terms import Crowd, Names, contradiction, pattern
 from plumbline.ranks.tests import Aggregation, Method, named_test, share_of_memory
 from plumbline.run.crew import Files
 from plumbline.run.launch import Client, Launch, by_slurm, parse_clients
-from plumbline.units import format_duration, parse_bytes, parse_duration
-
-TOOL = "mpi"
-OPERATIONS = (Operation.WRITE, Operation.READ, Operation.REREAD)
-REREAD = (Operation.REREAD,)
-"""All that is done to files which an earlier run has kept."""
-
-_NAMES = Names("--bytes", "--transfer", "--direct")
-
-
-class Terms(NamedTuple):
-    """What makes up a run on any number of targets; ``seconds`` ends each operation.
-
-    With ``stripes`` above 1 so many targets count as one, and each file lies on all of them.
-    """
-
-    test: Method
-    ranks_per_target: int
-    rank_bytes: int
-    seconds: float
-    fixed: Fixed
-    direct: bool
-    launch: Launch
-    operations: tuple[Operation, ...] = OPERATIONS
-    stripes: int = 1
-
-    def spec(self, targets: int) -> ProbeSpec:
-        """Return what makes two runs comparable, in figures and in words."""
-        ranks = self.ranks_per_target * targets
-        crowd = Crowd(ranks, targets * self.stripes, self.launch.hosts)
-        words = [pattern(self.test, crowd, self.fixed.value)]
-        words += [format_duration(self.seconds)] if self.fixed is Fixed.TIME else []
-        words += ["kept files"] if self.operations == REREAD else []
-        words += [f"files over {self.stripes} targets"] if self.stripes > 1 else []
-        return ProbeSpec(
-            TOOL,
-            self.rank_bytes,
-            self.seconds,
-            self.test.transfer,
-            queue_depth=1,
-            repeats=1,
-            direct=self.direct,
-            pattern=", ".join(words),
-        )
-
-    def refuse_contradictions(self) -> None:
-        """Raise UsageError where the options do not go together, naming one to change."""
-        test, gathered = self.test, self.test.aggregation
-        trouble = contradiction(test, self.rank_bytes, direct=self.direct, names=_NAMES)
-        if trouble:
-            raise UsageError(trouble)
-        if test.api == "mpiio" and gathered and gathered.buffers > 1:
-            raise UsageError(f"MPI-IO, which {test.name} uses, has --gather with one buffer alone")
-        if test.collective and gathered:
-            raise UsageError(f"{test.name} writes collectively, which --gather would keep it from")
+from plumbline.site.parallel import OPERATIONS, REREAD, Terms
+from plumbline.units import parse_bytes, parse_duration
 
 
 def terms_of(arguments: argparse.Namespace, targets: int) -> Terms:

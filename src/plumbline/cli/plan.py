@@ -32,7 +32,7 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the plan and return 0."""
-    from plumbline.cli.inventory import plan_of, read_inventory
+    from plumbline.documents.inventory import plan_of, read_inventory
 
     plan = plan_of(read_inventory(arguments.inventory))
     if arguments.node is not None and arguments.node not in plan.expectations:

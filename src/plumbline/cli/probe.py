@@ -7,17 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 from plumbline.cli.another_client import add_another_client, own_expectations, refuse_elsewhere
-from plumbline.cli.history import DATABASE, STATE
 from plumbline.cli.parallel_options import add_parallel, refuse_parallel
 from plumbline.errors import UsageError
+from plumbline.store.places import DATABASE, LOCKS, SNAPSHOT_FILE, STATE
 from plumbline.units import parse_bytes, parse_duration
 
 if TYPE_CHECKING:
-    from plumbline.cli.measure import Result
     from plumbline.model.expectation import Expectation, Expectations
     from plumbline.run.bench import Unit
-
-LOCKS = "/run/plumbline"
+    from plumbline.site.measure import Result
 
 _EPILOG = """\
 Exit codes: the worst verdict, 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN; 75 when another run holds
@@ -125,7 +123,7 @@ def _probe(arguments: argparse.Namespace) -> int:
     expectations = own_expectations(arguments, expectations, chosen)
     units = _units(arguments, chosen)
     if arguments.dry_run:
-        from plumbline.cli.measure import print_commands
+        from plumbline.cli.results import print_commands
 
         return print_commands(units)
     if not units:
@@ -148,7 +146,7 @@ def _chosen(expectations: Expectations, arguments: argparse.Namespace) -> list[E
 def _units(arguments: argparse.Namespace, entries: Sequence[Expectation]) -> list[Unit]:
     if arguments.layer == "net":
         return _pairs(entries, arguments.slot)
-    from plumbline.cli.units import units_of
+    from plumbline.run.units import units_of
 
     return units_of(arguments.layer, entries)
 
@@ -172,16 +170,19 @@ def _pairs(entries: Sequence[Expectation], number: Optional[int]) -> list[Unit]:
 def _measure(
     arguments: argparse.Namespace, expectations: Expectations, units: Sequence[Unit]
 ) -> Result:
-    from plumbline.cli.measure import SNAPSHOT, Manner, measure
+    from functools import partial
+
+    from plumbline.cli.progress import progress
     from plumbline.run.clock import SystemClock
     from plumbline.run.lock import Locks
+    from plumbline.site.measure import Manner, measure
     from plumbline.store.history import History
 
     state = Path(arguments.state)
     manner = Manner(
         locks=Locks(Path(arguments.locks), SystemClock()),
-        snapshot=state / SNAPSHOT,
-        quiet=arguments.quiet,
+        snapshot=state / SNAPSHOT_FILE,
+        progress=partial(progress, arguments.quiet),
         limit_s=parse_duration(arguments.limit) if arguments.limit else None,
     )
     with History(state / DATABASE) as history:
@@ -189,13 +190,13 @@ def _measure(
 
 
 def _print(result: Result, as_json: bool) -> int:
-    if as_json:
-        from plumbline.cli.measure import print_json
+    from plumbline.cli.results import end, print_json
 
+    if as_json:
         print_json(result)
     else:
         from plumbline.output.table import render
 
         rows = [(verdict.state.name, verdict.sentence) for verdict in result.verdicts]
         print(render(("state", "verdict"), rows))
-    return result.end()
+    return end(result)

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Mapping
 
-from plumbline.cli.collect import HISTORY, PLAN
-from plumbline.errors import DocumentError, StoreError, UsageError
+from plumbline.errors import UsageError
 from plumbline.store.paths import PATHS
+from plumbline.store.places import HISTORY, PLAN
 from plumbline.units import parse_duration
 
 if TYPE_CHECKING:
-    from plumbline.model.standing import Standing
     from plumbline.model.verdict import Verdict
 
 STALE = "1 h"
@@ -53,67 +51,25 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the document and return 0, whatever it says."""
-    from plumbline.cli.locate import left_out, locate_site, sentences
-    from plumbline.cli.site import judge_services
-    from plumbline.output.batch import in_alarm
-    from plumbline.output.paths import Site, explained, path_verdicts
-    from plumbline.output.standing import Scene, settle
-    from plumbline.store.paths import document
+    from plumbline.site.publish import Terms, publish
     from plumbline.store.plan import load_plan
 
     stale_after_s = parse_duration(arguments.stale)
     if stale_after_s <= 0:
         raise UsageError(f"--stale {arguments.stale} is no time; write for example {STALE}")
-    notified_after_s = parse_duration(arguments.notified_after)
+    terms = Terms(stale_after_s, parse_duration(arguments.notified_after))
     plan, now = load_plan(arguments.plan), time.time()
-    if not plan.paths:
-        raise DocumentError(
-            f"plan {plan.path} names no services of check_path; write it again with: "
-            "plumbline plan -i INVENTORY --json"
-        )
-    found = locate_site(plan, Path(arguments.history), now)
-    site = Site(plan.paths, plan.services, plan.parts)
-    told = path_verdicts(site, found.located, sentences(plan, found), found.cut_off)
-    alarms = in_alarm(judge_services(plan, Path(arguments.history), now), plan.services)
-    by = explained(site, found.located)
-    scene = Scene(plan.paths, plan.services, alarms, by, now, notified_after_s)
-    verdicts, standing = settle(scene, told, _standing(arguments.to))
-    made = document(verdicts, now, stale_after_s, standing)
-    _write(Path(arguments.to), made)
-    for remark in left_out(found.said):
+    made = publish(plan, Path(arguments.history), Path(arguments.to), now, terms)
+    for remark in made.remarks:
         print(f"plumbline: {remark}", file=sys.stderr)
     if arguments.json:
-        print(json.dumps(made, allow_nan=False))
+        print(json.dumps(made.document, allow_nan=False))
     else:
-        _print(verdicts)
+        _print(made.verdicts)
     return 0
 
 
-def _standing(path: str) -> Standing:
-    """Return what stood before; where that cannot be read, each alarm is a first one."""
-    from plumbline.model.standing import NOTHING
-    from plumbline.store.paths import load_standing
-
-    try:
-        return load_standing(path)
-    except DocumentError as error:
-        print(f"plumbline: {error}; earlier alarms are not known", file=sys.stderr)
-        return NOTHING
-
-
-def _write(path: Path, made: dict[str, Any]) -> None:
-    from plumbline.store.replacing import replace
-
-    try:
-        replace(path, json.dumps(made, allow_nan=False, separators=(",", ":")))
-    except OSError as error:
-        raise StoreError(
-            f"{path} cannot be written: {os.strerror(error.errno or 0)}; see that {path.parent} is "
-            "there, has space and belongs to you"
-        ) from error
-
-
-def _print(verdicts: dict[str, Verdict]) -> None:
+def _print(verdicts: Mapping[str, Verdict]) -> None:
     from plumbline.model.state import State
     from plumbline.output.table import render
 

@@ -8,19 +8,14 @@ import time
 from datetime import timezone
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Iterable, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
-from plumbline.cli.collect import HISTORY, PLAN
 from plumbline.errors import DocumentError, StoreError, ToolError, UsageError
-from plumbline.model.state import worst
-from plumbline.units import DAY_S
+from plumbline.store.places import HISTORY, PLAN
 
 if TYPE_CHECKING:
-    from plumbline.model.verdict import Verdict
     from plumbline.profile.calls import Profile
     from plumbline.report.drawing import Extras
-    from plumbline.report.site import Site
-    from plumbline.report.suspects import Found
     from plumbline.store.plan import SitePlan
 
 DIRECTORY = "plumbline-report"
@@ -69,11 +64,12 @@ def run(arguments: argparse.Namespace) -> int:
     if not 1 <= arguments.days <= _MOST_DAYS:
         raise UsageError(f"--days {arguments.days}: write a number from 1 to {_MOST_DAYS}")
     library = _library(arguments.library)
-    from plumbline.cli.site import without_collector
     from plumbline.report.drawing import figures
     from plumbline.report.overview import overview
     from plumbline.report.page import LIBRARY, PAGE, pages
     from plumbline.report.site import find_cohorts
+    from plumbline.site.garbage import without_collector
+    from plumbline.site.report import read_site
     from plumbline.store.plan import load_plan
 
     plan, now = load_plan(arguments.plan), time.time()
@@ -116,63 +112,17 @@ def _installed_library() -> Path:
     return Path(found.origin).parent / "package_data" / _LIBRARY_FILE
 
 
-def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
-    """Return everything that is drawn, read and judged at ``now``, in seconds since the epoch.
-
-    Raises:
-        StoreError: there is no such history, or it cannot be read.
-        DocumentError: the plan or a record is damaged.
-    """
-    from plumbline.cli.site import judge_site
-    from plumbline.report.site import Site
-    from plumbline.store.course import Pictures
-    from plumbline.store.notes import read_notes
-
-    judged = [one.verdict for one in judge_site(plan, path, now, members=True)]
-    measured = {name: node.every() for name, node in plan.nodes.items()}
-    since = now - days * DAY_S
-    with Pictures(path, since) as pictures:
-        return Site(
-            name=next((node.site for node in plan.nodes.values()), "site without nodes"),
-            now=now,
-            expectations=[each for found in measured.values() for each in found],
-            parts=plan.parts,
-            verdicts={(one.layer, one.component): one for one in judged if not one.group},
-            groups=_groups(one for one in judged if one.group),
-            courses=pictures.courses(),
-            pairs=pictures.pairs(),
-            run=pictures.latest_run(("fs", "ost", "raw")),
-            notes=[one for one in read_notes(path) if one.at >= since],
-            changes=pictures.version_changes(),
-            nodes={
-                (each.layer, each.component): name
-                for name, found in measured.items()
-                for each in found
-            },
-        )
-
-
-def _groups(judged: Iterable[Verdict]) -> dict[tuple[str, str], Verdict]:
-    """Return the verdict on each group, the worst where several nodes measure it."""
-    found: dict[tuple[str, str], Verdict] = {}
-    for one in judged:
-        other = found.setdefault((one.layer, one.component), one)
-        if worst((one.state, other.state)) is not other.state:
-            found[one.layer, one.component] = one
-    return found
-
-
 def _extras(arguments: argparse.Namespace, plan: SitePlan, now: float) -> Extras:
     from plumbline.report.drawing import Extras
+    from plumbline.site.report import find_suspects
 
-    return Extras(
-        _moment(arguments.against), _profile(arguments.profile), _found(plan, arguments, now)
-    )
+    found = find_suspects(plan, Path(arguments.history), now)
+    return Extras(_moment(arguments.against), _profile(arguments.profile), found)
 
 
 def _moment(against: Optional[str]) -> Optional[float]:
     """Return seconds since the epoch; a day begins at midnight UTC, as those of the pictures do."""
-    from plumbline.cli.note import parse_date
+    from plumbline.cli.dates import parse_date
 
     if against is None:
         return None
@@ -190,17 +140,6 @@ def _profile(file: Optional[str]) -> Optional[Profile]:
         return unpack(Path(file).read_bytes())
     except OSError as error:
         raise DocumentError(f"call profile {file} cannot be read: {error.strerror}") from error
-
-
-def _found(plan: SitePlan, arguments: argparse.Namespace, now: float) -> Optional[Found]:
-    """Return what explains what is slow; None for a plan that does not say what the parts are."""
-    from plumbline.cli.locate import locate_site
-    from plumbline.report.suspects import Found
-
-    if not plan.parts:
-        return None
-    found = locate_site(plan, Path(arguments.history), now)
-    return Found(found.located, found.probes)
 
 
 def _write(directory: Path, files: dict[str, str]) -> None:

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterator, Optional, Sequence
 
-from plumbline.cli.history import DATABASE, STATE
 from plumbline.errors import DocumentError, UsageError
+from plumbline.store.places import DATABASE, STATE
 from plumbline.store.snapshot import EXPECTATIONS
 from plumbline.units import format_rate, parse_duration
 

@@ -7,12 +7,12 @@ import json
 from typing import TYPE_CHECKING, Any, Iterator, Sequence
 
 from plumbline.cli import simulate_campaign
-from plumbline.cli.simulate_fleets import JudgingDaily, Setting, outcomes
 from plumbline.errors import UsageError
 
 if TYPE_CHECKING:
     from plumbline.simulate.faults import Fault
     from plumbline.simulate.fleet import Fleet
+    from plumbline.simulate.fleets import Setting
     from plumbline.simulate.score import Outcome
 
 NOISES = ("year", "quiet", "none")
@@ -88,13 +88,17 @@ def _count(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what the simulation came to and return 0."""
+    from plumbline.cli.progress import progress
+    from plumbline.cli.simulate_fleets import outcomes
     from plumbline.simulate.score import add as total
+    from plumbline.site.garbage import without_collector
 
     setting = _setting(arguments)
     if arguments.campaign is not None:
         _campaign(arguments, setting)
         return 0
-    outcome = total(outcomes(setting, arguments.fleets))
+    with without_collector(), progress(quiet=False) as show:
+        outcome = total(outcomes(setting, arguments.fleets, show))
     if arguments.json:
         print(json.dumps(_document(arguments, setting, outcome), indent=1, allow_nan=False))
         return 0
@@ -108,9 +112,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _campaign(arguments: argparse.Namespace, setting: Setting) -> None:
     from plumbline.cli.progress import progress
-    from plumbline.cli.site import without_collector
     from plumbline.run.bench import Step
     from plumbline.simulate.campaign import Tally, Terms, days_for
+    from plumbline.site.daily import JudgingDaily
+    from plumbline.site.garbage import without_collector
 
     if arguments.campaign < 1:
         raise UsageError("--campaign takes a number above zero")
@@ -150,11 +155,12 @@ def _document(arguments: argparse.Namespace, setting: Setting, outcome: Outcome)
 
 
 def _setting(arguments: argparse.Namespace) -> Setting:
-    from plumbline.cli.inventory import read_inventory, topology_of
+    from plumbline.documents.inventory import read_inventory, topology_of
     from plumbline.plan.policy import load
     from plumbline.simulate.capacity import Capacity
     from plumbline.simulate.faults import Known, parse_losses, refuse_unknown
     from plumbline.simulate.fleet import build
+    from plumbline.simulate.fleets import Setting
     from plumbline.simulate.noise import NOISES as MODELS
 
     losses = parse_losses(arguments.loss)

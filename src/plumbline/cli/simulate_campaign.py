@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Iterator, Optional
+from typing import TYPE_CHECKING, Any, Iterator
 
 if TYPE_CHECKING:
     import argparse
@@ -44,20 +42,16 @@ def attempts(
 
     Several processors have them sooner, and the same ones.
     """
+    from plumbline.cli.forked import forked, processors
+
     number, seed = asked
     counts = [
         (f"{seed}/{first}", min(_OF_A_FLEET, number - first))
         for first in range(0, number, _OF_A_FLEET)
     ]
-    processes = min(len(counts), len(os.sched_getaffinity(0)))
-    if processes == 1:
-        for of_one in counts:
-            yield from _tried(site, terms, of_one, judge)
-        return
-    context = multiprocessing.get_context("fork")
-    with context.Pool(processes, _Worker.begin, (site, terms, judge)) as pool:
-        for found in pool.imap(_Worker.tried, counts):
-            yield from found
+    dealt = processors(len(counts))
+    for found in forked(lambda of_one: list(_tried(site, terms, of_one, judge)), counts, dealt):
+        yield from found
 
 
 def _tried(
@@ -68,22 +62,6 @@ def _tried(
 
     seed, count = of_one
     return islice(campaign(*site, terms, seed, judge), count)
-
-
-class _Worker:
-    """A process that was forked with a site, which is large."""
-
-    given: Optional[tuple[tuple[Fleet, Capacity], Terms, Judge]] = None
-
-    @classmethod
-    def begin(cls, site: tuple[Fleet, Capacity], terms: Terms, judge: Judge) -> None:
-        cls.given = site, terms, judge
-
-    @classmethod
-    def tried(cls, of_one: tuple[str, int]) -> list[Attempt]:
-        assert cls.given is not None
-        site, terms, judge = cls.given
-        return list(_tried(site, terms, of_one, judge))
 
 
 def show(given: dict[str, Any], tally: Tally, *, as_json: bool) -> None:

@@ -8,27 +8,21 @@ import os
 import shutil
 import sys
 import time
-from math import isnan, nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Iterable, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Optional
 
 from plumbline.cli.source import add_source, asks_for_site
 from plumbline.model.state import worst
-from plumbline.units import DAY_S
 
 if TYPE_CHECKING:
-    from plumbline.model.course import Course
-    from plumbline.model.series import Sample
-    from plumbline.model.verdict import Verdict
-    from plumbline.output.status import Line, Screen
+    from plumbline.output.status import Screen
+    from plumbline.site.status import Line
 
 _OTHER_LINES = 4
 """Of the screen: the counts, the head of the table, how many are left, and the prompt."""
 
 _NO_TERMINAL = (200, 40)
 """Columns and lines where nobody says how large the screen is."""
-
-_BACK_DAYS = 60
 
 
 def add(subparsers: Any) -> None:
@@ -54,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     now = time.time()
     name, lines = _site(arguments, now) if site else _node(arguments, now)
     if arguments.json:
-        print(json.dumps({"schema": 1, "of": name, "components": [_raw(one) for one in lines]}))
+        print(json.dumps({"schema": 1, "of": name, "components": [one.to_json() for one in lines]}))
     else:
         text = status(name, lines, _screen(len(lines) if arguments.all else None))
         print(_written(text, sys.stdout.encoding))
@@ -82,72 +76,17 @@ def _screen(rows: Optional[int]) -> Screen:
 
 
 def _node(arguments: argparse.Namespace, now: float) -> tuple[str, list[Line]]:
-    from plumbline.cli.verdicts import Judging
-    from plumbline.output.status import Line
+    from plumbline.site.status import status_of_node
     from plumbline.store.snapshot import load_expectations, load_snapshot
 
     expectations = load_expectations(arguments.expectations)
     snapshot = load_snapshot(arguments.snapshot)
-    chosen = expectations.every()
-    lines = []
-    for each, verdict in zip(
-        chosen, Judging(snapshot, snapshot, now, evidence=False).components(chosen)
-    ):
-        samples: dict[str, list[Sample]] = {}
-        for one in snapshot.of(each.layer, each.component):
-            step = _step(one.latest.operation.value, one.latest.scenario.value)
-            samples.setdefault(step, []).extend(one.samples)
-        rates = {step: _in_time(found) for step, found in samples.items()}
-        lines.append(Line(verdict, rates))
-    return expectations.node, lines
-
-
-def _in_time(samples: Iterable[Sample]) -> list[float]:
-    """Return the rates of a component with all its partners, oldest first."""
-    ordered = sorted(samples, key=lambda one: one.started_at)
-    return [nan if one.rate_Bps is None else one.rate_Bps for one in ordered]
+    return expectations.node, status_of_node(expectations, snapshot, now)
 
 
 def _site(arguments: argparse.Namespace, now: float) -> tuple[str, list[Line]]:
-    from plumbline.cli.site import judge_site
-    from plumbline.output.status import Line
-    from plumbline.store.course import Pictures
+    from plumbline.site.status import status_of_site
     from plumbline.store.plan import load_plan
 
-    plan, path = load_plan(arguments.plan), Path(arguments.history)
-    judged = [one.verdict for one in judge_site(plan, path, now, members=True)]
-    with Pictures(path, now - _BACK_DAYS * DAY_S) as pictures:
-        rates = _by_component(pictures.courses())
-    name = next((node.site for node in plan.nodes.values()), "site without nodes")
-    found: Sequence[Verdict] = [one for one in judged if not one.group]
-    return name, [Line(one, rates.get((one.layer, one.component), {})) for one in found]
-
-
-def _by_component(courses: Iterable[Course]) -> dict[tuple[str, str], dict[str, list[float]]]:
-    moments: dict[tuple[str, str], dict[str, list[tuple[float, float]]]] = {}
-    for one in courses:
-        steps = moments.setdefault((one.layer, one.component), {})
-        points = steps.setdefault(_step(one.operation, one.scenario), [])
-        points.extend(zip(one.times, one.rates))
-    return {
-        place: {step: [rate for _, rate in sorted(points)] for step, points in steps.items()}
-        for place, steps in moments.items()
-    }
-
-
-def _step(operation: str, scenario: str) -> str:
-    return operation if scenario == "single" else f"{operation} {scenario}"
-
-
-def _raw(one: Line) -> dict[str, Any]:
-    rates = {
-        step: [None if isnan(rate) else rate for rate in found] for step, found in one.rates.items()
-    }
-    verdict = one.verdict
-    return {
-        "state": verdict.state.name,
-        "layer": verdict.layer,
-        "component": verdict.component,
-        "sentence": verdict.sentence,
-        "rates_Bps": rates,
-    }
+    plan = load_plan(arguments.plan)
+    return plan.site, status_of_site(plan, Path(arguments.history), now)

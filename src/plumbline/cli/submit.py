@@ -7,19 +7,17 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Iterator
+from typing import TYPE_CHECKING, Any
 
-from plumbline.cli.command_pipe import PIPE, hand_over
 from plumbline.errors import DocumentError, StoreError, UsageError
-from plumbline.model.json_text import refuse_constant
+from plumbline.site.command_pipe import PIPE, hand_over
 
 if TYPE_CHECKING:
-    from plumbline.output.batch import Batch, Judged
+    from plumbline.model.judged import Judged
+    from plumbline.output.batch import Batch
     from plumbline.store.plan import SitePlan
 
-_JUDGE_SCHEMA = 2
 _WAIT_S = 10.0
-_REMEDY = "write it again with: plumbline judge --json"
 
 
 def add(subparsers: Any) -> None:
@@ -62,8 +60,8 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Hand the verdicts over; return 0, or 65 when some of them have no service."""
-    from plumbline.cli.site import without_collector
     from plumbline.output.batch import batch
+    from plumbline.site.garbage import without_collector
     from plumbline.store.plan import load_plan
 
     if bool(arguments.documents) is bool(arguments.history):
@@ -81,88 +79,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _judged(plan: SitePlan, arguments: argparse.Namespace) -> list[Judged]:
-    from plumbline.cli.site import judge_services
+    from plumbline.documents.verdicts import read_verdicts
+    from plumbline.site.submit import judge_with_causes
 
     if arguments.history:
-        history, now = Path(arguments.history), time.time()
-        return _noted(judge_services(plan, history, now), plan, history, now)
-    return [one for name in arguments.documents for one in _read(name)]
-
-
-def _noted(judged: list[Judged], plan: SitePlan, history: Path, now: float) -> list[Judged]:
-    """Return the verdicts with a note where a shared component bears the alarm."""
-    from plumbline.cli.locate import locate_site
-    from plumbline.model.reason import Reason
-    from plumbline.output.paths import Site, causes
-
-    bad = {
-        (one.verdict.layer, one.verdict.component)
-        for one in judged
-        if not one.verdict.group
-        and (one.verdict.state.alarm or one.verdict.reason is Reason.WATCHED)
-    }
-    if not plan.paths or not bad:
-        return judged
-    located = locate_site(plan, history, now).located
-    found = causes(Site(plan.paths, plan.services, plan.parts), located)
-    notes = {key: f"; explained by {found[key]}" for key in bad if key in found}
-    return [
-        one._replace(verdict=one.verdict._replace(sentence=one.verdict.sentence + note))
-        if (note := notes.get((one.verdict.layer, one.verdict.component))) and not one.verdict.group
-        else one
-        for one in judged
-    ]
-
-
-def _read(name: str) -> Iterator[Judged]:
-    """Yield the verdicts of one file, which may hold several documents."""
-    from plumbline.model.kinds import texts, times
-    from plumbline.model.verdict import Verdict
-    from plumbline.output.batch import Judged
-
-    try:
-        for document in _documents(name):
-            if document["schema"] != _JUDGE_SCHEMA:
-                raise DocumentError(
-                    f"{name}: verdicts of schema {document['schema']!r}, this version reads "
-                    f"{_JUDGE_SCHEMA}; {_REMEDY}"
-                )
-            # without the moment it is that of handing over, as for a check that runs now
-            judged_at = document.get("judged_at", time.time())
-            times(judged_at=judged_at)
-            texts("node", (document["node"],))
-            for raw in document["verdicts"]:
-                yield Judged(document["node"], judged_at, Verdict.from_json(raw))
-    except (KeyError, TypeError, AttributeError) as error:
-        raise DocumentError(
-            f"{name} holds no verdicts of plumbline ({error!r}); {_REMEDY}"
-        ) from error
-
-
-def _documents(name: str) -> Iterator[Any]:
-    """Yield the JSON documents of a file, one after the other."""
-    decoder = json.JSONDecoder(parse_constant=refuse_constant)
-    text = _text(name).rstrip()
-    if not text:
-        raise DocumentError(f"{name} is empty; {_REMEDY}")
-    at = 0
-    try:
-        while at < len(text):
-            while text[at].isspace():
-                at += 1
-            document, at = decoder.raw_decode(text, at)
-            yield document
-    except (ValueError, RecursionError) as error:
-        raise DocumentError(f"{name} is damaged ({error}); {_REMEDY}") from error
-
-
-def _text(name: str) -> str:
-    try:
-        return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
-    except OSError as error:
-        raise DocumentError(f"{name} cannot be read: {error.strerror}; {_REMEDY}") from error
-    except UnicodeDecodeError as error:
-        raise DocumentError(f"{name} is no UTF-8 text (byte {error.start}); {_REMEDY}") from error
+        return judge_with_causes(plan, Path(arguments.history), time.time())
+    return [one for name in arguments.documents for one in read_verdicts(name)]
 
 
 def _deliver(made: Batch, arguments: argparse.Namespace) -> None:

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from plumbline.cli.parallel_options import add_ranks
-from plumbline.cli.probe import LOCKS
+from plumbline.store.places import LOCKS
 
 _EPILOG = """\
 Lists are numbers or sizes with commas: --writers 1,2,4,8 --transfer 10000B,1MiB.  Every combination

@@ -3,113 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
-from hashlib import sha256
 from pathlib import Path
-from typing import Any, Callable, NamedTuple
+from typing import Callable
 
-from plumbline.cli.history import STATE
-from plumbline.cli.parallel_members import Members, entries_of, members_of
+from plumbline.cli.parallel_members import members_of
 from plumbline.cli.parallel_options import fill_in
-from plumbline.cli.parallel_terms import Terms, launch_of, memory_bytes, test_of, work_of
-from plumbline.cli.stripe_sets import in_stripes
+from plumbline.cli.parallel_terms import launch_of, memory_bytes, test_of, work_of
 from plumbline.errors import UsageError
-from plumbline.model.expectation import Expectation
-from plumbline.model.record import Operation
 from plumbline.ranks.job import Fixed
 from plumbline.ranks.tests import share_of_memory
-from plumbline.run.fs import FsUnit
-from plumbline.run.parallel import Course
 from plumbline.run.sweep import Budget
+from plumbline.site.parallel import Members, Terms
+from plumbline.site.sweep import OPERATIONS, Plan
+from plumbline.store.places import STATE
 from plumbline.sweep.estimate import Load
-from plumbline.sweep.grid import Grid, Layout, Point, layout, spread
-from plumbline.sweep.ledger import Ledger
+from plumbline.sweep.grid import Grid, spread
 from plumbline.units import parse_bytes, parse_duration
 
-LAYER = "sweep"
-"""Of all records of sweeps: no series of probes, and so no verdict, ever meets them."""
-
-OPERATIONS = (Operation.WRITE, Operation.READ)
-
 _MOST_POINTS = 1000
-
-
-class Plan(NamedTuple):
-    """A sweep as it was asked for; ``common`` is what the terms of all points share.
-
-    ``bytes`` are those of each point, ``given`` or left to plumbline.  The targets of ``members``
-    are in the order in which points take them.
-    """
-
-    members: Members
-    grid: Grid
-    common: Terms
-    bytes: int
-    given: bool
-    load: Load
-    budget: Budget
-    alone: bool
-    work: str
-    state: Path
-
-    def going_on(self, ledger: Ledger) -> Plan:
-        """Return the plan with the bytes that the sweep has begun with."""
-        return self._replace(bytes=ledger.point_bytes)
-
-    def layout(self, point: Point) -> Layout:
-        """Return where the ranks of a point work; raise UsageError when there is no place."""
-        return layout(point, len(self.members.entries), self.alone)
-
-    def terms(self, point: Point) -> Terms:
-        """Return the terms of a point's run."""
-        ranks = self.layout(point)
-        return self.common._replace(
-            test=self.common.test._replace(transfer=point.transfer),
-            stripes=point.stripes,
-            ranks_per_target=ranks.ranks,
-            rank_bytes=self.bytes // ranks.all_ranks // point.transfer * point.transfer,
-        )
-
-    def unit(self, point: Point) -> tuple[FsUnit, Expectation]:
-        """Return the run of a point, and what is expected of all its targets together."""
-        terms = self.terms(point)
-        chosen = self.members._replace(entries=self.members.entries[: self.layout(point).targets])
-        chosen = in_stripes(chosen, terms)
-        *entries, whole = (one._replace(layer=LAYER) for one in entries_of(chosen, terms))
-        course = Course(
-            terms.test,
-            terms.ranks_per_target,
-            terms.launch,
-            self.members.servers,
-            terms.fixed,
-            self.work,
-        )
-        return FsUnit(whole, entries, course), whole
-
-    def document(self) -> dict[str, Any]:
-        """Return what two calls must have in common to be one sweep; budgets may differ."""
-        common = self.common._asdict()
-        common["test"] = self.common.test._asdict()
-        return {
-            "file_system": self.members.name,
-            "targets": [[one.component, dict(one.target)] for one in self.members.entries],
-            "grid": self.grid._asdict(),
-            "bytes": self.bytes if self.given else 0,
-            "alone": self.alone,
-            "common": common,
-        }
-
-    @property
-    def name(self) -> str:
-        """Return what the sweep's file is called after, the same for the same document."""
-        text = json.dumps(self.document(), sort_keys=True)
-        return f"{self.members.name}-{sha256(text.encode()).hexdigest()[:12]}"
-
-    @property
-    def path(self) -> Path:
-        """Return the file that keeps what is done."""
-        return self.state / f"sweep-{self.name}.json"
 
 
 def plan_of(arguments: argparse.Namespace) -> Plan:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any, Iterator, NamedTuple
 
-from plumbline.cli.sweep_plan import OPERATIONS, Plan
 from plumbline.output.table import render
 from plumbline.run.sweep import Ending, Sweep, planned
+from plumbline.site.sweep import OPERATIONS, Plan
 from plumbline.sweep.estimate import estimate
 from plumbline.sweep.grid import AXES, Point
 from plumbline.sweep.knee import remarks

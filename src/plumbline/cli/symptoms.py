@@ -11,9 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from plumbline.cli.history import STATE
-from plumbline.cli.unit import by_hand
 from plumbline.errors import DocumentError, PrivilegeError
+from plumbline.run.by_hand import by_hand
+from plumbline.store.places import STATE
 from plumbline.store.snapshot import EXPECTATIONS
 
 if TYPE_CHECKING:

@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
         if not arguments.live or arguments.json:
             raise UsageError("name the folder of the inventory with -i")
         return _live([load_expectations(EXPECTATIONS)])
-    from plumbline.cli.inventory import deployed_hosts, plan_of, read_inventory, topology_of
+    from plumbline.documents.inventory import deployed_hosts, plan_of, read_inventory, topology_of
 
     inventory = read_inventory(arguments.inventory)
     topology = topology_of(inventory)

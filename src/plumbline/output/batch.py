@@ -6,20 +6,13 @@ Each line is an external command, ``[time] PROCESS_SERVICE_CHECK_RESULT;host;ser
 
 from __future__ import annotations
 
-from typing import Iterable, NamedTuple, Optional
+from typing import Iterable, NamedTuple
 
+from plumbline.model.judged import Judged
 from plumbline.model.service import Service
 from plumbline.model.state import State
-from plumbline.model.verdict import Verdict
 from plumbline.output.plugin import clean, plugin_output
-
-
-class Judged(NamedTuple):
-    """A verdict with the node that measured, and when it was judged, in seconds since the epoch."""
-
-    node: str
-    judged_at: float
-    verdict: Verdict
+from plumbline.site.services import Directory
 
 
 class Batch(NamedTuple):
@@ -37,7 +30,7 @@ class Batch(NamedTuple):
 
 def batch(judged: Iterable[Judged], services: Iterable[Service]) -> Batch:
     """Return the results of all services that have a verdict; of several the last counts."""
-    known = _Directory(services)
+    known = Directory(services)
     found: dict[tuple[str, str], tuple[Service, Judged]] = {}
     homeless = []
     for one in judged:
@@ -57,14 +50,6 @@ def batch(judged: Iterable[Judged], services: Iterable[Service]) -> Batch:
     )
 
 
-def in_alarm(judged: Iterable[Judged], services: Iterable[Service]) -> set[int]:
-    """Return the places of the services whose verdict is WARNING or CRITICAL."""
-    known = _Directory(services)
-    places = {service: place for place, service in enumerate(known.every)}
-    found = (known.find(one) for one in judged if one.verdict.state.alarm)
-    return {places[service] for service in found if service}
-
-
 def result(service: Service, judged: Judged) -> str:
     """Return the command that tells Nagios one verdict, on one line."""
     verdict = judged.verdict
@@ -79,22 +64,3 @@ def result(service: Service, judged: Judged) -> str:
 def _field(name: str) -> str:
     """Return a name that ends no field; Nagios has no object with such a letter in its name."""
     return clean(name).replace(";", "_")
-
-
-class _Directory:
-    """Which service shows which verdict."""
-
-    def __init__(self, services: Iterable[Service]) -> None:
-        self.every = tuple(services)
-        self._components = {
-            (one.node, one.layer, one.component): one for one in self.every if one.component
-        }
-        self._groups = {(one.node, one.layer, one.group): one for one in self.every if one.group}
-
-    def find(self, judged: Judged) -> Optional[Service]:
-        """Return the service of a verdict; None where the plan has none."""
-        key = judged.node, judged.verdict.layer, judged.verdict.component
-        if judged.verdict.group:
-            return self._groups.get(key)
-        # a document of an older plumbline does not say what is a group
-        return self._components.get(key) or self._groups.get(key)

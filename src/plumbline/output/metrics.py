@@ -9,31 +9,10 @@ from __future__ import annotations
 from typing import Callable, Iterable, Iterator, NamedTuple, Optional
 
 from plumbline import __version__
-from plumbline.judge.finding import Ruling
 from plumbline.model.expectation import PARALLEL, Expectation
 from plumbline.model.verdict import Verdict
 from plumbline.output.exposition import Family, Labels
-
-
-class Step(NamedTuple):
-    """One operation of a component; ``resent`` is segments sent again / segments, if known."""
-
-    expectation: Expectation
-    ruling: Ruling
-    resent: Optional[float] = None
-
-
-class Told(NamedTuple):
-    """What was judged of one node: its components, its groups, each operation, and its probes.
-
-    ``probes`` is None where nothing is expected to be measured.
-    """
-
-    node: str
-    components: tuple[tuple[Expectation, Verdict], ...]
-    groups: tuple[Verdict, ...]
-    steps: tuple[Step, ...]
-    probes: Optional[Verdict]
+from plumbline.site.metrics import Step, Told
 
 
 class _OfStep(NamedTuple):

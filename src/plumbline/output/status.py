@@ -6,10 +6,11 @@ A component has one line, however narrow the screen: what does not fit is cut.
 from __future__ import annotations
 
 from math import isnan
-from typing import Mapping, NamedTuple, Sequence
+from typing import NamedTuple, Sequence
 
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
+from plumbline.site.status import Line
 
 _BARS = "▁▂▃▄▅▆▇█"
 _GAP = "·"
@@ -25,13 +26,6 @@ _NARROW = 140
 
 _LEAST_WORDS = 20
 _BETWEEN = "  "
-
-
-class Line(NamedTuple):
-    """One component; ``rates`` maps each step, such as ``write``, to its rates, oldest first."""
-
-    verdict: Verdict
-    rates: Mapping[str, Sequence[float]]
 
 
 def sparkline(rates: Sequence[float], width: int = 20) -> str:

@@ -22,7 +22,6 @@ from plumbline.ranks.terms import may_be_direct
 from plumbline.ranks.tests import Method, named_test
 from plumbline.topology.strict import Duration, LessThanAll, Percent, Rate, Size, Strict, parse
 
-LAYERS = ("ost", "raw", "net", "fs")
 _NET_PORT = 12865
 
 

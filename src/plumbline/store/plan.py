@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Mapping, NamedTuple
 
 from plumbline.errors import DocumentError
-from plumbline.model.expectation import Expectations
+from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.kinds import same_schema, texts
 from plumbline.model.part import SitePart
 from plumbline.model.path_service import PathService
@@ -35,6 +35,15 @@ class SitePlan(NamedTuple):
     services: tuple[Service, ...]
     parts: Mapping[str, SitePart] = {}
     paths: tuple[PathService, ...] = ()
+
+    @property
+    def site(self) -> str:
+        """Return the name of the site."""
+        return next((node.site for node in self.nodes.values()), "site without nodes")
+
+    def measured(self) -> dict[str, tuple[Expectation, ...]]:
+        """Return what each node measures, layer by layer; raise DocumentError for a damaged one."""
+        return {name: node.every() for name, node in self.nodes.items()}
 
 
 def load_plan(path: str) -> SitePlan:

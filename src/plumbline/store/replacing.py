@@ -7,8 +7,9 @@ from contextlib import contextmanager, suppress
 from glob import escape
 from grp import getgrnam
 from pathlib import Path
-from typing import Iterator
+from typing import Iterator, Optional
 
+from plumbline.errors import StoreError
 from plumbline.store.database import keep_owner
 
 
@@ -29,10 +30,11 @@ def replacing(path: Path) -> Iterator[Path]:
         raise
 
 
-def replace(path: Path, text: str, *, world_readable: bool = False, group: str = "") -> None:
+def replace(path: Path, text: str, *, mode: Optional[int] = None, group: str = "") -> None:
     """Put ``text`` in the place of a file at once and for good; raise OSError if that fails.
 
     After an error the old file is still there.  Root's file belongs to the owner of its folder.
+    It has ``mode`` whatever the process hides by its mask, or without one 0640 less that mask.
     The members of ``group`` may read it where there is such a group and this user is in it.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -41,9 +43,8 @@ def replace(path: Path, text: str, *, world_readable: bool = False, group: str =
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             keep_owner(new)
             _let_read(descriptor, group)
-            if world_readable:
-                # whatever the process hides by its mask
-                os.fchmod(descriptor, 0o644)
+            if mode is not None:
+                os.fchmod(descriptor, mode)
             file.write(text)
             file.flush()
             os.fsync(descriptor)
@@ -52,6 +53,21 @@ def replace(path: Path, text: str, *, world_readable: bool = False, group: str =
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def replace_own(path: Path, text: str, *, mode: Optional[int] = None) -> None:
+    """Put ``text`` in the place of a file that whoever calls owns, as ``replace`` does.
+
+    Raises:
+        StoreError: it cannot be written; the message says why, and the old file is still there.
+    """
+    try:
+        replace(path, text, mode=mode)
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be written: {os.strerror(error.errno or 0)}; see that {path.parent} is "
+            "there, has space and belongs to you"
+        ) from error
 
 
 def _let_read(descriptor: int, group: str) -> None:

@@ -11,8 +11,8 @@ from typing import Any, Mapping, Optional
 import pytest
 import yaml
 
-from plumbline.cli.inventory import plan_of, read_inventory
-from plumbline.cli.records import read_records
+from plumbline.documents.inventory import plan_of, read_inventory
+from plumbline.documents.records import read_records
 from plumbline.errors import DocumentError, UsageError
 from plumbline.judge.measured import doubt_about
 from plumbline.model.record import Operation, Scenario

@@ -200,9 +200,9 @@ def test_a_call_that_makes_no_sense_is_a_sentence(
 
 def test_runs_on_other_terms_are_never_compared(tmp_path: Path) -> None:
     """Each of these gives records of another specification, and so of another hash."""
-    from plumbline.cli.parallel_terms import REREAD, Terms
     from plumbline.ranks.job import Fixed
     from plumbline.run.launch import Launch, parse_clients
+    from plumbline.site.parallel import REREAD, Terms
 
     terms = Terms(TESTS["ost"], 1, 1 << 30, 60.0, Fixed.DATA, False, Launch())
     others = [

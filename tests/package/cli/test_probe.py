@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import pytest
 
 from plumbline.cli.compare import print_comparison
-from plumbline.cli.measure import Result
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.limits import Limits
 from plumbline.model.reason import Reason
@@ -23,6 +22,7 @@ from plumbline.model.reference import Reference
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
+from plumbline.site.measure import Result
 from plumbline.store.history import History, Selection
 from plumbline.store.snapshot import load_snapshot
 from tests.package.judgements import BASELINE, DAY_S

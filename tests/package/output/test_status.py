@@ -9,7 +9,8 @@ import pytest
 from plumbline.model.reason import Reason
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
-from plumbline.output.status import Line, Screen, sparkline, status
+from plumbline.output.status import Screen, sparkline, status
+from plumbline.site.status import Line
 
 WIDE = Screen(10, 200)
 

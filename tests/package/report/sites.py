@@ -7,9 +7,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Iterator, Optional, Sequence
 
-from plumbline.cli.report import read_site
 from plumbline.model.record import Record, Scenario
 from plumbline.report.site import Site
+from plumbline.site.report import read_site
 from plumbline.store.plan import load_plan
 from plumbline.topology.graph import build
 from tests.package.locate.scenes import both, lab

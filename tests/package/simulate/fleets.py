@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Iterator, Optional, Sequence
 
-from plumbline.cli.verdicts import Judging
 from plumbline.judge.weighing import Weighing
 from plumbline.model.expectation import Expectation
 from plumbline.model.verdict import Verdict
@@ -16,6 +15,7 @@ from plumbline.simulate.fleet import Fleet, build
 from plumbline.simulate.memory import Memory
 from plumbline.simulate.noise import NONE, Noise
 from plumbline.simulate.score import Outcome, Score
+from plumbline.site.judging import Judging
 from plumbline.topology.graph import build as built
 from tests.package.sites import site
 

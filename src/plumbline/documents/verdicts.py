@@ -1,0 +1,70 @@
+"""Read verdicts from documents, as ``plumbline judge --json`` prints them."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any, Iterator
+
+from plumbline.errors import DocumentError
+from plumbline.model.json_text import refuse_constant
+from plumbline.model.judged import Judged
+from plumbline.model.kinds import texts, times
+from plumbline.model.verdict import Verdict
+
+SCHEMA = 2
+
+_REMEDY = "write it again with: plumbline judge --json"
+
+
+def read_verdicts(name: str) -> Iterator[Judged]:
+    """Yield the verdicts of one file, which may hold several documents; ``-`` is standard input.
+
+    Raises:
+        DocumentError: what cannot be read or understood, naming the file and the remedy.
+    """
+    try:
+        for document in _documents(name):
+            if document["schema"] != SCHEMA:
+                raise DocumentError(
+                    f"{name}: verdicts of schema {document['schema']!r}, this version reads "
+                    f"{SCHEMA}; {_REMEDY}"
+                )
+            # without the moment it is that of handing over, as for a check that runs now
+            judged_at = document.get("judged_at", time.time())
+            times(judged_at=judged_at)
+            texts("node", (document["node"],))
+            for raw in document["verdicts"]:
+                yield Judged(document["node"], judged_at, Verdict.from_json(raw))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DocumentError(
+            f"{name} holds no verdicts of plumbline ({error!r}); {_REMEDY}"
+        ) from error
+
+
+def _documents(name: str) -> Iterator[Any]:
+    """Yield the JSON documents of a file, one after the other."""
+    decoder = json.JSONDecoder(parse_constant=refuse_constant)
+    text = _text(name).rstrip()
+    if not text:
+        raise DocumentError(f"{name} is empty; {_REMEDY}")
+    at = 0
+    try:
+        while at < len(text):
+            while text[at].isspace():
+                at += 1
+            document, at = decoder.raw_decode(text, at)
+            yield document
+    except (ValueError, RecursionError) as error:
+        raise DocumentError(f"{name} is damaged ({error}); {_REMEDY}") from error
+
+
+def _text(name: str) -> str:
+    try:
+        return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+    except OSError as error:
+        raise DocumentError(f"{name} cannot be read: {error.strerror}; {_REMEDY}") from error
+    except UnicodeDecodeError as error:
+        raise DocumentError(f"{name} is no UTF-8 text (byte {error.start}); {_REMEDY}") from error

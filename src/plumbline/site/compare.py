@@ -1,0 +1,71 @@
+"""A first comparison of targets, with no inventory at all.
+
+Expectations are made up on the spot: directories are each other's peers.  Nothing stays: the state
+is temporary, and the files are removed.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from socket import gethostname
+from typing import Mapping, Sequence
+
+from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.limits import Limits
+from plumbline.model.reference import Reference
+from plumbline.model.spec import ProbeSpec
+from plumbline.run.bench import Unit
+from plumbline.run.clock import SystemClock
+from plumbline.run.lock import Locks, OwnLocks
+from plumbline.run.temporary import temporary_folder
+from plumbline.site.measure import Manner, Progress, Result, measure
+from plumbline.store.history import History
+from plumbline.store.places import DATABASE, SNAPSHOT_FILE
+
+GROUP = "directories"
+
+_SECONDS = 10.0
+_REPEATS = 2
+_OPERATIONS = ("write/single", "read/single")
+
+
+def expected(directories: Mapping[str, str], size_bytes: int) -> Expectations:
+    """Return what is expected of directories by their names, with files of so many bytes."""
+    entries = [_expectation(name, path, size_bytes) for name, path in directories.items()]
+    return Expectations(gethostname(), "", tuple(entry.to_json() for entry in entries))
+
+
+def measure_once(
+    expectations: Expectations, units: Sequence[Unit], locks: Locks, progress: Progress
+) -> Result:
+    """Measure and judge directories of which nothing is known, and keep nothing of it."""
+    with temporary_folder() as state:
+        manner = Manner(locks, state / SNAPSHOT_FILE, progress, keep_files=False)
+        try:
+            with History(state / DATABASE) as history:
+                return measure(expectations, units, history, manner)
+        finally:
+            locks.dissolve()
+
+
+def _expectation(name: str, path: str, size_bytes: int) -> Expectation:
+    return Expectation(
+        layer="ost",
+        component=name,
+        host=gethostname(),
+        group=GROUP,
+        target={"kind": "directory", "directory": path},
+        path=(gethostname(), name),
+        spec=ProbeSpec("fio", size_bytes, _SECONDS, repeats=_REPEATS),
+        references={operation: Reference(None, None) for operation in _OPERATIONS},
+        limits=Limits(),
+    )
+
+
+def own_locks(places: Mapping[str, str]) -> OwnLocks:
+    """Return the locks of this user, which two comparisons at once both use."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    base = runtime if os.path.isdir(runtime) else tempfile.gettempdir()
+    return OwnLocks(Path(base) / f"plumbline-{os.geteuid()}", SystemClock(), places)

@@ -1,0 +1,113 @@
+"""Measure again what was low, beside healthy peers.
+
+A timer calls this.  It ends at once where nothing is in question, and takes all that it must know
+from the history: whatever was killed before, it goes on from there.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import NamedTuple, Optional, Sequence
+
+from plumbline.judge.component import judge_service
+from plumbline.judge.confirm import (
+    Layer,
+    Past,
+    Place,
+    Turn,
+    bytes_left,
+    moved,
+    places,
+    steps_of,
+    turns,
+    wanted,
+)
+from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.verdict import Verdict
+from plumbline.run.lock import Locks
+from plumbline.run.process import goes_on
+from plumbline.run.units import units_of
+from plumbline.site.measure import Manner, Progress, Result, measure, run_id_at
+from plumbline.site.nodes import remembered
+from plumbline.store.confirmed import Confirmed
+from plumbline.store.history import History
+from plumbline.store.places import SNAPSHOT_FILE
+
+
+class Moment(NamedTuple):
+    """What can be said now: who is in question, which runs are due, and what is left to move."""
+
+    layer: Layer
+    queue: Sequence[Place]
+    due: Sequence[Turn]
+    left_bytes: float
+
+
+def look(
+    expectations: Expectations, layer: str, kept: tuple[History, Confirmed], now: float
+) -> Moment:
+    """Return what can be said at a moment in epoch seconds; raise as histories do."""
+    history, confirmed = kept
+    entries = expectations.find(layer)
+    _, _, memory, known = remembered(expectations, history)
+
+    def verdict(entry: Expectation) -> Verdict:
+        series = memory.of(entry.layer, entry.component)
+        return judge_service(entry, series, (), now, known.evidence(entry.subject))
+
+    of = Layer(entries, verdict, known)
+    oldest_s = max(entry.limits.stale_after_s for entry in entries)
+    past = Past(
+        [one for one in confirmed.measured(layer) if one.at <= now],
+        confirmed.planned_at(layer, now - oldest_s, now),
+    )
+    queue = places(wanted(of), past, now)
+    return Moment(
+        of, queue, turns(of, queue, past, now), bytes_left(entries[0], past.measured, now)
+    )
+
+
+class Terms(NamedTuple):
+    """How to confirm: the folder of history and snapshot, and what every run has in common.
+
+    After ``limit_s`` no run begins; None is no limit.
+    """
+
+    state: Path
+    locks: Locks
+    progress: Progress
+    limit_s: Optional[float] = None
+
+
+def busy(history: History) -> list[str]:
+    """Return what another run measures at this moment."""
+    return [one.component for one in history.running() if one.process and goes_on(one.process)]
+
+
+def confirm(
+    expectations: Expectations, layer: str, kept: tuple[History, Confirmed], terms: Terms
+) -> list[Result]:
+    """Carry out one run after another until none is due; raise as ``measure`` does."""
+    deadline = None if terms.limit_s is None else time.monotonic() + terms.limit_s
+    found: list[Result] = []
+    while deadline is None or time.monotonic() < deadline:
+        now = time.time()
+        moment = look(expectations, layer, kept, now)
+        if not moment.due:
+            break
+        turn = moment.due[0]
+        run_id = f"{run_id_at(now)}-{len(found)}"
+        kept[1].begin(moved(turn, run_id, now, moment.layer))
+        manner = Manner(
+            locks=terms.locks,
+            snapshot=terms.state / SNAPSHOT_FILE,
+            progress=terms.progress,
+            limit_s=None if deadline is None else max(0.0, deadline - time.monotonic()),
+            run_id=run_id,
+        )
+        units = units_of(layer, steps_of(turn, moment.layer))
+        found.append(measure(expectations, units, kept[0], manner))
+        if found[-1].interrupted:
+            break
+    return found

@@ -1,0 +1,35 @@
+"""Judge nodes day after day, as a simulation lets days pass."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Iterator, Sequence
+
+from plumbline.judge.past import Past
+from plumbline.judge.weighing import Weighing
+from plumbline.model.expectation import Expectation
+from plumbline.model.verdict import Verdict
+from plumbline.site.judging import Judging
+
+if TYPE_CHECKING:
+    from plumbline.model.series import Weighable
+
+
+class JudgingDaily:
+    """Judges the nodes of one fleet day after day."""
+
+    def __init__(self) -> None:
+        """Know nothing of the days before."""
+        self._past: dict[tuple[str, str], Past] = {}
+
+    def __call__(
+        self, chosen: Sequence[Expectation], memory: Weighable, now: float
+    ) -> Iterator[Verdict]:
+        """Yield the verdicts on what a node measures, at a moment."""
+        if not chosen:
+            return
+        first = chosen[0]
+        past = self._past.setdefault((first.layer, first.component), Past())
+        weighing = Weighing({"": chosen}, {"": memory}, past)
+        judging = Judging(memory, weighing, now, evidence=False)
+        yield from judging.components(chosen)
+        yield from judging.groups(chosen)

@@ -1,0 +1,168 @@
+"""Judge what all nodes of a site have measured, from its plan and the history of all nodes.
+
+Nodes do not depend on one another, so a large site is dealt out to processes: the history is read
+once, by whoever judges the node.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Iterator, NamedTuple, Optional, Sequence, Union
+
+from plumbline.errors import PlumblineError, StoreError
+from plumbline.judge.node import Asked, judge_node
+from plumbline.model.expectation import Expectations
+from plumbline.model.judged import Judged
+from plumbline.model.service import NODE
+from plumbline.site.garbage import without_collector
+from plumbline.site.judging import Judging
+from plumbline.site.nodes import remembered, require
+from plumbline.store.history import History
+from plumbline.store.plan import SitePlan
+
+_WORTH_A_PROCESS = 500
+"""Components; to start a process takes as long as to judge some of these."""
+
+_PROCESSES = 4
+"""At most: each takes some 100 MB."""
+
+
+class Task(NamedTuple):
+    """What one process is to judge.
+
+    ``evidence`` says whether the verdicts keep theirs, ``members`` whether targets that are driven
+    at once have verdicts of their own beside that of the whole.  ``since`` is when the plan was
+    written, epoch seconds, where the probes of the nodes are judged too, else None.
+    """
+
+    nodes: tuple[Expectations, ...]
+    history: Path
+    now: float
+    evidence: bool
+    members: bool = False
+    since: Optional[float] = None
+
+
+def judge_site(
+    plan: SitePlan, history: Path, now: float, *, evidence: bool = False, members: bool = False
+) -> list[Judged]:
+    """Return the verdicts on all components and groups of a plan, node by node in its order.
+
+    With ``members`` those on targets driven at once are among them.
+
+    Raises:
+        StoreError: there is no such history, or it cannot be read.
+        DocumentError: the expectations of a node are damaged.
+    """
+    return _judge_plan(plan, Task((), history, now, evidence, members))
+
+
+def judge_services(plan: SitePlan, history: Path, now: float) -> list[Judged]:
+    """Return the verdicts that the services of a plan show; as ``judge_site``, and on each node."""
+    # one of an older version has no services of nodes
+    nodes = any(one.layer == NODE for one in plan.services)
+    since = os.stat(plan.path).st_mtime if nodes else None
+    return _judge_plan(plan, Task((), history, now, evidence=False, since=since))
+
+
+def _judge_plan(plan: SitePlan, task: Task) -> list[Judged]:
+    require(task.history)
+    tasks = [task._replace(nodes=share) for share in shares(tuple(plan.nodes.values()))]
+    with without_collector():
+        found = _judge_all(tasks)
+    places = {name: place for place, name in enumerate(plan.nodes)}
+    return sorted(found, key=lambda one: places[one.node])
+
+
+def shares(nodes: Sequence[Expectations]) -> list[tuple[Expectations, ...]]:
+    """Deal the nodes out, the largest first, each to whoever has least."""
+    components = sum(len(node.entries) for node in nodes)
+    processors = len(os.sched_getaffinity(0))
+    count = max(1, min(_PROCESSES, processors, len(nodes), components // _WORTH_A_PROCESS))
+    dealt: list[list[Expectations]] = [[] for _ in range(count)]
+    sizes = [0] * count
+    for node in sorted(nodes, key=lambda node: -len(node.entries)):
+        least = sizes.index(min(sizes))
+        dealt[least].append(node)
+        sizes[least] += len(node.entries)
+    return [tuple(share) for share in dealt]
+
+
+def _judge_all(tasks: Sequence[Task]) -> list[Judged]:
+    """Carry out the first task here, each other one in a process that begins as a copy of this."""
+    others = [Other(task) for task in tasks[1:]]
+    try:
+        found = _judge(tasks[0])
+        for other in others:
+            found += other.result()
+    finally:
+        for other in others:
+            other.end()
+    return found
+
+
+class Other:
+    """A process that judges; it needs no message to begin, for it has all that its parent has."""
+
+    def __init__(self, task: Task) -> None:
+        context = multiprocessing.get_context("fork")
+        self._receiver, sender = context.Pipe(duplex=False)
+        self._process = context.Process(target=_answer, args=(task, sender), daemon=True)
+        self._process.start()
+        # so that the end of the process is the end of what can be received
+        sender.close()
+
+    @property
+    def pid(self) -> int:
+        """Return its process id."""
+        assert self._process.pid is not None
+        return self._process.pid
+
+    def result(self) -> list[Judged]:
+        """Wait for its verdicts; raise what it has raised, StoreError when it was killed."""
+        try:
+            answer: Union[list[Judged], PlumblineError] = self._receiver.recv()
+        except (EOFError, OSError) as error:
+            raise StoreError(
+                "a process that judged was ended from outside; see whether the machine has run "
+                "out of memory (journalctl -k), and run again"
+            ) from error
+        if isinstance(answer, PlumblineError):
+            raise answer
+        return answer
+
+    def end(self) -> None:
+        """End it, in whatever state it is."""
+        self._process.terminate()
+        self._process.join()
+        self._receiver.close()
+
+
+def _answer(task: Task, sender: Connection) -> None:
+    # Ctrl-C reaches parent and child alike, and the parent ends the child
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        sender.send(_judge(task))
+    except PlumblineError as error:
+        sender.send(error)
+
+
+def _judge(task: Task) -> list[Judged]:
+    with History(task.history) as history:
+        return [one for node in task.nodes for one in _judge_node(node, history, task)]
+
+
+def _judge_node(node: Expectations, history: History, task: Task) -> Iterator[Judged]:
+    _, chosen, memory, known = remembered(node, history)
+    judging = Judging(memory, known, task.now, evidence=task.evidence)
+    alone = [each for each in chosen if task.members or each.layer != "fs"]
+    verdicts = [*judging.components(alone), *judging.groups(chosen)]
+    if task.since is not None and node.entries:
+        verdicts.append(judge_node(Asked(node, task.since, task.now), memory))
+    for verdict in verdicts:
+        kept = verdict if task.evidence else verdict._replace(evidence=())
+        yield Judged(node.node, task.now, kept)

@@ -1,0 +1,153 @@
+"""Which components explain the slow measurements of a site, and what to measure next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional, Sequence
+
+from plumbline.errors import DocumentError
+from plumbline.judge.weighing import Weighing
+from plumbline.locate.candidates import Candidates
+from plumbline.locate.cut_off import CutOff, cut_off
+from plumbline.locate.document import document
+from plumbline.locate.earlier import WithEarlier
+from plumbline.locate.leaning import ordered, quoted
+from plumbline.locate.measurables import Site
+from plumbline.locate.next_probe import NextProbe, next_probe
+from plumbline.locate.observation import Observation, Vote
+from plumbline.locate.observe import observe
+from plumbline.locate.suspects import Located, locate
+from plumbline.locate.words import listed, sentence
+from plumbline.model.expectation import Expectation
+from plumbline.model.state import State
+from plumbline.site.garbage import without_collector
+from plumbline.site.nodes import opened
+from plumbline.store.plan import SitePlan
+from plumbline.store.recent import Recent, groups_of
+from plumbline.store.symptoms import collected_symptoms
+from plumbline.symptoms.said import Said
+
+if TYPE_CHECKING:
+    from plumbline.model.series import Memory
+
+
+class SiteLocated(NamedTuple):
+    """The suspects of a site, what would divide each set of them, and what the nodes say."""
+
+    located: Located
+    probes: Sequence[Optional[NextProbe]]
+    said: Said
+    cut_off: Mapping[str, CutOff]
+    """The servers and nodes that keep targets from being measured, by their names."""
+
+    @property
+    def state(self) -> State:
+        """Return WARNING where something is slow, UNKNOWN where nothing could vote."""
+        if self.located.sets or self.located.unexplained:
+            return State.WARNING
+        voted = any(one.vote is not Vote.NONE for one in self.located.observations)
+        return State.OK if voted else State.UNKNOWN
+
+    def remarks(self) -> list[str]:
+        """Return what was not measured, and whose symptoms were left out."""
+        return [*self.missed(), *left_out(self.said)]
+
+    def missed(self) -> list[str]:
+        """Return what keeps targets from being measured."""
+        return [f"Not measured: {one.text}." for one in self.cut_off.values()]
+
+    def to_json(self, plan: SitePlan) -> dict[str, Any]:
+        """Return the document form, with what the parts of the plan are."""
+        made = document(self.located, plan.parts, self.probes)
+        made["remarks"] += self.remarks()
+        return made
+
+
+def locate_site(
+    plan: SitePlan,
+    history: Path,
+    now: float,
+    earlier: Mapping[str, Memory] = MappingProxyType({}),
+    *,
+    last_run: bool = False,
+) -> SiteLocated:
+    """Return what explains the slow measurements of a site, and what would divide each set.
+
+    What votes is the evidence of several runs, with ``last_run`` the verdict on the latest alone;
+    symptoms order what is equally likely.  ``earlier`` is what nodes had measured before, which
+    does not vote.
+
+    Raises:
+        DocumentError: the plan is of an older version, or damaged.
+        StoreError: there is no such history, or it cannot be read.
+    """
+    if not plan.parts:
+        raise DocumentError(
+            f"plan {plan.path} does not say what the parts are; write it again with: "
+            "plumbline plan -i INVENTORY --json"
+        )
+    nodes = plan.measured()
+    with without_collector():
+        observations, missed = _observations(_Site(nodes, history, last_run, earlier), now)
+        located = locate(observations)
+        said = collected_symptoms(history, plan.nodes, now)
+        located = ordered(located, said.symptoms)
+        return SiteLocated(located, _probes(located, nodes), said, missed)
+
+
+def left_out(said: Said) -> list[str]:
+    """Return the remark on nodes whose symptoms were left out, nothing where there are none."""
+    if not said.left_out:
+        return []
+    return [f"Left out are the symptoms of {listed(said.left_out, ', of ')}."]
+
+
+def sentences(plan: SitePlan, found: SiteLocated) -> list[str]:
+    """Return a sentence for each ambiguity set, with the symptoms of its suspects."""
+    return [
+        sentence(found.located, one, plan.parts, probe)
+        + quoted(one, plan.parts, found.said.symptoms)
+        for one, probe in zip(found.located.sets, found.probes)
+    ]
+
+
+class _Site(NamedTuple):
+    """What the nodes measure, where it is recorded, what votes, and what was before."""
+
+    nodes: dict[str, tuple[Expectation, ...]]
+    history: Path
+    last_run: bool
+    earlier: Mapping[str, Memory]
+
+
+def _observations(of: _Site, now: float) -> tuple[list[Observation], dict[str, CutOff]]:
+    """Return what the nodes observe, and which hosts keep targets from being measured."""
+    site = Site(of.nodes)
+    found: list[Observation] = []
+    with opened(of.history) as history:
+        memories = {
+            node: Recent(history, groups_of(measured)) for node, measured in of.nodes.items()
+        }
+        known = None if of.last_run else Weighing(of.nodes, memories)
+        for node, memory in memories.items():
+            whole = WithEarlier(memory, of.earlier[node]) if node in of.earlier else memory
+            found += observe(site.of(node), whole, now, known)
+        every = [(node, of.nodes[node], memory) for node, memory in memories.items()]
+        return found, {one.host: one for one in cut_off(every, now)}
+
+
+def _probes(
+    located: Located, nodes: dict[str, tuple[Expectation, ...]]
+) -> list[Optional[NextProbe]]:
+    """Return for each ambiguity set what would divide it, None where nothing would."""
+    if all(one.certain for one in located.sets):
+        return [None for _ in located.sets]
+    candidates = Candidates(nodes)
+    probes: list[Optional[NextProbe]] = []
+    for one in located.sets:
+        slow = [located.observations[index].of.component for index in one.explains]
+        names = [suspect.name for suspect in one.suspects]
+        found = None if one.certain else next_probe(located, one, candidates.crossing(names, slow))
+        probes.append(found)
+    return probes

@@ -1,0 +1,90 @@
+"""The figures of a node, or of each node of a site, for whoever keeps metrics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Iterator, NamedTuple, Optional, Sequence
+
+from plumbline.errors import DocumentError
+from plumbline.judge.component import rulings_on
+from plumbline.judge.finding import Ruling
+from plumbline.judge.node import Asked, judge_node
+from plumbline.judge.pair import rulings_on_host
+from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.verdict import Verdict
+from plumbline.site.judging import Judging
+from plumbline.site.nodes import memories
+from plumbline.store.plan import SitePlan
+
+if TYPE_CHECKING:
+    from plumbline.model.series import Memory, Snapshot
+
+
+class Step(NamedTuple):
+    """One operation of a component; ``resent`` is segments sent again / segments, if known."""
+
+    expectation: Expectation
+    ruling: Ruling
+    resent: Optional[float] = None
+
+
+class Told(NamedTuple):
+    """What was judged of one node: its components, its groups, each operation, and its probes.
+
+    ``probes`` is None where nothing is expected to be measured.
+    """
+
+    node: str
+    components: tuple[tuple[Expectation, Verdict], ...]
+    groups: tuple[Verdict, ...]
+    steps: tuple[Step, ...]
+    probes: Optional[Verdict]
+
+
+def tell_node(expectations: Expectations, snapshot: Snapshot, since: float, now: float) -> Told:
+    """Return what a node tells at ``now`` of what is expected ``since``, in epoch seconds.
+
+    Raises:
+        DocumentError: the expectations are damaged.
+    """
+    judging = Judging(snapshot, snapshot, now, evidence=False)
+    return _told(Asked(expectations, since, now), expectations.every(), snapshot, judging)
+
+
+def tell_site(plan: SitePlan, history: Path, since: float, now: float) -> Iterator[Told]:
+    """Yield what each node of a site tells, by the history of all.
+
+    Raises:
+        StoreError: there is no such history, or it cannot be read.
+        DocumentError: the expectations of a node are damaged.
+    """
+    for one in memories(plan, history):
+        judging = Judging(one.memory, one.known, now, evidence=False)
+        yield _told(Asked(plan.nodes[one.node], since, now), one.chosen, one.memory, judging)
+
+
+def _told(asked: Asked, chosen: Sequence[Expectation], memory: Memory, judging: Judging) -> Told:
+    # of what is driven at once the whole has a verdict, among the groups
+    alone = [each for each in chosen if each.layer != "fs"]
+    return Told(
+        asked.expectations.node,
+        tuple(zip(alone, judging.components(alone))),
+        tuple(judging.groups(chosen)),
+        tuple(_steps_of(chosen, memory, asked.now)),
+        judge_node(asked, memory) if asked.expectations.entries else None,
+    )
+
+
+def _steps_of(chosen: Sequence[Expectation], memory: Memory, now: float) -> Iterator[Step]:
+    return (step for each in chosen for step in _steps(each, memory, now))
+
+
+def _steps(each: Expectation, memory: Memory, now: float) -> list[Step]:
+    """Return the operations of a component; of a damaged document none, as its verdict says."""
+    try:
+        series = memory.of(each.layer, each.component)
+        if each.layer == "net":
+            return [Step(each, *found) for found in rulings_on_host(each, series, now)]
+        return [Step(each, ruling) for ruling in rulings_on(each, series, now)]
+    except DocumentError:
+        return []

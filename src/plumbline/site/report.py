@@ -1,0 +1,70 @@
+"""All that the report draws of a site: what was measured, judged and located."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Iterable, Optional
+
+from plumbline.model.state import worst
+from plumbline.model.verdict import Verdict
+from plumbline.report.site import Site
+from plumbline.report.suspects import Found
+from plumbline.site.judge import judge_site
+from plumbline.site.locate import locate_site
+from plumbline.store.course import Pictures
+from plumbline.store.notes import read_notes
+from plumbline.store.plan import SitePlan
+from plumbline.units import DAY_S
+
+
+def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
+    """Return everything that is drawn, read and judged at ``now``, in seconds since the epoch.
+
+    Raises:
+        StoreError: there is no such history, or it cannot be read.
+        DocumentError: the plan or a record is damaged.
+    """
+    judged = [one.verdict for one in judge_site(plan, path, now, members=True)]
+    measured = plan.measured()
+    since = now - days * DAY_S
+    with Pictures(path, since) as pictures:
+        return Site(
+            name=plan.site,
+            now=now,
+            expectations=[each for found in measured.values() for each in found],
+            parts=plan.parts,
+            verdicts={(one.layer, one.component): one for one in judged if not one.group},
+            groups=_groups(one for one in judged if one.group),
+            courses=pictures.courses(),
+            pairs=pictures.pairs(),
+            run=pictures.latest_run(("fs", "ost", "raw")),
+            notes=[one for one in read_notes(path) if one.at >= since],
+            changes=pictures.version_changes(),
+            nodes={
+                (each.layer, each.component): name
+                for name, found in measured.items()
+                for each in found
+            },
+        )
+
+
+def find_suspects(plan: SitePlan, history: Path, now: float) -> Optional[Found]:
+    """Return the suspects of a site; None for a plan that does not say what the parts are.
+
+    Raises:
+        StoreError: there is no such history, or it cannot be read.
+    """
+    if not plan.parts:
+        return None
+    found = locate_site(plan, history, now)
+    return Found(found.located, found.probes)
+
+
+def _groups(judged: Iterable[Verdict]) -> dict[tuple[str, str], Verdict]:
+    """Return the verdict on each group, the worst where several nodes measure it."""
+    found: dict[tuple[str, str], Verdict] = {}
+    for one in judged:
+        other = found.setdefault((one.layer, one.component), one)
+        if worst((one.state, other.state)) is not other.state:
+            found[one.layer, one.component] = one
+    return found

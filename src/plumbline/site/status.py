@@ -1,0 +1,95 @@
+"""How each component is and how it went lately, on a node or at a whole site."""
+
+from __future__ import annotations
+
+from math import isnan, nan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Iterable, Mapping, NamedTuple, Sequence
+
+from plumbline.model.course import Course
+from plumbline.model.expectation import Expectations
+from plumbline.model.verdict import Verdict
+from plumbline.site.judge import judge_site
+from plumbline.site.judging import Judging
+from plumbline.store.course import Pictures
+from plumbline.store.plan import SitePlan
+from plumbline.units import DAY_S
+
+if TYPE_CHECKING:
+    from plumbline.model.series import Sample, Snapshot
+
+_BACK_DAYS = 60
+
+
+class Line(NamedTuple):
+    """One component; ``rates`` maps each step, such as ``write``, to its rates, oldest first."""
+
+    verdict: Verdict
+    rates: Mapping[str, Sequence[float]]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form."""
+        rates = {
+            step: [None if isnan(rate) else rate for rate in found]
+            for step, found in self.rates.items()
+        }
+        verdict = self.verdict
+        return {
+            "state": verdict.state.name,
+            "layer": verdict.layer,
+            "component": verdict.component,
+            "sentence": verdict.sentence,
+            "rates_Bps": rates,
+        }
+
+
+def status_of_node(expectations: Expectations, snapshot: Snapshot, now: float) -> list[Line]:
+    """Return what a node knows of each component that it measures."""
+    chosen = expectations.every()
+    lines = []
+    for each, verdict in zip(
+        chosen, Judging(snapshot, snapshot, now, evidence=False).components(chosen)
+    ):
+        samples: dict[str, list[Sample]] = {}
+        for one in snapshot.of(each.layer, each.component):
+            step = _step(one.latest.operation.value, one.latest.scenario.value)
+            samples.setdefault(step, []).extend(one.samples)
+        rates = {step: _in_time(found) for step, found in samples.items()}
+        lines.append(Line(verdict, rates))
+    return lines
+
+
+def _in_time(samples: Iterable[Sample]) -> list[float]:
+    """Return the rates of a component with all its partners, oldest first."""
+    ordered = sorted(samples, key=lambda one: one.started_at)
+    return [nan if one.rate_Bps is None else one.rate_Bps for one in ordered]
+
+
+def status_of_site(plan: SitePlan, history: Path, now: float) -> list[Line]:
+    """Return what the history of a site knows of each component.
+
+    Raises:
+        StoreError: there is no such history, or it cannot be read.
+        DocumentError: the plan is damaged.
+    """
+    judged = [one.verdict for one in judge_site(plan, history, now, members=True)]
+    with Pictures(history, now - _BACK_DAYS * DAY_S) as pictures:
+        rates = _by_component(pictures.courses())
+    found: Sequence[Verdict] = [one for one in judged if not one.group]
+    return [Line(one, rates.get((one.layer, one.component), {})) for one in found]
+
+
+def _by_component(courses: Iterable[Course]) -> dict[tuple[str, str], dict[str, list[float]]]:
+    moments: dict[tuple[str, str], dict[str, list[tuple[float, float]]]] = {}
+    for one in courses:
+        steps = moments.setdefault((one.layer, one.component), {})
+        points = steps.setdefault(_step(one.operation, one.scenario), [])
+        points.extend(zip(one.times, one.rates))
+    return {
+        place: {step: [rate for _, rate in sorted(points)] for step, points in steps.items()}
+        for place, steps in moments.items()
+    }
+
+
+def _step(operation: str, scenario: str) -> str:
+    return operation if scenario == "single" else f"{operation} {scenario}"

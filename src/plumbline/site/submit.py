@@ -1,0 +1,48 @@
+"""The verdicts of all services of a site, with a note where another service bears the alarm."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Collection, Mapping
+
+from plumbline.model.judged import Judged
+from plumbline.model.reason import Reason
+from plumbline.site.judge import judge_services
+from plumbline.site.locate import locate_site
+from plumbline.site.paths import Site, causes
+from plumbline.store.plan import SitePlan
+
+
+def judge_with_causes(plan: SitePlan, history: Path, now: float) -> list[Judged]:
+    """Return the verdicts of all services at ``now``, in seconds since the epoch.
+
+    Raises:
+        StoreError: there is no such history, or it cannot be read.
+        DocumentError: the plan is damaged.
+    """
+    judged = judge_services(plan, history, now)
+    bad = {
+        (one.verdict.layer, one.verdict.component)
+        for one in judged
+        if not one.verdict.group
+        and (one.verdict.state.alarm or one.verdict.reason is Reason.WATCHED)
+    }
+    if not plan.paths or not bad:
+        return judged
+    located = locate_site(plan, history, now).located
+    found = causes(Site(plan.paths, plan.services, plan.parts), located)
+    return [_noted(one, bad, found) for one in judged]
+
+
+def _noted(
+    one: Judged,
+    bad: Collection[tuple[str, str]],
+    found: Mapping[tuple[str, str], str],
+) -> Judged:
+    """Return a verdict with a note where a shared component bears its alarm."""
+    verdict = one.verdict
+    place = verdict.layer, verdict.component
+    if verdict.group or place not in bad or place not in found:
+        return one
+    sentence = f"{verdict.sentence}; explained by {found[place]}"
+    return one._replace(verdict=verdict._replace(sentence=sentence))

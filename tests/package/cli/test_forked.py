@@ -1,0 +1,38 @@
+"""Work is dealt out to copies of a process, and what becomes of one is never waited for in vain."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from plumbline.cli.forked import forked
+from plumbline.errors import ToolError
+
+ITEMS = range(7)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_results_come_in_the_order_of_the_items(count: int) -> None:
+    held = object()
+    assert list(forked(lambda item: (item * item, held is not None), ITEMS, count)) == [
+        (item * item, True) for item in ITEMS
+    ]
+
+
+def test_several_processes_do_the_work() -> None:
+    assert os.getpid() not in set(forked(lambda _: os.getpid(), ITEMS, 2))
+
+
+def test_trouble_of_one_is_that_of_all() -> None:
+    def refuse(item: int) -> int:
+        raise ToolError(f"no {item}")
+
+    with pytest.raises(ToolError, match="no 0"):
+        list(forked(refuse, ITEMS, 2))
+
+
+def test_a_process_that_is_killed_is_a_sentence() -> None:
+    with pytest.raises(ToolError, match="ended from outside"):
+        list(forked(lambda _: os.kill(os.getpid(), signal.SIGKILL), ITEMS, 2))

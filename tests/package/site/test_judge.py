@@ -1,0 +1,218 @@
+"""A site is judged node by node, by one process or several, with the same verdicts."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plumbline.errors import DocumentError, StoreError
+from plumbline.model.expectation import Expectations
+from plumbline.model.reason import Reason
+from plumbline.model.series import Running
+from plumbline.model.state import State
+from plumbline.site.judge import Other, Task, judge_site, shares
+from plumbline.store.history import History
+from plumbline.store.plan import SitePlan
+from tests.package.cli.driver import call
+from tests.package.judgements import REFERENCE, expectation, host_expectation
+from tests.package.parallel_runs import expected, nightly
+from tests.package.records import NIGHTS, every_night
+
+READ = {"read/single": REFERENCE}
+
+
+def site(nodes: int, members: int) -> SitePlan:
+    """Return a plan in which each node measures as many targets of one file system."""
+    documents = {}
+    for node in range(nodes):
+        entries = [
+            expectation(component=f"OST{node}-{number}", references=READ).to_json()
+            for number in range(members)
+        ]
+        documents[f"client{node}"] = Expectations(f"client{node}", "lab", tuple(entries))
+    return SitePlan("plan.json", documents, ())
+
+
+def fill(path: Path, plan: SitePlan, now: float, nights: int = NIGHTS) -> None:
+    """Save some nights of each node; the first target of each but the first node is slow."""
+    with History(path) as history:
+        for node, document in plan.nodes.items():
+            for number, entry in enumerate(document.entries[:5]):
+                slow = number == 0 and node != "client0"
+                rate_Bps = 80e6 if slow else 200e6
+                common: dict[str, Any] = {
+                    "repeats_Bps": (rate_Bps,) * 3,
+                    "spec_hash": "abc",
+                    "rate_Bps": rate_Bps,
+                }
+                common |= {"component": entry["component"], "host": node}
+                for one in every_night(now - 60, nights, **common):
+                    history.save(one)
+
+
+def test_one_slow_night_is_watched(tmp_path: Path) -> None:
+    now, plan = time.time(), site(2, 5)
+    fill(tmp_path / "all.sqlite", plan, now, nights=1)
+    found = [one.verdict for one in judge_site(plan, tmp_path / "all.sqlite", now)]
+    assert {one.state for one in found} == {State.OK}
+    assert [one.component for one in found if one.reason is Reason.WATCHED] == ["OST1-0"]
+
+
+@pytest.mark.parametrize(("nodes", "members"), [(3, 5), (12, 100)])
+def test_every_component_and_group_of_every_node_is_judged(
+    tmp_path: Path, nodes: int, members: int
+) -> None:
+    now, plan = time.time(), site(nodes, members)
+    fill(tmp_path / "all.sqlite", plan, now)
+    found = judge_site(plan, tmp_path / "all.sqlite", now)
+    assert len(found) == nodes * (members + 1)
+    assert list(dict.fromkeys(one.node for one in found)) == list(plan.nodes)
+    slow = [one.verdict.component for one in found if one.verdict.state is State.CRITICAL]
+    assert slow == [f"OST{node}-0" for node in range(1, nodes)]
+    groups = [one.verdict for one in found if one.verdict.group]
+    assert {group.component for group in groups} == {"scratch"}
+    assert len(groups) == nodes
+
+
+def test_a_group_needs_more_than_half_of_its_members(tmp_path: Path) -> None:
+    now, plan = time.time(), site(2, 2)
+    with History(tmp_path / "all.sqlite") as history:
+        common: dict[str, Any] = {"repeats_Bps": (80e6,) * 3, "spec_hash": "abc", "rate_Bps": 80e6}
+        for one in every_night(now - 60, component="OST0-0", **common):
+            history.save(one)
+        for number in range(2):
+            for one in every_night(now - 60, component=f"OST1-{number}", **common):
+                history.save(one)
+    found = [one.verdict for one in judge_site(plan, tmp_path / "all.sqlite", now)]
+    states = {(one.component, one.group): one.state for one in found[:3]}
+    # nobody knows of OST0-1 whether it has lost as much
+    assert states == {
+        ("OST0-0", False): State.CRITICAL,
+        ("OST0-1", False): State.UNKNOWN,
+        ("scratch", True): State.OK,
+    }
+    assert [one.state for one in found[3:]] == [State.OK, State.OK, State.CRITICAL]
+
+
+def test_a_verdict_of_a_site_is_explained_by_the_runs_of_its_node(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan, history = site(3, 5), tmp_path / "all.sqlite"
+    fill(history, plan, time.time())
+    nodes = {name: node.to_json() for name, node in plan.nodes.items()}
+    document = {"schema": 1, "site": "lab", "nodes": nodes, "services": []}
+    (tmp_path / "plan.json").write_text(json.dumps(document))
+    words = ["judge", "--plan", str(tmp_path / "plan.json"), "--history", str(history)]
+    assert call(*words, "--explain", "OST2-0") == 2
+    out = capsys.readouterr().out
+    assert out.startswith("CRITICAL ost OST2-0 read 80.0 MB/s")
+    assert "rule below level: applies" in out
+    assert "OST1" not in out
+    with pytest.raises(DocumentError, match="has no OST9 in layer"):
+        call(*words, "--explain", "OST9")
+
+
+def test_a_verdict_rests_on_the_runs_of_its_own_node(tmp_path: Path) -> None:
+    now, plan = time.time(), site(2, 5)
+    fill(tmp_path / "all.sqlite", plan, now)
+    found = judge_site(plan, tmp_path / "all.sqlite", now, evidence=True)
+    lines = [
+        line.strip() for one in found if not one.verdict.group for line in one.verdict.evidence
+    ]
+    beside = {line.partition(" of ")[2] for line in lines if line.endswith("in the same run")}
+    assert beside == {"its 4 peers' median 200.0 MB/s in the same run"}
+    assert all(one.verdict.evidence == () for one in judge_site(plan, tmp_path / "all.sqlite", now))
+
+
+def test_a_damaged_record_spoils_its_component_and_group_alone(tmp_path: Path) -> None:
+    now, plan = time.time(), site(2, 5)
+    fill(tmp_path / "all.sqlite", plan, now)
+    with closing(sqlite3.connect(tmp_path / "all.sqlite")) as database, database:
+        database.execute("UPDATE records SET body = '{' WHERE component = 'OST0-3'")
+    found = [one.verdict for one in judge_site(plan, tmp_path / "all.sqlite", now)]
+    unknown = [one for one in found if one.state is State.UNKNOWN]
+    assert [one.component for one in unknown] == ["OST0-3", "scratch"]
+    assert "cannot be judged: history" in unknown[0].sentence
+
+
+def test_a_run_that_hangs_is_seen_in_the_history(tmp_path: Path) -> None:
+    now, plan = time.time(), site(1, 2)
+    fill(tmp_path / "all.sqlite", plan, now)
+    with History(tmp_path / "all.sqlite") as history:
+        history.begin("r", Running("ost", "OST0-1", now - 9000))
+    states = [one.verdict.state for one in judge_site(plan, tmp_path / "all.sqlite", now)]
+    assert states == [State.OK, State.CRITICAL, State.OK]
+
+
+def test_targets_driven_at_once_have_one_verdict_and_their_own_when_asked(tmp_path: Path) -> None:
+    now = time.time()
+    entries = tuple(one.to_json() for one in expected())
+    plan = SitePlan("p", {"client1": Expectations("client1", "lab", entries)}, ())
+    with History(tmp_path / "all.sqlite") as history:
+        for one in nightly([200e6, 201e6, 80e6, 200e6], now - 60):
+            history.save(one)
+    (only,) = judge_site(plan, tmp_path / "all.sqlite", now)
+    assert (only.verdict.component, only.verdict.group) == ("scratch", True)
+    assert only.verdict.state is State.CRITICAL
+    assert "scratch - OST2 read together 80.0 MB/s" in only.verdict.sentence
+    found = [one.verdict for one in judge_site(plan, tmp_path / "all.sqlite", now, members=True)]
+    assert [(one.component, one.group) for one in found] == [
+        *((f"OST{index}", False) for index in range(4)),
+        ("scratch", False),
+        ("scratch", True),
+    ]
+
+
+def test_hosts_of_the_network_have_no_group(tmp_path: Path) -> None:
+    plan = SitePlan(
+        "p", {"oss3": Expectations("oss3", "lab", (host_expectation("a").to_json(),))}, ()
+    )
+    with History(tmp_path / "all.sqlite"):
+        pass
+    (only,) = judge_site(plan, tmp_path / "all.sqlite", time.time())
+    assert (only.verdict.layer, only.verdict.state) == ("net", State.UNKNOWN)
+
+
+def test_a_history_that_is_missing_is_not_begun(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"there is no history .*all.sqlite; name with --history"):
+        judge_site(site(1, 1), tmp_path / "all.sqlite", 0.0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_another_process_finds_wrong_is_said_here(tmp_path: Path) -> None:
+    nodes = dict(site(3, 400).nodes)
+    entries = tuple({**entry, "limits": 5} for entry in nodes["client2"].entries)
+    nodes["client2"] = nodes["client2"]._replace(entries=entries)
+    with History(tmp_path / "all.sqlite"):
+        pass
+    with pytest.raises(DocumentError, match="expectations of client2: an entry of layer ost is"):
+        judge_site(SitePlan("plan.json", nodes, ()), tmp_path / "all.sqlite", 0.0)
+
+
+def test_a_process_that_is_killed_is_a_sentence(tmp_path: Path) -> None:
+    with History(tmp_path / "all.sqlite"):
+        pass
+    nodes = tuple(site(20, 100).nodes.values())
+    other = Other(Task(nodes, tmp_path / "all.sqlite", 0.0, evidence=True))
+    os.kill(other.pid, signal.SIGKILL)
+    with pytest.raises(StoreError, match="was ended from outside; see whether the machine has run"):
+        other.result()
+    other.end()
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one processor alone")
+def test_large_sites_are_dealt_out_evenly() -> None:
+    nodes = list(site(3, 400).nodes.values())
+    dealt = shares(nodes)
+    assert sorted(len(share) for share in dealt) == [1, 2]
+    assert {node.node for share in dealt for node in share} == {"client0", "client1", "client2"}
+    assert len(shares(nodes[:1])) == 1
+    assert shares([]) == [()]

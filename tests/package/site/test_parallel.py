@@ -1,0 +1,53 @@
+"""Targets that are taken together because files are striped over them."""
+
+from __future__ import annotations
+
+import pytest
+
+from plumbline.errors import UsageError
+from plumbline.model.limits import Limits
+from plumbline.ranks.job import Fixed
+from plumbline.ranks.tests import TESTS
+from plumbline.run.launch import Launch
+from plumbline.site.parallel import Members, Terms, entries_of, in_stripes
+from plumbline.targets import osts_of
+from tests.package.run.bench import expectation
+
+TERMS = Terms(TESTS["mpiio-shared-1m1"], 4, 10**6, 60.0, Fixed.DATA, False, Launch())
+
+
+def members(kind: str = "lustre") -> Members:
+    entries = tuple(
+        expectation(
+            f"scratch-OST000{index}",
+            target={"kind": kind, "mount": "/mnt/scratch"},
+            path=("client1", f"oss{index % 2}", f"scratch-OST000{index}"),
+        )
+        for index in range(5)
+    )
+    return Members("client1", "scratch", entries, {}, Limits())
+
+
+def test_files_on_one_target_each_leave_the_targets_as_they_are() -> None:
+    assert in_stripes(members(), TERMS) == members()
+
+
+def test_targets_are_taken_in_their_order_and_what_fills_no_set_is_left_out() -> None:
+    sets = in_stripes(members(), TERMS._replace(stripes=2)).entries
+    assert [one.component for one in sets] == ["scratch-OST0000+1", "scratch-OST0002+1"]
+    assert osts_of(sets[1].target) == ("scratch-OST0002", "scratch-OST0003")
+    assert sets[0].path == ("client1", "oss0", "scratch-OST0000", "oss1", "scratch-OST0001")
+    assert sets[0].target["stripe_bytes"] == 4 << 20
+
+
+def test_the_specification_says_over_how_many_targets_files_lie() -> None:
+    terms = TERMS._replace(stripes=5)
+    whole = entries_of(in_stripes(members(), terms), terms)[-1]
+    assert "4 ranks on 5 targets" in whole.spec.pattern
+    assert whole.spec.pattern.endswith(", files over 5 targets")
+    assert whole.spec.hash() != entries_of(members(), TERMS)[-1].spec.hash()
+
+
+def test_other_targets_than_those_of_lustre_take_no_stripes() -> None:
+    with pytest.raises(UsageError, match="is a target of kind directory; files over"):
+        in_stripes(members("directory"), TERMS._replace(stripes=2))
