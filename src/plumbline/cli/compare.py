@@ -7,6 +7,7 @@ state is temporary, and the files are removed.
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import tempfile
 from pathlib import Path
@@ -29,11 +30,12 @@ from plumbline.run.lock import Locks, OwnLocks
 from plumbline.run.ost import TargetUnit
 from plumbline.run.temporary import temporary_folder
 from plumbline.store.history import History
-from plumbline.units import format_rate
+from plumbline.units import format_rate, format_size
 
 GROUP = "directories"
 
 _SECONDS = 10.0
+_GIB = 1 << 30
 _REPEATS = 2
 _OPERATIONS = ("write/single", "read/single")
 
@@ -45,6 +47,9 @@ def compare(given: Sequence[str], size_bytes: int, arguments: argparse.Namespace
     units = [TargetUnit(entry) for entry in entries]
     if arguments.dry_run:
         return print_commands(units)
+    said = caveat(directories, size_bytes, _memory_bytes())
+    if said and not arguments.json:
+        print(said, flush=True)
     expectations = Expectations(gethostname(), "", tuple(entry.to_json() for entry in entries))
     result = measure_once(expectations, units, own_locks(directories), arguments.quiet)
     if arguments.json:
@@ -52,6 +57,36 @@ def compare(given: Sequence[str], size_bytes: int, arguments: argparse.Namespace
     else:
         print_comparison(result)
     return result.end()
+
+
+def caveat(directories: Mapping[str, str], size_bytes: int, memory_bytes: int) -> str:
+    """Return what the comparison cannot show: devices in common, and what memory holds."""
+    devices: dict[str, list[str]] = {}
+    for name, path in directories.items():
+        devices.setdefault(_device(path), []).append(name)
+    parts = [
+        f"{', '.join(names)} lie on one device: a difference is noise, unless a parallel file "
+        "system places their files on different targets"
+        for device, names in devices.items()
+        if device and len(names) > 1
+    ]
+    if size_bytes < memory_bytes:
+        enough = math.ceil(2 * memory_bytes / _GIB)
+        parts.append(
+            f"{format_size(size_bytes)} fit into the page cache: where direct I/O is not honoured, "
+            f"rates are those of memory; --bytes {enough}GiB measures the storage"
+        )
+    return "; ".join(parts)
+
+
+def _memory_bytes() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _device(path: str) -> str:
+    """Return the number of the device of a path; empty where the path gives no answer."""
+    completed = SystemRunner()(["stat", "--format=%d", "--", path], 10.0)
+    return completed.stdout.strip() if completed.ok else ""
 
 
 def measure_once(
