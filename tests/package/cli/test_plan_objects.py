@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.errors import DocumentError, PlumblineError, UsageError
+from plumbline.output.monitored import AGENT_SERVICE, COLLECTION_SERVICE
 from plumbline.output.object_options import ObjectOptions
 from tests.package.cli.driver import call
 from tests.project.repository import ROOT, document
@@ -93,3 +94,9 @@ def test_defaults_are_those_of_the_roles() -> None:
     shared = given.keys() & known.keys()
     assert {name: given[name] for name in shared} == {name: known[name] for name in shared}
     assert len(shared) > 10
+
+
+def test_the_role_asks_for_checks_of_the_services_that_the_package_names() -> None:
+    names = document(ROOT / "roles/nagios/vars/main.yml")
+    assert names["__nagios_agent_service"] == AGENT_SERVICE
+    assert names["__nagios_collection_service"] == COLLECTION_SERVICE
