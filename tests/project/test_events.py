@@ -592,7 +592,7 @@ def test_nagios_counts_a_host_as_unheard_after_three_heartbeats() -> None:
 
 @pytest.mark.skipif(nagios.PROGRAM is None, reason="Nagios is not installed")
 def test_the_real_nagios_shows_each_event_on_the_host_that_told_it(tmp_path: Path) -> None:
-    objects = make(tmp_path, plan("lab"), {"events_inputs": ["/var/log/storage.log"]})
+    objects = make(plan("lab"), events=True)
     with nagios.configured(CONTACT + "".join(objects.values())) as daemon:
         correlator = Correlator(tmp_path, pipe=daemon.pipe)
         correlator.log.write_text(recorded("array-falls") + recorded("hostile"), encoding="utf-8")

@@ -24,11 +24,10 @@ from tests.package.cli.driver import call
 from tests.package.cli.test_submit import document as document_of
 from tests.package.cli.test_submit import service, verdict, write_plan
 from tests.project.repository import ROOT, document
-from tests.project.test_nagios_objects import of, plan
+from tests.project.test_nagios_objects import make, of, plan
 
 PROGRAM = shutil.which("icinga2", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 SHARED = Path("/etc/icinga2")
-KINDS = ("hosts", "services", "dependencies")
 
 pytestmark = [
     pytest.mark.long,
@@ -52,11 +51,6 @@ PLAY = """
       ansible.builtin.debug:
         msg: reloaded
   tasks:
-    - ansible.builtin.template:
-        src: {root}/roles/nagios/templates/{{{{ item }}}}.cfg.j2
-        dest: {folder}/{{{{ item }}}}.cfg
-        mode: "0644"
-      loop: {kinds}
     - ansible.builtin.import_tasks: {root}/roles/icinga/tasks/objects.yml
     - ansible.builtin.import_tasks: {root}/roles/icinga/tasks/objects.yml
       vars:
@@ -88,12 +82,8 @@ EVERY = {"console_collect": True, "nagios_report_url": "http://console/plumbline
 def deploy(folder: Path, said: dict[str, Any]) -> subprocess.CompletedProcess[str]:
     """Run the tasks on the configuration that comes with the package, then with what is refused."""
     shutil.copytree(SHARED, folder / "etc")
-    # where Ansible looks for the templates of a play
-    (folder / "templates").symlink_to(ROOT / "roles/icinga/templates")
     play, given = folder / "play.yml", folder / "given.json"
-    play.write_text(
-        PLAY.format(root=ROOT, folder=folder, kinds=json.dumps(KINDS)), encoding="utf-8"
-    )
+    play.write_text(PLAY.format(root=ROOT), encoding="utf-8")
     places = {
         "ansible_python_interpreter": sys.executable,
         "__icinga_command": str(program(folder)),
@@ -149,7 +139,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
     said = deploy(folder, wanted).stdout
     conf = folder / "etc/plumbline/plumbline.conf"
     assert conf.exists(), said
-    nagios = {kind: (folder / f"{kind}.cfg").read_text() for kind in KINDS}
+    nagios = make(wanted, paths=True, report_url=EVERY["nagios_report_url"])
     return Site(folder, said, conf.read_text(), nagios)
 
 

@@ -1,16 +1,12 @@
-"""The role nagios makes objects that the daemon takes, and that tell one cause once.
+"""The objects for Nagios are those that the daemon takes, and one cause notifies once.
 
-The templates are filled by Ansible itself from the plan of an inventory; the daemon is the real
-one, of the test's own.
+They are made from the plan of an inventory; the daemon is the real one, of the test's own.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +15,9 @@ from typing import Any, Iterator, Optional
 import pytest
 
 from plumbline.documents.inventory import plan_of, read_inventory
+from plumbline.output.monitored import monitored, printed_plan
+from plumbline.output.nagios_objects import nagios_objects
+from plumbline.output.object_options import read_options
 from tests.package.cli import nagios
 from tests.project.repository import ROOT
 
@@ -28,23 +27,6 @@ pytestmark = [
 ]
 
 KINDS = ("templates", "commands", "groups", "hosts", "services", "dependencies")
-PLAY = """
-- hosts: localhost
-  connection: local
-  gather_facts: false
-  vars_files:
-    - {root}/roles/agent/vars/main.yml
-    - {root}/roles/nrpe/defaults/main.yml
-    - {root}/roles/nagios/defaults/main.yml
-    - {root}/roles/nagios/vars/main.yml
-    - {root}/roles/nagios/vars/Debian.yml
-  tasks:
-    - ansible.builtin.template:
-        src: {root}/roles/nagios/templates/{{{{ item }}}}.cfg.j2
-        dest: {folder}/{{{{ item }}}}.cfg
-        mode: "0644"
-      loop: {kinds}
-"""
 CONTACT = """
 define command {
     command_name nothing
@@ -76,7 +58,7 @@ define contactgroup {
     alias             admins
 }
 """
-EVERY = {"console_collect": True, "nagios_notification_delay_min": 0}
+EVERY = {"paths": True, "notification_delay_min": 0}
 
 
 def plan(inventory: str) -> dict[str, Any]:
@@ -86,22 +68,11 @@ def plan(inventory: str) -> dict[str, Any]:
     return said
 
 
-def make(folder: Path, said: dict[str, Any], settings: dict[str, Any]) -> dict[str, str]:
-    """Fill the templates and return the objects by kind."""
-    play, given = folder / "play.yml", folder / "given.json"
-    play.write_text(PLAY.format(root=ROOT, folder=folder, kinds=json.dumps(KINDS)))
-    python = {"ansible_python_interpreter": sys.executable}
-    given.write_text(json.dumps({"agent_plan": said, **python, **settings}), encoding="utf-8")
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,"]
-    done = subprocess.run(
-        [*command, "-e", f"@{given}", str(play)],
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return {kind: (folder / f"{kind}.cfg").read_text(encoding="utf-8") for kind in KINDS}
+def make(said: dict[str, Any], **options: Any) -> dict[str, str]:
+    """Return the objects of a plan by kind."""
+    with_defaults = read_options(options)
+    files = nagios_objects(monitored(printed_plan(said), with_defaults), with_defaults)
+    return {name.partition(".")[0]: text for name, text in files.items()}
 
 
 def of(text: str, kind: str) -> list[dict[str, str]]:
@@ -125,18 +96,16 @@ def daemon(objects: dict[str, str]) -> Iterator[nagios.Daemon]:
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    return make(tmp_path_factory.mktemp("lab"), plan("lab"), EVERY)
+def lab() -> dict[str, str]:
+    return make(plan("lab"), **EVERY)
 
 
 @pytest.mark.parametrize(("inventory", "collect"), [("lab", False), ("edison", True)])
-def test_the_daemon_takes_the_objects_of_a_site(
-    tmp_path: Path, inventory: str, collect: bool
-) -> None:
+def test_the_daemon_takes_the_objects_of_a_site(inventory: str, collect: bool) -> None:
     said = plan(inventory)
     child, parent = (host["name"] for host in said["hosts"][:2])
     said["parents"] = {child: [parent]}
-    objects = make(tmp_path, said, {**EVERY, "console_collect": collect})
+    objects = make(said, **{**EVERY, "paths": collect})
     hosts = {one["host_name"]: one for one in of(objects["hosts"], "host")}
     assert [one.get("parents") for one in hosts.values()].count(parent) == 1
     assert hosts[child]["parents"] == parent
@@ -236,7 +205,7 @@ sleep 0.5
 echo no answer
 exit "$1"
 """
-QUICK = {"nagios_check_interval_min": 6, "console_collect": False}
+QUICK = {"check_interval_min": 6}
 """With minutes that last a second, and nothing that would tell of services later."""
 
 
@@ -261,7 +230,7 @@ def answered(objects: dict[str, str], folder: Path) -> str:
 
 def test_a_dead_server_is_told_once_and_none_of_its_services(tmp_path: Path) -> None:
     said = plan("lab")
-    objects = answered(make(tmp_path, said, QUICK), tmp_path)
+    objects = answered(make(said, **QUICK), tmp_path)
     checks = (
         "execute_service_checks=1",
         "execute_host_checks=1",

@@ -72,9 +72,8 @@ class Desk:
 
 
 @pytest.fixture(scope="module")
-def objects(tmp_path_factory: pytest.TempPathFactory) -> str:
-    settings = {"console_collect": True, "nagios_notification_delay_min": DELAY_S}
-    made = make(tmp_path_factory.mktemp("lab"), plan("lab"), settings)
+def objects() -> str:
+    made = make(plan("lab"), paths=True, notification_delay_min=DELAY_S)
     return CONTACT + "".join(made.values())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from plumbline.cli import VERBS
+from plumbline.cli import MACHINE_VERBS, VERBS
 from tests.project.repository import ROOT, section, table, tracked
 
 
@@ -22,7 +22,7 @@ def test_the_table_of_playbooks_names_each_playbook() -> None:
 
 def test_the_table_of_commands_names_each_verb() -> None:
     said = {name.removeprefix("plumbline ").split()[0] for name in table("Commands")}
-    assert said == set(VERBS)
+    assert said == {*VERBS, *MACHINE_VERBS}
 
 
 def test_the_test_command_is_what_ci_runs() -> None:

@@ -18,6 +18,7 @@ import pytest
 from plumbline.cli import build_parser
 from plumbline.documents.inventory import plan_of, read_inventory
 from tests.project.repository import ROOT
+from tests.project.test_nagios_objects import make
 
 pytestmark = pytest.mark.long
 
@@ -30,6 +31,7 @@ PLAY = """
   vars_files:
     - {root}/roles/agent/vars/main.yml
     - {root}/roles/console/vars/main.yml
+    - {root}/roles/nrpe/defaults/main.yml
     - {root}/roles/nagios/defaults/main.yml
     - {root}/roles/nagios/vars/main.yml
     - {root}/roles/nagios/vars/Debian.yml
@@ -45,7 +47,10 @@ PLAY = """
         - report/templates/plumbline-report.service
         - report/templates/plumbline-report.timer
         - report/templates/page.conf
-        - nagios/templates/services.cfg
+    - ansible.builtin.copy:
+        content: "{{{{ nagios_object_options | to_json }}}}"
+        dest: {folder}/options.json
+        mode: "0644"
 """
 
 
@@ -94,7 +99,8 @@ def test_the_page_of_the_report_asks_for_the_password_of_nagios(made: Path) -> N
 
 def test_every_service_leads_to_its_place(made: Path) -> None:
     plan = json.loads((made / "given.json").read_text())["agent_plan"]
-    text = (made / "services.cfg").read_text()
+    options = json.loads((made / "options.json").read_text())
+    text = make(plan, **options)["services"]
     found = re.findall(r"^    (action|notes)_url +(\S+)$", text, re.M)
     anchors = [service["anchor"] or "targets" for service in plan["services"]]
     places = [f"/plumbline/index.html#{anchor}" for anchor in anchors]

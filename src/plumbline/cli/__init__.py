@@ -12,7 +12,7 @@ import os
 import sys
 from contextlib import suppress
 from importlib import import_module
-from typing import NoReturn, Optional, Sequence
+from typing import Any, NoReturn, Optional, Sequence
 
 from plumbline import __version__
 from plumbline.errors import INTERRUPTED, PlumblineError, StoreError, UsageError
@@ -30,22 +30,24 @@ VERBS = (
     "baseline",
     "judge",
     "locate",
-    "investigate",
-    "submit",
     "history",
-    "export",
     "collect",
-    "publish",
     "report",
     "note",
     "status",
-    "metrics",
     "symptoms",
     "where",
 )
+"""Those that people call."""
+
+MACHINE_VERBS = ("investigate", "submit", "export", "publish", "metrics")
+"""Those that roles, timers and playbooks call; the help lists them below the others."""
 
 
 _EPILOG = """\
+for roles, timers and playbooks:
+{machine_verbs}
+
 TIME is written 90s, 10m or 10min, 36h, 2d, 1w; SIZE 512MiB or 1GB.
 
 Without inventory and root: plumbline probe ost --directory a=/mnt/a --directory b=/mnt/b
@@ -58,6 +60,20 @@ Shell completion, where argcomplete is installed: eval "$(register-python-argcom
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Why a file that standard output leads to takes no more."""
+
+
+class _Unlisted:
+    """Takes verbs as argparse does, and keeps their help for a list of its own."""
+
+    def __init__(self, subparsers: Any) -> None:
+        self._subparsers = subparsers
+        self.listed: dict[str, str] = {}
+
+    def add_parser(self, name: str, help: str, **kwargs: Any) -> argparse.ArgumentParser:  # noqa: A002
+        """Return the parser of a verb that the main list leaves out."""
+        self.listed[name] = help
+        parser: argparse.ArgumentParser = self._subparsers.add_parser(name, **kwargs)
+        return parser
 
 
 class _Parser(argparse.ArgumentParser):
@@ -73,13 +89,17 @@ def build_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="plumbline",
         description="Find the slow part of a parallel storage system.",
-        epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("-V", "--version", action="version", version=f"plumbline {__version__}")
     subparsers = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     for verb in VERBS:
         import_module(f"plumbline.cli.{verb}").add(subparsers)
+    unlisted = _Unlisted(subparsers)
+    for verb in MACHINE_VERBS:
+        import_module(f"plumbline.cli.{verb}").add(unlisted)
+    lines = (f"    {verb:12} {text}" for verb, text in unlisted.listed.items())
+    parser.epilog = _EPILOG.format(machine_verbs="\n".join(lines))
     return parser
 
 

@@ -12,7 +12,7 @@ from plumbline.cli.progress import progress
 from plumbline.cli.results import end, print_commands, print_json
 from plumbline.model.record import Operation
 from plumbline.run.ost import TargetUnit
-from plumbline.site.compare import expected, measure_once, own_locks
+from plumbline.site.compare import caveat, expected, measure_once, memory_bytes, own_locks
 from plumbline.site.measure import Result
 from plumbline.units import format_rate
 
@@ -24,6 +24,9 @@ def compare(given: Sequence[str], size_bytes: int, arguments: argparse.Namespace
     units = [TargetUnit(entry) for entry in expectations.find("ost")]
     if arguments.dry_run:
         return print_commands(units)
+    said = caveat(directories, size_bytes, memory_bytes())
+    if said and not arguments.json:
+        print(said, flush=True)
     result = measure_once(
         expectations, units, own_locks(directories), partial(progress, arguments.quiet)
     )

@@ -6,6 +6,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
+from plumbline.cli.plan_objects import FORMATS, print_objects
 from plumbline.errors import UsageError
 from plumbline.units import format_duration, format_rate
 
@@ -24,16 +25,37 @@ def add(subparsers: Any) -> None:
         "what, and what is expected of it.  Nothing is measured.",
         epilog="For example: plumbline plan -i inventories/mysite --node client1",
     )
-    parser.add_argument("-i", "--inventory", required=True, help="folder of the inventory")
+    made_from = parser.add_mutually_exclusive_group(required=True)
+    made_from.add_argument("-i", "--inventory", help="folder of the inventory")
+    made_from.add_argument(
+        "--plan",
+        metavar="FILE",
+        help="with --format: what plumbline plan --json printed; - is stdin",
+    )
     parser.add_argument("--node", help="show one node alone; as JSON, its expectations")
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        help="print the objects of a monitoring system instead; with --json, by the names of files",
+    )
+    parser.add_argument(
+        "--options",
+        metavar="JSON",
+        help="with --format: options of the roles nagios, icinga and nrpe, without the role's name "
+        '(default: those of the roles), for example \'{"contact_groups": ["storage"]}\'',
+    )
     parser.add_argument("--json", action="store_true", help="print the document for programs")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the plan and return 0."""
+    """Print the plan, or the objects made from it, and return 0."""
     from plumbline.documents.inventory import plan_of, read_inventory
 
+    if arguments.format:
+        return print_objects(arguments)
+    if arguments.plan or arguments.options:
+        raise UsageError("--plan and --options belong to --format: add it, or leave them out")
     plan = plan_of(read_inventory(arguments.inventory))
     if arguments.node is not None and arguments.node not in plan.expectations:
         raise UsageError(

@@ -66,7 +66,7 @@ def topology_of(inventory: Inventory, zone: str = "fastest") -> Topology:
     Raises:
         DocumentError: the parts do not fit together.
     """
-    _need_console_libraries()
+    need_console_libraries()
     from plumbline.topology.document import Zone
     from plumbline.topology.graph import build
 
@@ -75,7 +75,7 @@ def topology_of(inventory: Inventory, zone: str = "fastest") -> Topology:
 
 def plan_of(inventory: Inventory) -> Plan:
     """Return what the documents of the site say together; raise DocumentError for trouble."""
-    _need_console_libraries()
+    need_console_libraries()
     from plumbline.baseline.document import read_baselines
     from plumbline.expect.plan import compile_plan
     from plumbline.plan.policy import load
@@ -91,7 +91,7 @@ def expectations_of(inventory: Inventory) -> dict[tuple[str, str], Expectation]:
     Raises:
         DocumentError: the documents do not fit together.
     """
-    _need_console_libraries()
+    need_console_libraries()
     from plumbline.expect.goals import find_goals
     from plumbline.expect.references import expectation, find_ceilings
     from plumbline.plan.assignments import assignments
@@ -161,7 +161,7 @@ def _optional(path: Path, key: str) -> Any:
 
 
 def _parse(path: Path) -> Any:
-    _need_console_libraries()
+    need_console_libraries()
     import yaml
 
     from plumbline.documents.yaml_values import read_yaml
@@ -192,7 +192,8 @@ def _text(path: Path) -> str:
     return data.decode("utf-8")
 
 
-def _need_console_libraries() -> None:
+def need_console_libraries() -> None:
+    """Refuse a host without PyYAML and pydantic 2; raise ToolError."""
     remedy = "reading an inventory needs PyYAML and pydantic 2: pip install 'plumbline[console]'"
     try:
         import pydantic

@@ -6,6 +6,7 @@ is temporary, and the files are removed.
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from pathlib import Path
@@ -18,15 +19,18 @@ from plumbline.model.reference import Reference
 from plumbline.model.spec import ProbeSpec
 from plumbline.run.bench import Unit
 from plumbline.run.clock import SystemClock
+from plumbline.run.command import SystemRunner
 from plumbline.run.lock import Locks, OwnLocks
 from plumbline.run.temporary import temporary_folder
 from plumbline.site.measure import Manner, Progress, Result, measure
 from plumbline.store.history import History
 from plumbline.store.places import DATABASE, SNAPSHOT_FILE
+from plumbline.units import format_size
 
 GROUP = "directories"
 
 _SECONDS = 10.0
+_GIB = 1 << 30
 _REPEATS = 2
 _OPERATIONS = ("write/single", "read/single")
 
@@ -48,6 +52,37 @@ def measure_once(
                 return measure(expectations, units, history, manner)
         finally:
             locks.dissolve()
+
+
+def caveat(directories: Mapping[str, str], size_bytes: int, memory: int) -> str:
+    """Return what the comparison cannot show: devices in common, and what ``memory`` bytes hold."""
+    devices: dict[str, list[str]] = {}
+    for name, path in directories.items():
+        devices.setdefault(_device(path), []).append(name)
+    parts = [
+        f"{', '.join(names)} lie on one device: a difference is noise, unless a parallel file "
+        "system places their files on different targets"
+        for device, names in devices.items()
+        if device and len(names) > 1
+    ]
+    if size_bytes < memory:
+        enough = math.ceil(2 * memory / _GIB)
+        parts.append(
+            f"{format_size(size_bytes)} fit into the page cache: where direct I/O is not honoured, "
+            f"rates are those of memory; --bytes {enough}GiB measures the storage"
+        )
+    return "; ".join(parts)
+
+
+def memory_bytes() -> int:
+    """Return the memory of this host."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _device(path: str) -> str:
+    """Return the number of the device of a path; empty where the path gives no answer."""
+    completed = SystemRunner()(["stat", "--format=%d", "--", path], 10.0)
+    return completed.stdout.strip() if completed.ok else ""
 
 
 def _expectation(name: str, path: str, size_bytes: int) -> Expectation:

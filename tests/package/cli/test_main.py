@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from plumbline import __version__
-from plumbline.cli import VERBS, build_parser, main
+from plumbline.cli import MACHINE_VERBS, VERBS, build_parser, main
 from plumbline.store.history import History
 from tests.package.records import record
 
@@ -32,11 +33,17 @@ def test_a_call_that_is_not_understood_ends_with_64(
     assert "usage: plumbline" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", [*VERBS, *MACHINE_VERBS])
 def test_every_verb_explains_itself(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         build_parser().parse_args([verb, "--help"])
     assert f"usage: plumbline {verb}" in capsys.readouterr().out
+
+
+def test_the_help_lists_the_verbs_of_people_before_those_of_machines() -> None:
+    people, _, machines = build_parser().format_help().partition("for roles, timers and playbooks:")
+    listed = [set(re.findall(r"^    (\w+) ", text, re.MULTILINE)) for text in (people, machines)]
+    assert listed == [set(VERBS), set(MACHINE_VERBS)]
 
 
 def test_a_reader_that_has_seen_enough_is_no_trouble(tmp_path: Path) -> None:

@@ -1,0 +1,177 @@
+"""What a monitoring system watches of a plan: hosts, services and suspects, for any of its formats.
+
+The formats differ in their language alone.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from typing import Any, Iterable, Mapping, NamedTuple, Protocol
+
+from plumbline.errors import DocumentError
+from plumbline.model.kinds import same_schema, texts
+from plumbline.model.path_service import PathService
+from plumbline.model.service import Service
+from plumbline.output.object_options import ObjectOptions
+
+AGENT_SERVICE = "plumbline agent"
+"""Description of the service that says whether a node answers."""
+
+COLLECTION_SERVICE = "PATH collection"
+"""Description of the service that says whether the console still looks for suspects."""
+
+ONE_LOST_PACKET = (
+    "One lost packet is no news here: unlike a verdict, an answer can be asked for again."
+)
+"""Why the service of the agent is asked more than once before it notifies."""
+
+PLAN_SCHEMA = 1
+_REMEDY = "write it with: plumbline plan -i INVENTORY --json"
+
+
+class Sited(Protocol):
+    """What is needed of a compiled plan."""
+
+    @property
+    def site(self) -> str:
+        """Name of the site."""
+
+    @property
+    def services(self) -> tuple[Service, ...]:
+        """What is judged."""
+
+    @property
+    def hosts(self) -> tuple[dict[str, str], ...]:
+        """Hosts of the topology."""
+
+    @property
+    def paths(self) -> tuple[PathService, ...]:
+        """Services that say the suspects."""
+
+    @property
+    def parents(self) -> dict[str, list[str]]:
+        """Hosts behind others."""
+
+
+class Host(NamedTuple):
+    """A host object: ``parents`` are the hosts that every way to it crosses, nearest first."""
+
+    name: str
+    kind: str
+    address: str
+    parents: tuple[str, ...] = ()
+
+
+class Monitored(NamedTuple):
+    """What is watched; ``paths`` are empty where nobody collects what the suspects follow from.
+
+    ``members`` of a path are places in ``services``.
+    """
+
+    site: str
+    hosts: tuple[Host, ...]
+    services: tuple[Service, ...]
+    paths: tuple[PathService, ...]
+
+    @property
+    def address(self) -> Mapping[str, str]:
+        """Where each host is reached."""
+        return {host.name: host.address for host in self.hosts}
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The hosts that are asked."""
+        return tuple(sorted({service.node for service in self.services}))
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of hosts, each once."""
+        return tuple(dict.fromkeys(host.kind for host in self.hosts))
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """What the services are grouped by."""
+        paths = ("path",) if self.paths else ()
+        return (*dict.fromkeys(service.layer for service in self.services), *paths)
+
+    @property
+    def shared_hosts(self) -> tuple[str, ...]:
+        """Host objects without a machine, for what no host has alone."""
+        known = {host.name for host in self.hosts}
+        return tuple(dict.fromkeys(path.host for path in self.paths if path.host not in known))
+
+    def members(self, path: PathService) -> tuple[Service, ...]:
+        """Return the services whose bytes cross the component of ``path``; none of a system."""
+        return tuple(self.services[place] for place in path.members if path.component)
+
+
+def monitored(plan: Sited, options: ObjectOptions) -> Monitored:
+    """Return what is watched of a compiled plan.
+
+    Raises:
+        DocumentError: a service belongs to a host that the plan does not have.
+    """
+    known = ChainMap(options.addresses, {host["name"]: host["address"] for host in plan.hosts})
+    return _whole(
+        Monitored(
+            plan.site,
+            tuple(
+                Host(
+                    host["name"],
+                    host["kind"],
+                    known[host["name"]],
+                    tuple(plan.parents.get(host["name"], ())),
+                )
+                for host in plan.hosts
+            ),
+            plan.services,
+            plan.paths if options.paths else (),
+        )
+    )
+
+
+class _Document(NamedTuple):
+    """A plan that was printed as JSON, as far as it is needed."""
+
+    site: str
+    services: tuple[Service, ...]
+    hosts: tuple[dict[str, str], ...]
+    paths: tuple[PathService, ...]
+    parents: dict[str, list[str]]
+
+
+def printed_plan(raw: Mapping[str, Any]) -> Sited:
+    """Return what ``plumbline plan --json`` printed.
+
+    Raises:
+        DocumentError: it is no such document.
+    """
+    try:
+        same_schema(raw, PLAN_SCHEMA, "plan", _REMEDY)
+        hosts = tuple({key: host[key] for key in Host._fields[:3]} for host in raw["hosts"])
+        parents = {name: list(near) for name, near in raw["parents"].items()}
+        texts("plan", (raw["site"], *(text for host in hosts for text in host.values())))
+        texts("parents", (name for near in parents.values() for name in near))
+        services = tuple(map(Service.from_json, raw["services"]))
+        paths = tuple(map(PathService.from_json, raw["paths"]))
+        _refuse_places((place for path in paths for place in path.members), len(services))
+        return _Document(raw["site"], services, hosts, paths, parents)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DocumentError(f"plan is damaged ({error!r}); {_REMEDY}") from error
+
+
+def _refuse_places(places: Iterable[int], services: int) -> None:
+    for place in places:
+        if type(place) is not int or not 0 <= place < services:
+            raise TypeError(f"member {place!r:.60} is no place of a service")
+
+
+def _whole(found: Monitored) -> Monitored:
+    named = [name for one in found.services for name in (one.node, one.host)]
+    strange = sorted(set(named).difference(found.address))
+    if strange:
+        raise DocumentError(
+            f"the plan has services of {', '.join(strange)}, whose address it does not give; "
+            "add it to plumbline_topology"
+        )
+    return found

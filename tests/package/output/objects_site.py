@@ -1,0 +1,32 @@
+"""A small site for the objects of monitoring systems: two servers, a client, a shared switch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plumbline.model.path_service import PathService
+from plumbline.model.service import Service
+from plumbline.output.monitored import Host, Monitored
+from plumbline.output.object_options import ObjectOptions, read_options
+
+OST = Service(
+    "oss1", "client1", "OST OST1 write read", "plumbline_ost_OST1", "check_ost", (), "ost",
+    "OST1", "", 129600, "ost-OST1",
+)  # fmt: skip
+NODE = Service(
+    "client1", "client1", "NODE client1 probes", "plumbline_node", "check_node", (), "node",
+    "client1", "", 3600,
+)  # fmt: skip
+SWITCH = PathService("lab", "switch sw1", "PATH switch sw1", "sw1", "", (0,))
+SYSTEM = PathService("lab", "file system work", "PATH file system work", "", "work", (0, 1))
+SITE = Monitored(
+    "lab",
+    (Host("oss1", "server", "10.0.0.1", ("router1",)), Host("client1", "client", "fe80::2%eth0")),
+    (OST, NODE),
+    (SWITCH, SYSTEM),
+)
+
+
+def options(**given: Any) -> ObjectOptions:
+    """Return options of a site that collects."""
+    return read_options({"paths": True, **given})
