@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 from functools import cache
 from importlib.abc import Loader, MetaPathFinder
@@ -36,9 +37,14 @@ _COMPARED = (
 
 
 class Mutant(NamedTuple):
-    """One change: a line of a module before and after it, and the whole source with it."""
+    """One change: a line of a module before and after it, and the whole source with it.
+
+    ``function`` is the first line of the innermost function that it is in, its decorators included,
+    0 outside of all; ``number`` tells apart what would be written alike.
+    """
 
     module: str
+    function: int
     number: int
     before: str
     after: str
@@ -83,10 +89,24 @@ def mutants_of(module: str, *, double: bool) -> list[Mutant]:
     found.sort(key=lambda one: one[0])
     counts: dict[tuple[str, str], int] = {}
     mutants = []
-    for _, before, after, changed in found:
+    begun = _functions(source)
+    for line, before, after, changed in found:
         counts[before, after] = counts.get((before, after), 0) + 1
-        mutants.append(Mutant(module, counts[before, after], before, after, changed))
+        function, number = begun.get(line + 1, 0), counts[before, after]
+        mutants.append(Mutant(module, function, number, before, after, changed))
     return mutants
+
+
+def _functions(source: str) -> dict[int, int]:
+    """Return for each line within a function the first line of the function."""
+    found = {}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+            # a default is a value of the module, not of the function
+            for line in range(node.body[0].lineno, (node.end_lineno or 0) + 1):
+                found[line] = first
+    return found
 
 
 @cache

@@ -18,6 +18,7 @@ where less than 95 % were killed or where a survivor has no reason.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import resource
@@ -25,11 +26,12 @@ import signal
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
+from typing import Callable, Iterable, Iterator, NamedTuple, Optional, Sequence
 
 import pytest
 import yaml
 
+from tests.bench.judged_functions import Functions, Watch, functions_of
 from tests.bench.mutants import FOLDER, Mutant, loaded_as, mutants_of
 
 WANTED = 0.95
@@ -43,7 +45,6 @@ WALL_S = 1800
 MEMORY = 4 * 2**30
 
 OWN = {
-    "alarm": ("past",),
     "component": ("rules",),
     "evidence": ("weighing", "replay"),
     "excuses": ("component", "rules"),
@@ -59,10 +60,18 @@ OWN = {
 }
 """Tests that are about a module beside those named after it."""
 
-SLOW = {"floor_of_sites": ("floor", "shared_floor"), "damage": (), "past": ("alarm", "past")}
+SLOW = {
+    "floor_of_sites": ("floor", "shared_floor"),
+    "damage": (),
+    "past": ("alarm", "past"),
+    "chance": ("alarm",),
+}
 """Tests that take seconds, and the modules that they are for."""
 
-EARLY = ("model", "errors", "units", "robust", "siblings", "topology", "store", "baseline")
+QUICKLY = ("-x", "-q", "-m", "not long", "--assert=plain", "-p", "no:unraisableexception")
+"""No words on a failure, and no search for what was never closed: both take longer than a test."""
+
+EARLY = ("model", "probes", "targets", "profile", "topology", "plan", "store", "baseline", "expect")
 """Stages before the judge, which are loaded once."""
 
 
@@ -82,11 +91,29 @@ def tests_of(module: str) -> list[list[str]]:
     return [[f"{TESTS}/test_{name}.py" for name in found] for found in (first, others, last)]
 
 
-def passes(tests: Sequence[str], mutant: Optional[Mutant]) -> bool:
+def passes(tests: Sequence[str], mutant: Mutant) -> bool:
     """Return whether tests pass, in a process of its own in which the mutant is loaded."""
+    return _in_a_process(lambda: _run(tests, mutant))
+
+
+def passes_watched(tests: str, place: Path) -> bool:
+    """Return whether tests pass without a mutant; write which functions they run."""
+
+    def run() -> int:
+        watch = Watch()
+        sys.setprofile(watch)
+        status = _run([tests], None)
+        sys.setprofile(None)
+        watch.write(place)
+        return status
+
+    return _in_a_process(run)
+
+
+def _in_a_process(run: Callable[[], int]) -> bool:
     pid = os.fork()
     if not pid:
-        os._exit(_run(tests, mutant))
+        os._exit(run())
     _, status = os.waitpid(pid, 0)
     return status == 0
 
@@ -100,15 +127,18 @@ def _run(tests: Sequence[str], mutant: Optional[Mutant]) -> int:
     os.dup2(output, 2)
     if mutant:
         sys.meta_path.insert(0, loaded_as(mutant))
-    return int(pytest.main(["-x", "-q", "--no-header", "-m", "not long", *tests]))
+    return int(pytest.main([*QUICKLY, *tests]))
 
 
-def survives(mutant: Mutant) -> bool:
-    """Return whether all tests pass."""
-    return all(passes(tests, mutant) for tests in tests_of(mutant.module) if tests)
+def survives(mutant: Mutant, functions: Functions) -> bool:
+    """Return whether all tests pass that meet a mutant."""
+    every = (
+        [one for one in tests if functions.meets(one, mutant)] for tests in tests_of(mutant.module)
+    )
+    return all(passes(tests, mutant) for tests in every if tests)
 
 
-def tried(mutants: Iterable[Mutant], processes: int) -> Iterator[Result]:
+def tried(mutants: Iterable[Mutant], functions: Functions, processes: int) -> Iterator[Result]:
     """Try mutants, some at a time."""
     running: dict[int, Mutant] = {}
     for mutant in mutants:
@@ -116,7 +146,7 @@ def tried(mutants: Iterable[Mutant], processes: int) -> Iterator[Result]:
             yield _ended(running)
         pid = os.fork()
         if not pid:
-            os._exit(0 if survives(mutant) else 1)
+            os._exit(0 if survives(mutant, functions) else 1)
         running[pid] = mutant
     while running:
         yield _ended(running)
@@ -188,10 +218,9 @@ def main() -> int:
     if not asked.kept:
         _load()
         files = sorted({name for one in modules for group in tests_of(one) for name in group})
-        if not passes(files, None):
-            sys.exit("mutate_judge: the tests fail without any mutant")
+        functions = functions_of(files, passes_watched)
         again = (one for one in mutants if not asked.survivors or not before.get(str(one), False))
-        for result in tried(again, asked.processes):
+        for result in tried(again, functions, asked.processes):
             keep(result)
             print("killed  " if result.killed else "SURVIVED", result.mutant, flush=True)
         before = kept()
@@ -208,6 +237,7 @@ def _load() -> None:
             import_module(f"plumbline.{stage}.{path.stem}")
     if "plumbline.judge" in sys.modules:
         sys.exit("mutate_judge: the judge is loaded before its mutants")
+    gc.freeze()
 
 
 if __name__ == "__main__":
