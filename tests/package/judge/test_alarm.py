@@ -205,11 +205,12 @@ def test_of_healthy_nights_the_last_one_is_named() -> None:
     assert list(found.middles) == pytest.approx([0.0])
 
 
+@pytest.mark.parametrize("nights", [[0.3], [1.0, 0.3], [0.3, *[1.0] * 6, 0.3]])
 @pytest.mark.parametrize(("more", "told"), [(-1e-9, True), (0.0, True), (1e-9, False)])
 def test_nobody_is_told_of_odds_that_cannot_reach_what_is_worth_a_word(
-    more: float, told: bool
+    nights: list[float], more: float, told: bool
 ) -> None:
-    low = source([1.0, 0.3])
+    low = source(nights)
     bound = surprise(low.runs[-1], low.noise, LIMIT)
     found = weigh([Alone(low)], [], ASKED._replace(told=bound + more))
     assert (found.odds > 0) is told
