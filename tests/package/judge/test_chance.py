@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
-from math import exp, hypot, log, pi, sqrt
+from math import exp, hypot, isfinite, log, pi, sqrt
 from random import Random
 
 import pytest
@@ -205,3 +205,32 @@ def test_losses_are_tried_from_the_limit_to_nearly_everything() -> None:
 def test_the_sum_of_logarithms_does_not_overflow() -> None:
     assert log_of_sum([1000.0, 1000.0]) == pytest.approx(1000 + log(2))
     assert log_of_sum([-1000.0]) == -1000.0
+
+
+@pytest.mark.parametrize("values", [(0.0,), (log(0.6),), (log(0.5), log(0.5)), (0.1, log(0.4))])
+def test_of_a_hundred_devices_one_is_slow_for_a_reason_of_its_own(values: tuple[float]) -> None:
+    """So a single device behind a part says at most a hundred to one against the part."""
+    one = Source(nights(*values), 0.02)
+    alone = exp(factors(one, LIMIT)[0])
+    shared = shared_factors([one], [0.0], LIMIT)[0]
+    assert exp(shared) == pytest.approx(alone / (0.99 + 0.01 * alone))
+    assert exp(shared) < 100
+
+
+def test_a_reference_is_never_known_better_than_to_one_percent() -> None:
+    runs = nights(log(0.85), log(0.85))
+    exact, known, vague = (factors(Source(runs, off), LIMIT) for off in (0.0, 0.01, 0.05))
+    assert exact == known
+    assert known[0] > vague[0]
+
+
+@pytest.mark.parametrize(("value", "spread"), [(log(0.5), 0.001), (log(0.5), 0.05), (-9.0, 3.0)])
+def test_many_runs_are_weighed_as_well_as_a_few(value: float, spread: float) -> None:
+    chain = Chain(Source(nights(*[value] * 900, spread=spread), 0.02))
+    found = chain.likelihoods(value)
+    assert all(map(isfinite, found))
+    # each run adds as much as the one before it
+    assert found[100] - found[101] == pytest.approx(found[800] - found[801], rel=1e-6)
+    far = chain.likelihoods(0.0)
+    assert all(map(isfinite, far))
+    assert far[100] - far[101] == pytest.approx(far[800] - far[801], rel=1e-6)
