@@ -82,7 +82,7 @@ def lasting(before: Run, run: Run, fresh: float, noise: Noise) -> float:
 
 
 @pytest.mark.parametrize("noise", [BESIDE_PEERS, ALONE])
-@pytest.mark.parametrize("offset", [0.0, -0.3])
+@pytest.mark.parametrize("offset", [0.0, -0.02, -0.3])
 def test_the_likelihood_of_runs_is_that_of_the_chain(noise: Noise, offset: float) -> None:
     runs = (
         Run(0.0, -0.02, 0.05, 0),
@@ -90,6 +90,8 @@ def test_the_likelihood_of_runs_is_that_of_the_chain(noise: Noise, offset: float
         Run(HOUR_S, 0.01, 0.05, 0),
         Run(DAY_S, -0.31, 0.10, 0),
         Run(DAY_S + 400, 0.30, 0.05, 1),
+        # ten minutes are in one go still
+        Run(DAY_S + 1000, 0.25, 0.05, 0),
     )
     found = Chain(Source(runs, 0.02, noise)).likelihoods(offset)
     for start in range(len(runs)):
@@ -229,8 +231,26 @@ def test_many_runs_are_weighed_as_well_as_a_few(value: float, spread: float) -> 
     chain = Chain(Source(nights(*[value] * 900, spread=spread), 0.02))
     found = chain.likelihoods(value)
     assert all(map(isfinite, found))
-    # each run adds as much as the one before it
-    assert found[100] - found[101] == pytest.approx(found[800] - found[801], rel=1e-6)
+    # each run adds as much as the one before it, far from the offset as well
     far = chain.likelihoods(0.0)
     assert all(map(isfinite, far))
-    assert far[100] - far[101] == pytest.approx(far[800] - far[801], rel=1e-6)
+    for logs in (found, far):
+        added = [one - other for one, other in zip(logs[:800], logs[1:800])]
+        assert added == pytest.approx([added[0]] * len(added), rel=1e-6)
+
+
+@pytest.mark.parametrize("noise", [BESIDE_PEERS, ALONE])
+@pytest.mark.parametrize("value", [0.3, 0.1, 0.02, 0.0, -0.05, -0.2, -0.5, -1.5])
+def test_the_bound_is_about_the_odds_of_the_run_at_its_likeliest_loss(
+    noise: Noise, value: float
+) -> None:
+    run = Run(0.0, value, 0.05)
+
+    def mixed(offset: float) -> float:
+        shares = (1 - noise.lower - noise.faster, noise.lower, noise.faster)
+        return sum(share * density(run, state, offset, noise) for state, share in enumerate(shares))
+
+    slow = mixed(min(-LIMIT, value))
+    # a tenth of healthy components may be off by anything up to the limit
+    wanted = log(slow / max(mixed(0.0), 0.1 * mixed(-LIMIT)))
+    assert surprise(run, noise, LIMIT) == pytest.approx(wanted, abs=0.15)

@@ -135,3 +135,29 @@ def test_after_a_change_a_single_slow_member_is_found_beside_its_peers() -> None
     assert first is not None
     assert first.alarm
     assert not group(of).worth_a_word
+
+
+@pytest.mark.parametrize("members", [1, 2])
+def test_two_members_are_a_group_and_one_is_none(members: int) -> None:
+    of = weighed(*[[200e6] * 10 + [60e6] * 8] * members)
+    assert (of.evidence(("ost", "scratch", True)) is not None) is (members == 2)
+    alone = own(of, 0)
+    assert alone is not None
+    assert alone.alarm is (members == 1)
+
+
+@pytest.mark.parametrize(("share", "shared"), [(0.88, False), (0.92, True), (1.0, True)])
+def test_a_member_that_has_lost_a_tenth_more_than_its_group_has_its_own_alarm(
+    share: float, shared: bool
+) -> None:
+    # of three, the group gives what the one in the middle gives
+    others = [[200e6] * 10 + [100e6] * 8] * 2
+    found = own(weighed([200e6] * 10 + [share * 100e6] * 8, *others), 0)
+    assert found is not None
+    assert (found.alarm, found.shared) == (not shared, shared)
+
+
+def test_without_an_alarm_of_its_group_a_member_keeps_its_own() -> None:
+    found = own(weighed([200e6] * 10 + [60e6] * 8, [200e6] * 18, [200e6] * 18), 0)
+    assert found is not None
+    assert (found.alarm, found.shared) == (True, False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import exp
 from typing import Any, Optional, Sequence
 
 import pytest
@@ -12,8 +13,10 @@ from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Limits
 from plumbline.model.record import Operation
+from plumbline.model.reference import Reference
 from plumbline.model.series import Sample, Series, Snapshot
 from tests.package.judgements import (
+    BASELINE,
     DAY_S,
     NOW,
     REFERENCE,
@@ -166,3 +169,63 @@ def test_what_runs_say_together_is_put_into_words() -> None:
         "odds 14,576 to 1 against chance, 10,000 for an alarm"
     )
     assert not list(weighed(found._replace(alarm=False, odds=2.9)))
+
+
+def alone(peer_loss: float, rates: Sequence[float] = (200e6, 80e6, 80e6)) -> Evidence:
+    """Return what is known of a target without peers."""
+    one = expectation(component=NAMES[0], limits=Limits(peer_loss=peer_loss))
+    memory = snapshot(nightly(rates, component=NAMES[0]))
+    found = Weighing({"client1": [one]}, {"client1": Past(memory)}).evidence(
+        ("ost", NAMES[0], False)
+    )
+    assert found
+    return found
+
+
+def test_no_smaller_loss_than_one_percent_is_looked_for() -> None:
+    least = 1 - exp(-0.01)
+    assert alone(0.0).odds == alone(0.5 * least).odds == pytest.approx(alone(least).odds)
+    assert alone(0.0).odds != pytest.approx(alone(0.02).odds)
+
+
+@pytest.mark.parametrize(("runs", "spread"), [(1, 0.01), (4, 0.01), (12, 0.5)])
+def test_a_baseline_that_is_not_firm_is_weighed_with_its_error(runs: int, spread: float) -> None:
+    weak = Reference(None, BASELINE._replace(runs=runs, spread=spread))
+    one = expectation(component=NAMES[0], references={"read/single": weak})
+    memory = snapshot(nightly([80e6] * 3, component=NAMES[0]))
+    found = Weighing({"client1": [one]}, {"client1": Past(memory)}).evidence(
+        ("ost", NAMES[0], False)
+    )
+    assert found
+    assert found.ratio == pytest.approx(0.4, abs=0.01)
+    assert found.against == "its baseline"
+
+
+def test_a_healthy_component_has_no_odds_and_names_the_middle_of_its_last_run() -> None:
+    found = alone(0.1, [202.1e6, 202.1e6, 200e6])
+    assert (found.odds, found.alarm, found.moments) == (0.0, False, 1)
+    assert found.ratio == pytest.approx(0.99, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("writes", "reads", "what"), [(0.4, 0.9, "write"), (0.9, 0.4, "read"), (0.5, 0.4, "read")]
+)
+def test_the_operation_that_has_lost_most_is_named(writes: float, reads: float, what: str) -> None:
+    memory = taken(
+        (NAMES[3], Operation.WRITE, [*HEALTHY[:6], *[writes * 200e6] * 4]),
+        (NAMES[3], Operation.READ, [*HEALTHY[:6], *[reads * 200e6] * 4]),
+    )
+    found = evidence(memory)[NAMES[3]]
+    assert found
+    assert found.what == what
+    assert found.ratio == pytest.approx(min(writes, reads), abs=0.01)
+
+
+def test_write_and_read_together_are_more_than_either() -> None:
+    nights = [*HEALTHY[:6], *[120e6] * 2]
+    one = evidence(taken((NAMES[3], Operation.READ, nights)))[NAMES[3]]
+    both = evidence(taken(*((NAMES[3], op, nights) for op in (Operation.WRITE, Operation.READ))))
+    found = both[NAMES[3]]
+    assert one
+    assert found
+    assert found.odds > one.odds
