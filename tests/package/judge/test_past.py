@@ -74,6 +74,18 @@ def test_a_day_more_takes_no_look_at_the_days_before() -> None:
     assert counts == [2, 0, 2]
 
 
+@pytest.mark.parametrize("off", [0.02, 0.0201, 0.0199])
+def test_a_reference_that_moves_by_little_takes_no_look_at_the_days_before(
+    off: float,
+) -> None:
+    runs = drawn(3, 40, [(8, 10), (16, 18), (24, 26)])
+    past, question = Moments(), Question(LIMIT, log(1000))
+    weigh([Alone(Source(window(runs, 31), 0.02))], [], question, past)
+    claim = Counting(Alone(Source(window(runs, 31), off)))
+    weigh([claim], [], question, past)
+    assert claim.asked == 0
+
+
 def test_other_runs_are_weighed_from_the_beginning() -> None:
     past, question = Moments(), Question(LIMIT, log(300))
     healthy = Source(drawn(1, 20, []), 0.02)

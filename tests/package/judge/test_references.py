@@ -411,12 +411,21 @@ def test_after_a_change_a_member_of_a_group_is_not_held_against_the_era_before(
         assert found.against == "the baseline from before lustre 2.3.0 -> 2.4.0"
 
 
-def test_a_run_without_peers_is_held_against_its_day_as_any_other() -> None:
+@pytest.mark.parametrize(("peers", "judged"), [(0, True), (1, False), (3, False), (4, True)])
+def test_a_run_without_peers_is_held_against_its_day_as_any_other(peers: int, judged: bool) -> None:
+    """Only a run of a few needs the controls of its own run, and here there are none."""
     nights = samples([RATE / 2] * 5, RATE, 7)
     later = 4 * DAY_S + 3 * HOUR_S
     accepted = BASE._replace(median_Bps=RATE / 2)
-    one = measurement("one", samples=also(nights, RATE / 4, later, 0), baseline=accepted)
+    one = measurement("one", samples=also(nights, RATE / 4, later, peers), baseline=accepted)
     found = References([one, *fellows(6, samples=samples([RATE] * 5, RATE, 7))]).of(one)
     assert found is not None
-    assert found.source.runs[-1].at == later
-    assert found.source.runs[-1].log_ratio == pytest.approx(log(0.5))
+    assert [run.log_ratio for run in found.source.runs if run.at == later] == (
+        [pytest.approx(log(0.5))] if judged else []
+    )
+
+
+def test_a_baseline_as_good_as_those_of_its_peers_is_not_accepted_as_slower() -> None:
+    """However small a loss the policy asks for."""
+    every = fellows(6, samples=samples([RATE] * 5, RATE, 5), limits=Limits(peer_loss=0.0))
+    assert against(every) == Against.RUN.value

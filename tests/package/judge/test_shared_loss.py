@@ -161,3 +161,12 @@ def test_without_an_alarm_of_its_group_a_member_keeps_its_own() -> None:
     found = own(weighed([200e6] * 10 + [60e6] * 8, [200e6] * 18, [200e6] * 18), 0)
     assert found is not None
     assert (found.alarm, found.shared) == (True, False)
+
+
+def test_what_all_have_lost_alike_is_the_groups_however_small_a_loss_is_asked_for() -> None:
+    of = weighed(*[[200e6] * 10 + [60e6] * 8] * 3, peer_loss=0.0)
+    assert group(of).alarm
+    for number in range(3):
+        found = own(of, number)
+        assert found is not None
+        assert (found.alarm, found.shared) == (False, True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from math import exp
+from math import exp, log
 from typing import Any, Optional, Sequence
 
 import pytest
 
+from plumbline.judge.past import Past as Found
 from plumbline.judge.phrases import weighed
 from plumbline.judge.weighing import Weighing
 from plumbline.model.evidence import Evidence
@@ -229,3 +230,27 @@ def test_write_and_read_together_are_more_than_either() -> None:
     assert one
     assert found
     assert found.odds > one.odds
+
+
+def test_who_asks_for_alarms_alone_is_told_no_odds_of_what_raises_none() -> None:
+    memory = taken((NAMES[3], Operation.READ, [*HEALTHY, *[120e6] * 2]))
+    nodes, memories = {"client1": fleet()}, {"client1": Past(memory)}
+    subject = ("ost", NAMES[3], False)
+    told, alarms = Weighing(nodes, memories), Weighing(nodes, memories, Found())
+    for weighing, known in ((told, True), (alarms, False)):
+        found = weighing.evidence(subject)
+        assert found
+        assert not found.alarm
+        assert (found.odds > 0) is known
+
+
+def test_a_group_has_the_limits_of_its_first_member() -> None:
+    entries = [
+        one._replace(limits=Limits(alarm_odds=1000.0 * (number + 1)))
+        for number, one in enumerate(fleet())
+    ]
+    found = Weighing({"client1": entries}, {"client1": Past(taken())}).evidence(
+        ("ost", "scratch", True)
+    )
+    assert found
+    assert found.needed == pytest.approx(log(1000.0))
