@@ -107,3 +107,13 @@ def test_a_floor_is_explained_with_what_was_demonstrated() -> None:
     assert "    above 125.0 MB/s: UNKNOWN, no reference" in shown
     short = list(explain(entry, [recorded([55e6] * 4)], NOW))
     assert "  rule below floor: not asked (floor 125.0 MB/s, 4 of 5 nights)" in short
+
+
+def test_the_ceiling_and_its_limit_are_among_the_numbers() -> None:
+    shown = lines(rate_Bps=200e6)
+    assert any(
+        line.endswith("(0.80 of ceiling 250.0 MB/s by disk oss2-disk1, limit 1.05)")
+        for line in shown
+    )
+    unknown = lines(Reference(None, BASELINE), rate_Bps=200e6)
+    assert "  rule invalid: no (no ceiling is known)" in unknown
