@@ -45,23 +45,24 @@ WALL_S = 1800
 MEMORY = 4 * 2**30
 
 OWN = {
-    "component": ("rules",),
-    "evidence": ("weighing", "replay"),
-    "excuses": ("component", "rules"),
+    "absence": ("boundaries", "reasons"),
+    "component": ("rules", "service"),
+    "contention": ("boundaries",),
+    "evidence": ("component", "service"),
+    "excuses": ("boundaries", "rules"),
     "finding": ("rules",),
-    "levels": ("service", "weighing"),
-    "measured": ("rules", "component"),
+    "levels": ("boundaries", "explain", "rules", "provisional"),
+    "measured": ("boundaries", "rules", "component"),
     "noise": ("chance", "alarm"),
     "past": ("alarm",),
-    "absence": ("reasons",),
-    "phrases": ("weighing", "component", "rules"),
-    "references": ("peers",),
+    "phrases": ("rules", "component", "weighing"),
+    "references": ("shared_loss",),
     "weighing": ("shared_loss",),
 }
 """Tests that are about a module beside those named after it."""
 
 SLOW = {
-    "floor_of_sites": ("floor", "shared_floor"),
+    "floor_of_sites": (),
     "damage": (),
     "past": ("alarm", "past"),
     "chance": ("alarm",),
