@@ -155,6 +155,24 @@ def test_contended_on_three_days_in_a_row_cannot_be_judged(days: int, reason: Re
 
 
 @pytest.mark.parametrize(
+    ("earlier_MB", "reason"),
+    [
+        (159.5, Reason.CONTENDED_FOR_DAYS),
+        (160.0, Reason.CONTENDED),
+        (160.5, Reason.CONTENDED),
+    ],
+)
+def test_days_on_which_it_was_not_low_are_an_end_of_the_row(
+    earlier_MB: float, reason: Reason
+) -> None:
+    earlier = [
+        Sample(NOW - 3610 - ago * DAY_S, 1e6 * earlier_MB, 0.5, 200e6, 5, None)
+        for ago in range(1, 4)
+    ]
+    assert outcome(80, coverage=0.5, earlier=earlier)[1] is reason
+
+
+@pytest.mark.parametrize(
     ("rate_MB", "peers_MB", "reason"),
     [
         (150.0, 159.9, Reason.SHARED_LOSS),

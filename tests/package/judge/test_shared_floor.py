@@ -321,6 +321,17 @@ def test_members_with_an_alarm_of_their_own_are_not_in_that_of_the_group() -> No
     assert found.group().reason is Reason.TOO_FEW_MEMBERS
 
 
+@pytest.mark.parametrize(
+    ("rates_MB", "percent"),
+    [((50, 60), 24), ((50, 55, 60), 22), ((50, 55, 60, 65), 24), ((50, 55, 60, 65, 70), 24)],
+)
+def test_a_group_below_its_floor_is_measured_by_its_upper_median(
+    rates_MB: tuple[int, ...], percent: int
+) -> None:
+    low = Group([1e6 * rate for rate in rates_MB])
+    assert f"best of 5 nights {percent} % of the ceiling" in low.group().sentence
+
+
 def test_a_group_is_dated_by_its_first_member_and_measured_by_its_middle_one() -> None:
     low = Group([50e6, 60e6, 100e6], steps=[Operation.READ])
     low.series[1] = recorded([50e6] * 30, 60e6, component="OST0")
