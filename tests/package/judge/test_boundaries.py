@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any, Optional
 
 import pytest
 
+from plumbline.errors import DocumentError
 from plumbline.judge.absence import Last, absence, hung_run
 from plumbline.judge.measured import measured
 from plumbline.judge.rules import RULES, apply
@@ -246,6 +248,18 @@ def test_a_run_hangs_beyond_its_limit(more_s: float, hangs: bool) -> None:
     run = Running("ost", entry.component, NOW - 900.0 - more_s)
     found = hung_run(entry, [run], NOW)
     assert (found is not None) is hangs
+
+
+@pytest.mark.parametrize(("rate_Bps", "refused"), [(-1.0, True), (0.0, True), (0.5, False)])
+def test_a_reference_must_be_a_rate(rate_Bps: float, refused: bool) -> None:
+    for reference in (
+        Reference(CEILING._replace(rate_Bps=rate_Bps), None),
+        Reference(None, BASE._replace(median_Bps=rate_Bps)),
+        Reference(None, None, goal_Bps=rate_Bps),
+        Reference(None, None, goal_part_Bps=rate_Bps),
+    ):
+        with pytest.raises(DocumentError) if refused else nullcontext():
+            measured(series(), reference, Limits())
 
 
 def test_every_rule_on_one_run_is_in_these_tables_or_in_those_of_its_own_module() -> None:

@@ -63,7 +63,9 @@ def test_baseline_ceiling_peers_and_conditions_have_their_figures() -> None:
 
 def test_an_earlier_run_shows_its_peers_and_its_coverage() -> None:
     one = Sample(NOW - 7200, None, 0.5, 180e6, 4, None)
-    assert lines(earlier=[one])[-1] == ("    2 h ago no rate, 4 peers 180.0 MB/s, coverage 0.50")
+    found = lines(earlier=[one])
+    assert "its 5 peers' median 201.0 MB/s in the same run" in found[3]
+    assert found[-1] == ("    2 h ago no rate, 4 peers 180.0 MB/s, coverage 0.50")
 
 
 def test_levels_are_given_as_rates_in_whole_bytes() -> None:
