@@ -373,3 +373,19 @@ def test_one_pair_alone_has_no_floor() -> None:
     of = measured(met("a", 5e6, range(9)), Reference(ceiling(1, 118e6), None), FLOOR)
     assert least_Bps(of) is None
     assert host_below([of]) is not None
+
+
+@pytest.mark.parametrize(
+    ("rate_Bps", "state", "reason"),
+    [
+        (50e6, State.WARNING, Reason.BELOW_FLOOR),
+        # a loss against its baseline comes first
+        (20e6, State.CRITICAL, Reason.BELOW_LEVEL),
+        (59e6, State.OK, Reason.FINE),
+    ],
+)
+def test_a_host_that_gives_its_baseline_may_be_below_its_floor(
+    rate_Bps: float, state: State, reason: Reason
+) -> None:
+    verdict = host(met("a", rate_Bps, (0, 1, 2, 3, 4)), baseline=True)
+    assert (verdict.state, verdict.reason) == (state, reason)
