@@ -7,9 +7,12 @@ from typing import Optional
 
 import pytest
 
-from plumbline.judge.phrases import number, odds, over_runs, several, so_far, weighed
+from plumbline.judge.measured import measured
+from plumbline.judge.phrases import number, odds, over_runs, peers, several, so_far, weighed
 from plumbline.model.evidence import Evidence
-from tests.package.judgements import evidence
+from plumbline.model.limits import Limits
+from plumbline.model.reference import Reference
+from tests.package.judgements import evidence, series
 
 
 @pytest.mark.parametrize(
@@ -72,3 +75,13 @@ def test_what_runs_say_needs_figures() -> None:
     assert list(weighed(evidence(ratio=None))) == []
     (line,) = weighed(evidence(odds=log(9000), needed=log(8000)))
     assert line.endswith("odds 9,000 to 1 against chance, 8,000 for an alarm")
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [(1, "its peer's 180.0 MB/s"), (2, "its 2 peers' median 180.0 MB/s")],
+)
+def test_one_peer_has_no_median(count: int, words: str) -> None:
+    one = series(200e6, 180e6)
+    one = one._replace(samples=(one.samples[0]._replace(peers=count), *one.samples[1:]))
+    assert peers(measured(one, Reference(None, None), Limits())) == words

@@ -7,7 +7,7 @@ from typing import Any, Optional, Sequence
 
 import pytest
 
-from plumbline.judge.component import judge
+from plumbline.judge.component import firmly, judge, rule
 from plumbline.judge.provisional import Provisional, clearing, provisional
 from plumbline.model.limits import Limits
 from plumbline.model.reason import Reason
@@ -211,3 +211,18 @@ def test_peers_that_gave_as_much_or_more_are_the_reference(peers_Bps: float, wor
     assert found.words == words
     assert found.rate_Bps == max(200e6, peers_Bps)
     assert found.clears
+
+
+def test_without_its_provisional_reference_a_run_has_nothing_to_compare_with() -> None:
+    asked = expectation(references={"read/single": Reference(CEILING, FEW_RUNS)})
+    place = (Operation.READ, Scenario.SINGLE)
+    slow = rule(asked, place, series(10e6, None), NOW)
+    assert slow.finding.reason is Reason.PROVISIONAL
+    firm = firmly(slow)
+    assert firm.measured is not None
+    assert firm.measured.provisional is None
+    assert firm.finding.reason is Reason.NO_REFERENCE
+    beside = rule(asked, place, series(10e6), NOW)
+    assert firmly(beside) == beside
+    failed = rule(asked, place, series(None, None), NOW)
+    assert firmly(failed) == failed
