@@ -389,3 +389,34 @@ def test_a_host_that_gives_its_baseline_may_be_below_its_floor(
 ) -> None:
     verdict = host(met("a", rate_Bps, (0, 1, 2, 3, 4)), baseline=True)
     assert (verdict.state, verdict.reason) == (state, reason)
+
+
+@pytest.mark.parametrize(
+    ("members", "words"),
+    [
+        (1, "the goal 156.2 MB/s, ceiling 250.0 MB/s (limited by disk disk0): since"),
+        (2, "the goal 312.5 MB/s in sum of 2: since"),
+        (3, "the goal 468.8 MB/s in sum of 3: since"),
+    ],
+)
+def test_the_goal_of_one_is_no_sum_and_has_its_ceiling(members: int, words: str) -> None:
+    found = Group([154e6] * members, limits=Limits(), goal_part_Bps=156.25e6)
+    assert words in found.group().sentence
+
+
+@pytest.mark.parametrize(
+    ("best_Bps", "reason"),
+    [(149.9e6, Reason.BELOW_GOAL), (150e6, Reason.FINE), (150.1e6, Reason.FINE)],
+)
+def test_members_that_each_gave_their_part_in_some_night_do_not_miss_the_goal(
+    best_Bps: float, reason: Reason
+) -> None:
+    known = BASELINE._replace(median_Bps=best_Bps)
+    found = Group([100e6] * 2, limits=Limits(), goal_part_Bps=150e6, baseline=known)
+    turns = [best_Bps, 100e6, best_Bps, 100e6, best_Bps], [140e6, best_Bps, 99e6, 140e6, 99e6]
+    found.series = [
+        recorded(turns[number], component=f"OST{number}", operation=step)
+        for number in range(2)
+        for step in STEPS
+    ]
+    assert found.group().reason is reason
