@@ -10,7 +10,8 @@ from cosmic-ray: each order with and without its boundary and reversed, equal an
 number one more and one less.  With --double also each number with a point twice and half as large,
 which is nearer to what somebody might type.
 
-Results are kept in .cache; --survivors tries those alone that survived when they were last tried.
+Results are kept in .cache; --survivors tries those alone that survived when they were last tried,
+for no reason that is known.
 Survivors with the reason why they may stand are in tests/bench/survivors.yml.  The exit status is 1
 where less than 95 % were killed or where a survivor has no reason.
 """
@@ -209,7 +210,9 @@ def main() -> int:
     parser.add_argument("--module", action="append", help="module of the judge (default: all)")
     parser.add_argument("--processes", type=int, default=1, help="tried at once (default: 1)")
     parser.add_argument("--double", action="store_true", help="double and halve numbers too")
-    parser.add_argument("--survivors", action="store_true", help="only those that survived")
+    parser.add_argument(
+        "--survivors", action="store_true", help="only those that survived, for no known reason"
+    )
     parser.add_argument("--kept", action="store_true", help="try nothing, show what is kept")
     asked = parser.parse_args()
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
@@ -220,7 +223,8 @@ def main() -> int:
         _load()
         files = sorted({name for one in modules for group in tests_of(one) for name in group})
         functions = functions_of(files, passes_watched)
-        again = (one for one in mutants if not asked.survivors or not before.get(str(one), False))
+        known = {one for one, killed in before.items() if killed} | {*reasons()}
+        again = (one for one in mutants if not asked.survivors or str(one) not in known)
         for result in tried(again, functions, asked.processes):
             keep(result)
             print("killed  " if result.killed else "SURVIVED", result.mutant, flush=True)

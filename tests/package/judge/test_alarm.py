@@ -248,3 +248,14 @@ def test_what_begins_within_ten_minutes_of_a_moment_belongs_to_it(
     assert moments_of([Run(0.0, 0.0, 0.05, 0), Run(at, 0.0, 0.05, 1)]) == moments
     earlier = [Run(-DAY_S, 0.0, 0.05, 0), Run(0.0, 0.0, 0.05, 0), Run(at, 0.0, 0.05, 1)]
     assert moments_of(earlier) == [-DAY_S, *moments]
+
+
+@pytest.mark.parametrize(("more", "alarm"), [(-1e-9, True), (0.0, True), (1e-9, False)])
+def test_nights_to_come_are_no_nights_on_which_it_may_have_begun(more: float, alarm: bool) -> None:
+    assert states([0.5, 0.5, 1.0], odds_of([0.5, 0.5]) + more)[-1] is alarm
+
+
+@pytest.mark.parametrize(("more", "stands"), [(0.0, False), (1e-9, True)])
+def test_nights_to_come_do_not_speak_for_health(more: float, stands: bool) -> None:
+    good = -factors(source([1.0]), LIMIT)[0]
+    assert states([0.5, 0.5, 1.0, 0.85], good + more)[-1] is stands
