@@ -89,3 +89,15 @@ def test_the_distance_the_limit_and_the_scatter_are_shown_in_percent() -> None:
     )
     limits = Limits(profile_distance=0.125)
     assert judged(curve, (1.0,) * 20, limits).sentence.endswith("apart (limit 12.5 %)")
+
+
+@pytest.mark.parametrize(
+    ("own", "sound"),
+    [([0.0, 0.1, 0.1, 0.1], True), ([0.0, 0.0, 0.0, 0.0], False), ([-0.1, 1, 1, 1], False)],
+)
+def test_a_profile_has_rates_and_none_below_nothing(own: list[float], sound: bool) -> None:
+    if sound:
+        assert judged(own).evidence
+        return
+    with pytest.raises(DocumentError, match="the profile of scratch-OST0003 read is damaged"):
+        judged(own)

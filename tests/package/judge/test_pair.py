@@ -220,3 +220,9 @@ def test_the_upper_median_of_the_partners_stands_for_a_host_with_the_share_sent_
     assert ruling.measured is not None
     assert ruling.measured.rate_Bps == 117e6
     assert share == pytest.approx(0.002)
+
+
+def test_without_a_figure_of_its_only_partner_no_number_of_partners_is_said() -> None:
+    assert judged(sent("oss1", None, **FAILED), partners=("oss1",)).sentence.endswith(
+        "no route (with oss1)"
+    )

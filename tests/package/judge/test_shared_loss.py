@@ -170,3 +170,19 @@ def test_what_all_have_lost_alike_is_the_groups_however_small_a_loss_is_asked_fo
         found = own(of, number)
         assert found is not None
         assert (found.alarm, found.shared) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("members", "against"),
+    [
+        (1, "the baseline from before lustre 2.3.0 -> 2.4.0"),
+        (2, "its own earlier runs"),
+        (3, "its own earlier runs"),
+    ],
+)
+def test_after_a_change_one_without_a_group_goes_on_by_the_baseline_before(
+    members: int, against: str
+) -> None:
+    found = own(weighed(*[[200e6] * 12] * members, changed=NOW - 3 * DAY_S), 0)
+    assert found is not None
+    assert found.against == against

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import exp, log, sqrt
-from typing import Any, Optional, Sequence
+from typing import Any, Mapping, Optional, Sequence
 
 import pytest
 
@@ -321,7 +321,7 @@ def test_a_device_of_no_file_system_is_held_against_those_of_its_server() -> Non
     assert found.against == "its peers' shares of their baselines"
 
 
-def pairs(rates: dict[str, dict[str, Sequence[float]]]) -> dict[str, Optional[Evidence]]:
+def pairs(rates: Mapping[str, Mapping[str, Sequence[float]]]) -> dict[str, Optional[Evidence]]:
     """Return what is known of hosts; ``rates`` are what each sent to each of its partners."""
     entries = {
         name: host_expectation(*partners, limits=Limits(alarm_odds=1000.0))._replace(component=name)
@@ -431,3 +431,24 @@ def test_two_operations_of_a_host_are_weighed_with_all_its_partners_together() -
     together = Shared((source(0, 1), source(0, 1)))
     weight = weigh(claims, [together], Question(-log(0.9), 99.0, told=0.0))
     assert found.odds == pytest.approx(weight.odds)
+
+
+def test_a_baseline_of_no_runs_is_no_reference() -> None:
+    none = Reference(None, BASELINE._replace(runs=0))
+    one = expectation(component=NAMES[0], references={"read/single": none})
+    memory = snapshot(nightly([80e6] * 3, component=NAMES[0]))
+    weighing = Weighing({"client1": [one]}, {"client1": Past(memory)})
+    assert weighing.evidence(("ost", NAMES[0], False)) is None
+
+
+def test_where_nothing_is_lost_the_first_operation_is_named() -> None:
+    one = expectation(component=NAMES[0])
+    memory = snapshot(
+        *(
+            nightly([BASELINE.median_Bps] * 3, component=NAMES[0], operation=operation)
+            for operation in (Operation.WRITE, Operation.READ)
+        )
+    )
+    found = Weighing({"c": [one]}, {"c": Past(memory)}).evidence(("ost", NAMES[0], False))
+    assert found
+    assert (found.what, found.odds) == ("write", 0.0)
