@@ -209,6 +209,7 @@ def test_a_loss_against_peers_or_baseline_takes_precedence() -> None:
         (100e6, "known", (State.OK, Reason.FINE)),
         # a tenth less than what was accepted is still that
         (90.1e6, "known", (State.OK, Reason.FINE)),
+        (90e6, "known", (State.OK, Reason.FINE)),
         (89e6, "known", BELOW),
     ],
 )

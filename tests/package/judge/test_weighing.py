@@ -387,9 +387,13 @@ def test_the_odds_of_one_operation_are_those_of_its_runs_alone() -> None:
     two = Weighing({"c": [both]}, {"c": Past(memory)}).evidence(("ost", NAMES[0], False))
     assert two
     assert two.odds > runs.odds
-    source = alone_source([200e6, 80e6, 80e6])
-    weight = weigh([Alone(source)], [], Question(-log(0.9), 99.0, told=0.0))
-    assert runs.odds == pytest.approx(weight.odds)
+    asked = Question(-log(0.9), 99.0, told=0.0)
+    write = alone_source([200e6, 80e6, 80e6])
+    assert runs.odds == pytest.approx(weigh([Alone(write)], [], asked).odds)
+    read = write._replace(runs=tuple(run._replace(source=1) for run in write.runs))
+    merged = write._replace(runs=tuple(sorted((*write.runs, *read.runs))))
+    weight = weigh([Alone(write), Alone(read)], [Alone(merged)], asked)
+    assert two.odds == pytest.approx(weight.odds)
 
 
 def alone_source(rates: Sequence[float]) -> Source:
