@@ -190,6 +190,7 @@ def test_retransmits_are_the_lower_median(counts: tuple[int, ...], share: float)
         (100.0, 118.0, 118.0),
         # the baseline is of pairs with the lowest ceiling that allows it, up to 1.05 of it
         (123.8, 118.0, 1180.0),
+        (105.0, 100.0, 1000.0),
         (124.0, 118.0, 1180.0),
         (2000.0, 118.0, 1180.0),
     ],
