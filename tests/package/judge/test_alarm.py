@@ -120,10 +120,10 @@ def odds_of(ratios: Sequence[float], change: Optional[float] = None) -> float:
     return weigh([Alone(source(ratios))], [], asked).odds
 
 
-def states(ratios: Sequence[float], needed: float, past: Optional[Moments] = None) -> list[bool]:
+def states(ratios: Sequence[float], needed: float) -> list[bool]:
     """Return on which nights an alarm stood."""
     return [
-        weigh([Alone(source(ratios[:count]))], [], Question(LIMIT, needed), past).alarm
+        weigh([Alone(source(ratios[:count]))], [], Question(LIMIT, needed)).alarm
         for count in range(1, len(ratios) + 1)
     ]
 
@@ -136,9 +136,9 @@ def test_the_odds_that_are_asked_for_are_enough(more: float, alarm: bool) -> Non
 
 @pytest.mark.parametrize("nights", [[0.5, 0.5], [1.0, 0.5, 0.5], [1.0, 0.6, 0.6, 0.6]])
 def test_what_was_found_of_a_night_is_enough_as_it_was(nights: list[float]) -> None:
-    past = Moments()
-    needed = odds_of(nights)
-    assert [states(nights, needed, past)[-1] for _ in range(2)] == [True, True]
+    past, asked = Moments(), Question(LIMIT, odds_of(nights))
+    found = [weigh([Alone(source(nights))], [], asked, past).alarm for _ in range(2)]
+    assert found == [True, True]
 
 
 @pytest.mark.parametrize(("more", "stands"), [(-1e-9, False), (0.0, False), (1e-9, True)])
@@ -154,9 +154,9 @@ def test_the_first_good_night_ends_an_alarm_when_its_odds_are_as_high(
 
 def test_odds_of_health_that_were_too_low_are_enough_when_less_is_asked_for() -> None:
     past, good = Moments(), -factors(source([1.0]), LIMIT)[0]
-    nights = [0.5, 0.5, 1.0]
-    assert states(nights, good + 1e-9, past)[-1]
-    assert not states(nights, good, past)[-1]
+    nights = [Alone(source([0.5, 0.5, 1.0]))]
+    assert weigh(nights, [], Question(LIMIT, good + 1e-9), past).alarm
+    assert not weigh(nights, [], Question(LIMIT, good), past).alarm
 
 
 def test_the_odds_are_the_sum_over_all_nights_on_which_it_may_have_begun() -> None:

@@ -148,3 +148,9 @@ def test_what_peers_and_an_even_share_come_to_is_said_in_percent() -> None:
     assert any(
         "(75 % of the even share 200.0 MB/s)" in line for line in lines(even, rate_Bps=150e6)
     )
+
+
+def test_an_outcome_is_looked_for_up_to_nineteen_times_the_rate() -> None:
+    for times, found in ((18.5, True), (19.0, True), (19.3, False)):
+        shown = lines(rate_Bps=101.05e6 / times)
+        assert any(line.startswith("    above 101.") for line in shown) is found

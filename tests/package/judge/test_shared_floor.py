@@ -420,3 +420,16 @@ def test_members_that_each_gave_their_part_in_some_night_do_not_miss_the_goal(
         for step in STEPS
     ]
     assert found.group().reason is reason
+
+
+def test_a_host_with_unlike_partners_is_said_in_percent_of_the_slowest_ones_ceiling() -> None:
+    """Its best share of any floor, 50 of 59 MB/s, in the terms of one partner."""
+    one = host_expectation(
+        "a", "b", limits=FLOOR, references={"send/single": Reference(None, None)}
+    )
+    first, second = one.partners
+    fast = first._replace(ceiling=Ceiling(236e6, ("fast",), ("nic",)))
+    nights = (0, 1, 2, 3, 4)
+    every = (met("a", 40e6, nights), met("b", 50e6, nights))
+    verdict = judge_pair_host(one._replace(partners=(fast, second)), every, (), NOW)
+    assert "42.4 % of the ceiling 236.0 MB/s (limited by nic)" in verdict.sentence
