@@ -13,7 +13,8 @@ which is nearer to what somebody might type.
 Results are kept in .cache; --survivors tries those alone that survived when they were last tried,
 for no reason that is known.
 Survivors with the reason why they may stand are in tests/bench/survivors.yml.  The exit status is 1
-where less than 95 % were killed or where a survivor has no reason.
+where a survivor has no reason, or where less than 95 % were killed of those that are no equals: of
+an equal no answer of the judge is another.
 """
 
 from __future__ import annotations
@@ -177,10 +178,21 @@ def keep(result: Result) -> None:
         file.write(json.dumps({"mutant": str(result.mutant), "killed": result.killed}) + "\n")
 
 
-def reasons() -> dict[str, str]:
+class Reason(NamedTuple):
+    """Why a mutant may survive; ``equivalent`` where no answer of the judge is another by it."""
+
+    why: str
+    equivalent: bool
+
+
+def reasons() -> dict[str, Reason]:
     """Return why a mutant may survive, for each that may."""
     listed = yaml.safe_load(REASONS.read_text()) or []
-    return {str(mutant): entry["why"] for entry in listed for mutant in entry["mutants"]}
+    return {
+        mutant: Reason(entry["why"], entry["equivalent"])
+        for entry in listed
+        for mutant in entry["mutants"]
+    }
 
 
 def shown(results: Sequence[Result]) -> int:
@@ -190,12 +202,14 @@ def shown(results: Sequence[Result]) -> int:
     for module in dict.fromkeys(one.mutant.module for one in results):
         _line(module, [one for one in results if one.mutant.module == module])
     _line("all", results)
-    survivors = [one.mutant for one in results if not one.killed]
-    unknown = [one for one in survivors if str(one) not in known]
-    for one in survivors:
-        print(f"survived: {one}\n    {known.get(str(one), 'no reason is known')}")
-    enough = sum(one.killed for one in results) >= WANTED * len(results)
-    return 0 if enough and not unknown else 1
+    alike = [name for name, reason in known.items() if reason.equivalent]
+    telling = [one for one in results if one.killed or str(one.mutant) not in alike]
+    _line("without equals", telling)
+    survivors = [str(one.mutant) for one in results if not one.killed]
+    for name in survivors:
+        print(f"survived: {name}\n    {known[name].why if name in known else 'no reason is known'}")
+    enough = sum(one.killed for one in telling) >= WANTED * len(telling)
+    return 0 if enough and all(name in known for name in survivors) else 1
 
 
 def _line(name: str, results: Sequence[Result]) -> None:
@@ -217,19 +231,34 @@ def main() -> int:
     asked = parser.parse_args()
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     modules = asked.module or sorted(path.stem for path in FOLDER.glob("[!_]*.py"))
-    mutants = [one for module in modules for one in mutants_of(module, double=asked.double)]
-    before = kept()
-    if not asked.kept:
-        _load()
-        files = sorted({name for one in modules for group in tests_of(one) for name in group})
-        functions = functions_of(files, passes_watched)
-        known = {one for one, killed in before.items() if killed} | {*reasons()}
-        again = (one for one in mutants if not asked.survivors or str(one) not in known)
-        for result in tried(again, functions, asked.processes):
-            keep(result)
-            print("killed  " if result.killed else "SURVIVED", result.mutant, flush=True)
-        before = kept()
-    return shown([Result(one, before[str(one)]) for one in mutants if str(one) in before])
+    functions = None if asked.kept else _prepared(modules)
+    mutants: list[Mutant] = []
+    for module in modules:
+        found = mutants_of(module, double=asked.double)
+        mutants += found
+        if functions:
+            _try(found if not asked.survivors else _unexplained(found), functions, asked.processes)
+    last = kept()
+    return shown([Result(one, last[str(one)]) for one in mutants if str(one) in last])
+
+
+def _prepared(modules: Sequence[str]) -> Functions:
+    """Load what all need, and see that the tests pass; return which functions they run."""
+    _load()
+    files = sorted({name for one in modules for group in tests_of(one) for name in group})
+    return functions_of(files, passes_watched)
+
+
+def _unexplained(mutants: Sequence[Mutant]) -> list[Mutant]:
+    """Return those that no test has killed and no reason is known of."""
+    done = {name for name, killed in kept().items() if killed} | {*reasons()}
+    return [one for one in mutants if str(one) not in done]
+
+
+def _try(mutants: Sequence[Mutant], functions: Functions, processes: int) -> None:
+    for result in tried(mutants, functions, processes):
+        keep(result)
+        print("killed  " if result.killed else "SURVIVED", result.mutant, flush=True)
 
 
 def _load() -> None:

@@ -16,6 +16,7 @@ MUTANTS = [mutant for entry in LISTED for mutant in entry["mutants"]]
 
 def test_each_reason_is_given_once_and_each_change_listed_once() -> None:
     assert all(entry["why"] and entry["mutants"] for entry in LISTED)
+    assert all(type(entry["equivalent"]) is bool for entry in LISTED)
     assert [mutant for mutant, count in Counter(MUTANTS).items() if count > 1] == []
 
 
