@@ -17,7 +17,7 @@ FILES  := git ls-files --cached --others --exclude-standard
 CHECKS := $(wildcard checks/check_*)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv collection check format test demo demo-down bench clean constraints root \
+.PHONY: help venv collection check format test demo demo-down bench mutate clean constraints root \
 	ruff mypy layers vermin yamllint ansible-lint shellcheck pytest pytest-short \
 	debian13 sanity units integration lab
 
@@ -51,6 +51,10 @@ bench: venv  ## how long a check takes, as a multiple of Python's own start, and
 	@$(VENV)/bin/python -m tests.bench.report
 	@$(VENV)/bin/python tests/bench/fit_noise.py
 
+mutate: venv  ## change the judge's comparisons and numbers one by one: do the tests notice? (MODULES="alarm chance")
+	@$(VENV)/bin/python -m pip install --quiet --constraint requirements/constraints.txt --group mutate
+	@nice -n 19 $(VENV)/bin/python -m tests.bench.mutate_judge $(addprefix --module ,$(MODULES))
+
 clean:  ## delete all that make built, except the lab's cache
 	@rm -rf .ansible dist
 	@find .cache -mindepth 1 -maxdepth 1 ! -name lab -exec rm -rf {} + 2>/dev/null || true
@@ -58,6 +62,7 @@ clean:  ## delete all that make built, except the lab's cache
 
 constraints:  ## look up the newest versions of all tools and pin them
 	@.ci/venv $(PYTHON) $(CACHE)/constraints /dev/null
+	@$(CACHE)/constraints/bin/pip install --quiet --constraint /dev/null --group mutate
 	@{ echo '# Written by `make constraints`: what a clean installation of today gave.'; \
 	   $(CACHE)/constraints/bin/pip freeze --all --exclude-editable --exclude setuptools; \
 	 } > requirements/constraints.txt

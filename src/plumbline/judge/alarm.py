@@ -166,7 +166,8 @@ class _Weighing:
         """Return what is known at the last moment."""
         if not self._moments:
             return Weight(0.0, 0.0, 0, tuple(None for _ in self._alone), alarm=False)
-        begin, since, alarm = 0, 0, False
+        begin = since = 0
+        alarm = False
         more = AT_A_CHANGE if self._change is not None else 0.0
         bounds = self._bounds()
         for end, bound in enumerate(bounds):

@@ -110,7 +110,9 @@ def places(found: Iterable[Wanted], past: Past, now: float) -> list[Place]:
 def turns(layer: Layer, queue: Sequence[Place], past: Past, now: float) -> list[Turn]:
     """Return the runs of this moment, as many as the bytes last."""
     free = [place.wanted.entry for place in queue if not place.obstacle]
-    left = bytes_left(free[0], past.measured, now) if free else 0.0
+    if not free:
+        return []
+    left = bytes_left(free[0], past.measured, now)
     in_question = {place.wanted.entry.component for place in queue}
     found: list[Turn] = []
     for members in _of_one_group(free):
@@ -143,8 +145,8 @@ def bytes_left(entry: Expectation, measured: Sequence[Measured], now: float) -> 
     """Return how much confirmation may move now: what was saved up, less what was moved."""
     terms = entry.confirm
     left, before = terms.most_bytes, now
-    for number, one in enumerate(measured):
-        passed_s = max(0.0, one.at - before) if number else 0.0
+    for one in measured:
+        passed_s = max(0.0, one.at - before)
         left = min(terms.most_bytes, left + terms.daily_bytes * passed_s / DAY_S) - one.bytes
         before = one.at
     passed_s = max(0.0, now - before)

@@ -130,9 +130,8 @@ def _variations(
         yield "had nobody else used it", of._replace(record=quiet)
     if record.flags:
         yield f"without {flags(of)}", of._replace(record=record._replace(flags=()))
-    if len(record.repeats_Bps) > 1:
-        agreed = record._replace(repeats_Bps=(of.rate_Bps,))
-        yield "had the repeats agreed", of._replace(record=agreed)
+    agreed = record._replace(repeats_Bps=(of.rate_Bps,))
+    yield "had the repeats agreed", of._replace(record=agreed)
     if of.doubt and reference.baseline:
         yield f"but for the doubt ({of.doubt})", of._replace(baseline=reference.baseline, doubt="")
     if of.baseline:

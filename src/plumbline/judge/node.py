@@ -110,7 +110,7 @@ def _layer(name: str, members: Sequence[Expectation], asked: Asked, memory: Memo
     known = [(each, _operations(each, memory, asked.now)) for each in members]
     every = [one for _, found in known for one in found]
     measured = len({one.component for one in every if one.finding is None})
-    ended_at = max((one.ended_at for one in every), default=0.0)
+    ended_at = max(one.ended_at for one in every)
     hang = next(filter(None, (hung_run(each, memory.running, asked.now) for each in members)), None)
     own = list(_without_alarm(known))
     silent = [one for one in own if one.finding]

@@ -202,7 +202,7 @@ def _remarks(of: _Pairs, pairs: Sequence[_Pairs], chosen: Ruling) -> str:
     remarks = ""
     if len(of.usable) == 1 and chosen.finding.state is not State.OK:
         remarks = f"; measured with {of.usable[0][0]} alone, either end may be the cause"
-    elif len(of.usable) > 1 and chosen.finding.state is not State.OK:
+    elif chosen.finding.state is not State.OK:
         word = "with each" if chosen.finding.reason is Reason.BELOW_FLOOR else "upper median"
         remarks = f"; {word} of {len(of.usable)} partners"
     slow = dict.fromkeys(text for each in pairs for text in _slow_alone(each))

@@ -204,8 +204,6 @@ def common(measured: Sequence[Measurement], members: int) -> Optional[Held]:
     two, one that is slow is not both.  None where half of them have no baseline, or no day counts.
     """
     known = [one for one in measured if one.baseline]
-    if 2 * len(known) <= members:
-        return None
     days: dict[int, list[tuple[float, float]]] = {}
     for one in known:
         for day, values in _by_day(_values(one, Against.BASELINE)).items():

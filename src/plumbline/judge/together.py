@@ -50,7 +50,7 @@ def never_together(rows: Iterable[Sampled]) -> Optional[Apart]:
         return None
     first = apart[0]
     rounds = [run for run in _runs(first, float("inf")) if len(run) > 1]
-    round_s = median(run[-1].at - run[0].at for run in rounds) if rounds else 0.0
+    round_s = median(run[-1].at - run[0].at for run in rounds)
     return Apart(first[0].host, len(_components(first)), round_s, len(apart))
 
 

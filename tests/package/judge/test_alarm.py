@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from math import log
+from math import exp, inf, log
 from typing import Optional, Sequence
 
 import pytest
 
 from plumbline.judge.alarm import Alone, Question, Shared, Weight, moments_of, weigh
-from plumbline.judge.noise import Run, Source
+from plumbline.judge.chance import factors, surprise
+from plumbline.judge.noise import ALONE, BESIDE_PEERS, Noise, Run, Source
+from plumbline.judge.past import Moments
 
 DAY_S = 86400.0
 LIMIT = -log(0.9)
@@ -110,3 +112,150 @@ def test_what_is_measured_in_one_go_is_one_moment() -> None:
     assert moments_of(runs) == [0.0, 120.0]
     assert moments_of([runs[0], Run(601.0, 0.0, 0.05, 1)]) == [0.0, 601.0]
     assert moments_of([runs[0], Run(600.0, 0.0, 0.05, 1)]) == [0.0]
+
+
+def odds_of(ratios: Sequence[float], change: Optional[float] = None) -> float:
+    """Return the odds of some nights, whether anybody is to be told of them or not."""
+    asked = Question(LIMIT, inf, change, told=-inf)
+    return weigh([Alone(source(ratios))], [], asked).odds
+
+
+def states(ratios: Sequence[float], needed: float) -> list[bool]:
+    """Return on which nights an alarm stood."""
+    return [
+        weigh([Alone(source(ratios[:count]))], [], Question(LIMIT, needed)).alarm
+        for count in range(1, len(ratios) + 1)
+    ]
+
+
+@pytest.mark.parametrize(("more", "alarm"), [(-1e-9, True), (0.0, True), (1e-9, False)])
+def test_the_odds_that_are_asked_for_are_enough(more: float, alarm: bool) -> None:
+    nights = [0.5, 0.5]
+    assert states(nights, odds_of(nights) + more) == [False, alarm]
+
+
+@pytest.mark.parametrize("nights", [[0.5, 0.5], [1.0, 0.5, 0.5], [1.0, 0.6, 0.6, 0.6]])
+def test_what_was_found_of_a_night_is_enough_as_it_was(nights: list[float]) -> None:
+    past, asked = Moments(), Question(LIMIT, odds_of(nights))
+    found = [weigh([Alone(source(nights))], [], asked, past).alarm for _ in range(2)]
+    assert found == [True, True]
+
+
+@pytest.mark.parametrize(("more", "stands"), [(-1e-9, False), (0.0, False), (1e-9, True)])
+def test_the_first_good_night_ends_an_alarm_when_its_odds_are_as_high(
+    more: float, stands: bool
+) -> None:
+    # health is weighed from the night after the alarm on: what was slow before speaks no more
+    good = -factors(source([1.0]), LIMIT)[0]
+    needed = good + more
+    assert odds_of([0.5, 0.5]) > needed
+    assert states([0.5, 0.5, 1.0], needed) == [False, True, stands]
+
+
+def test_odds_of_health_that_were_too_low_are_enough_when_less_is_asked_for() -> None:
+    past, good = Moments(), -factors(source([1.0]), LIMIT)[0]
+    nights = [Alone(source([0.5, 0.5, 1.0]))]
+    assert weigh(nights, [], Question(LIMIT, good + 1e-9), past).alarm
+    assert not weigh(nights, [], Question(LIMIT, good), past).alarm
+
+
+def test_the_odds_are_the_sum_over_all_nights_on_which_it_may_have_begun() -> None:
+    nights = [1.0, 0.5, 0.5]
+    wanted = sum(map(exp, factors(source(nights), LIMIT)))
+    assert exp(odds_of(nights)) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_change_counts_for_a_hundred_nights_on_which_it_may_have_begun(place: int) -> None:
+    nights = [1.0, 0.5, 0.5]
+    each = [exp(one) for one in factors(source(nights), LIMIT)]
+    for late_s in (0.0, -1.0):
+        found = odds_of(nights, place * DAY_S + late_s)
+        assert exp(found) == pytest.approx(sum(each) + 99 * each[place])
+
+
+def test_a_change_after_the_last_night_counts_for_nothing_yet() -> None:
+    nights = [1.0, 0.5, 0.5]
+    assert odds_of(nights, 2 * DAY_S + 1.0) == odds_of(nights)
+
+
+def test_a_change_brings_the_alarm_that_only_its_hundred_nights_allow() -> None:
+    nights = [1.0, 0.5, 0.5]
+    without, change = odds_of(nights), DAY_S
+    needed = odds_of(nights, change)
+    assert needed > without + 1
+    assert weigh([Alone(source(nights))], [], Question(LIMIT, needed, change)).alarm
+    assert not weigh([Alone(source(nights))], [], Question(LIMIT, needed)).alarm
+
+
+def test_what_speaks_for_health_is_no_odds_at_all() -> None:
+    assert odds_of([1.0] * 5) == 0.0
+
+
+def test_one_low_night_has_odds_and_names_that_night() -> None:
+    found = weigh([Alone(source([1.0, 1.0, 0.3]))], [], ASKED._replace(told=0.0))
+    assert found.odds > 0
+    assert (found.since, found.moments) == (2 * DAY_S, 1)
+    assert list(found.middles) == pytest.approx([log(0.3)])
+
+
+def test_of_healthy_nights_the_last_one_is_named() -> None:
+    found = alone(1.0, 1.0, 1.0)
+    assert (found.since, found.moments) == (2 * DAY_S, 1)
+    assert list(found.middles) == pytest.approx([0.0])
+
+
+@pytest.mark.parametrize("nights", [[0.3], [1.0, 0.3], [0.3, *[1.0] * 6, 0.3]])
+@pytest.mark.parametrize(("more", "told"), [(-1e-9, True), (0.0, True), (1e-9, False)])
+def test_nobody_is_told_of_odds_that_cannot_reach_what_is_worth_a_word(
+    nights: list[float], more: float, told: bool
+) -> None:
+    low = source(nights)
+    bound = surprise(low.runs[-1], low.noise, LIMIT)
+    found = weigh([Alone(low)], [], ASKED._replace(told=bound + more))
+    assert (found.odds > 0) is told
+
+
+def test_a_claim_that_was_not_measured_since_says_nothing() -> None:
+    low = source([0.5, 0.5])
+    found = Alone(low).factors([0.0, DAY_S, 2 * DAY_S], inf, LIMIT)
+    assert found == [*factors(low, LIMIT), 0.0]
+
+
+def test_one_operation_that_was_not_measured_since_does_not_hide_the_other() -> None:
+    """The mean of both factors, of which the one without runs is 1."""
+    reads = source([1.0, 1.0, 0.5, 0.5], 1)
+    writes = source([1.0, 1.0])
+    asked = Question(LIMIT, inf, told=-inf)
+    found = weigh([Alone(writes), Alone(reads)], [], asked).odds
+    one = Alone(writes).factors([night * DAY_S for night in range(4)], inf, LIMIT)
+    other = Alone(reads).factors([night * DAY_S for night in range(4)], inf, LIMIT)
+    # the first moment of a night is that of its write
+    wanted = sum((exp(a) + exp(b)) / 2 for a, b in zip(one, other))
+    assert exp(found) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("noise", [BESIDE_PEERS, ALONE])
+def test_the_bound_of_what_is_shared_is_that_of_its_runs(noise: Noise) -> None:
+    shared = Shared((source([0.5])._replace(noise=noise),))
+    assert shared.surprise(shared.runs[0], LIMIT) == surprise(shared.runs[0], noise, LIMIT)
+
+
+@pytest.mark.parametrize(("at", "moments"), [(599.0, [0.0]), (600.0, [0.0]), (601.0, [0.0, 601.0])])
+def test_what_begins_within_ten_minutes_of_a_moment_belongs_to_it(
+    at: float, moments: list[float]
+) -> None:
+    assert moments_of([Run(0.0, 0.0, 0.05, 0), Run(at, 0.0, 0.05, 1)]) == moments
+    earlier = [Run(-DAY_S, 0.0, 0.05, 0), Run(0.0, 0.0, 0.05, 0), Run(at, 0.0, 0.05, 1)]
+    assert moments_of(earlier) == [-DAY_S, *moments]
+
+
+@pytest.mark.parametrize(("more", "alarm"), [(-1e-9, True), (0.0, True), (1e-9, False)])
+def test_nights_to_come_are_no_nights_on_which_it_may_have_begun(more: float, alarm: bool) -> None:
+    assert states([0.5, 0.5, 1.0], odds_of([0.5, 0.5]) + more)[-1] is alarm
+
+
+@pytest.mark.parametrize(("more", "stands"), [(0.0, False), (1e-9, True)])
+def test_nights_to_come_do_not_speak_for_health(more: float, stands: bool) -> None:
+    good = -factors(source([1.0]), LIMIT)[0]
+    assert states([0.5, 0.5, 1.0, 0.85], good + more)[-1] is stands

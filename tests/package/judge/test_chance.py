@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
-from math import exp, hypot, log, pi, sqrt
+from math import exp, hypot, isfinite, log, pi, sqrt
 from random import Random
 
 import pytest
@@ -82,7 +82,7 @@ def lasting(before: Run, run: Run, fresh: float, noise: Noise) -> float:
 
 
 @pytest.mark.parametrize("noise", [BESIDE_PEERS, ALONE])
-@pytest.mark.parametrize("offset", [0.0, -0.3])
+@pytest.mark.parametrize("offset", [0.0, -0.02, -0.3])
 def test_the_likelihood_of_runs_is_that_of_the_chain(noise: Noise, offset: float) -> None:
     runs = (
         Run(0.0, -0.02, 0.05, 0),
@@ -90,6 +90,8 @@ def test_the_likelihood_of_runs_is_that_of_the_chain(noise: Noise, offset: float
         Run(HOUR_S, 0.01, 0.05, 0),
         Run(DAY_S, -0.31, 0.10, 0),
         Run(DAY_S + 400, 0.30, 0.05, 1),
+        # ten minutes are in one go still
+        Run(DAY_S + 1000, 0.25, 0.05, 0),
     )
     found = Chain(Source(runs, 0.02, noise)).likelihoods(offset)
     for start in range(len(runs)):
@@ -205,3 +207,50 @@ def test_losses_are_tried_from_the_limit_to_nearly_everything() -> None:
 def test_the_sum_of_logarithms_does_not_overflow() -> None:
     assert log_of_sum([1000.0, 1000.0]) == pytest.approx(1000 + log(2))
     assert log_of_sum([-1000.0]) == -1000.0
+
+
+@pytest.mark.parametrize("values", [(0.0,), (log(0.6),), (log(0.5), log(0.5)), (0.1, log(0.4))])
+def test_of_a_hundred_devices_one_is_slow_for_a_reason_of_its_own(values: tuple[float]) -> None:
+    """So a single device behind a part says at most a hundred to one against the part."""
+    one = Source(nights(*values), 0.02)
+    alone = exp(factors(one, LIMIT)[0])
+    shared = shared_factors([one], [0.0], LIMIT)[0]
+    assert exp(shared) == pytest.approx(alone / (0.99 + 0.01 * alone))
+    assert exp(shared) < 100
+
+
+def test_a_reference_is_never_known_better_than_to_one_percent() -> None:
+    runs = nights(log(0.85), log(0.85))
+    exact, known, vague = (factors(Source(runs, off), LIMIT) for off in (0.0, 0.01, 0.05))
+    assert exact == known
+    assert known[0] > vague[0]
+
+
+@pytest.mark.parametrize(("value", "spread"), [(log(0.5), 0.001), (log(0.5), 0.05), (-9.0, 3.0)])
+def test_many_runs_are_weighed_as_well_as_a_few(value: float, spread: float) -> None:
+    chain = Chain(Source(nights(*[value] * 900, spread=spread), 0.02))
+    found = chain.likelihoods(value)
+    assert all(map(isfinite, found))
+    # each run adds as much as the one before it, far from the offset as well
+    far = chain.likelihoods(0.0)
+    assert all(map(isfinite, far))
+    for logs in (found, far):
+        added = [one - other for one, other in zip(logs[:800], logs[1:800])]
+        assert added == pytest.approx([added[0]] * len(added), rel=1e-6)
+
+
+@pytest.mark.parametrize("noise", [BESIDE_PEERS, ALONE])
+@pytest.mark.parametrize("value", [0.3, 0.1, 0.02, 0.0, -0.05, -0.2, -0.5, -1.5])
+def test_the_bound_is_about_the_odds_of_the_run_at_its_likeliest_loss(
+    noise: Noise, value: float
+) -> None:
+    run = Run(0.0, value, 0.05)
+
+    def mixed(offset: float) -> float:
+        shares = (1 - noise.lower - noise.faster, noise.lower, noise.faster)
+        return sum(share * density(run, state, offset, noise) for state, share in enumerate(shares))
+
+    slow = mixed(min(-LIMIT, value))
+    # a tenth of healthy components may be off by anything up to the limit
+    wanted = log(slow / max(mixed(0.0), 0.1 * mixed(-LIMIT)))
+    assert surprise(run, noise, LIMIT) == pytest.approx(wanted, abs=0.15)

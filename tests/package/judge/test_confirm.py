@@ -248,3 +248,41 @@ def test_devices_are_read_one_by_one_where_not_all_of_them_are() -> None:
     noted = moved(turn, "run", NOW, of.known)
     assert sum(one.bytes for one in noted) == 3 * SIZE
     assert {one.component for one in noted if not one.control} == {"a"}
+
+
+@pytest.mark.parametrize(("after_s", "left"), [(-5.0, 60.0), (0.0, 60.0), (5.0, 65.0)])
+def test_what_comes_back_between_two_runs_is_by_the_second(after_s: float, left: float) -> None:
+    """A clock that was stepped back between them gives nothing and takes nothing."""
+    entry = target("a", confirm=TERMS._replace(daily_bytes=DAY_S, most_bytes=100.0))
+    both = [done("a", NOW, bytes=20), done("b", NOW + after_s, bytes=20)]
+    assert bytes_left(entry, both, NOW + after_s) == left
+
+
+@pytest.mark.parametrize(("after_s", "is_due"), [(-1.0, True), (0.0, True), (1.0, False)])
+def test_runs_up_to_the_last_planned_one_do_not_count(after_s: float, is_due: bool) -> None:
+    measured = [done("a", PLANNED + after_s) for _ in range(3)]
+    assert bool(due(site().say("a"), past(*measured))) is is_due
+
+
+def test_it_is_said_how_long_ago_it_was_measured() -> None:
+    found = wanted(site().say("a").known)
+    (place,) = places(found, past(done("a", NOW - 50 * 60.0)), NOW)
+    assert place.obstacle == "measured 50 min ago"
+
+
+@pytest.mark.parametrize(("together", "steps"), [("ab", 2), ("abc", 2), ("abcd", 1)])
+def test_what_runs_together_is_measured_together_where_all_of_it_is_chosen(
+    together: str, steps: int
+) -> None:
+    alone = {"read/single": REFERENCE}
+    members = [
+        device(name) if name in together else device(name)._replace(references=alone)
+        for name in "abcdef"
+    ]
+    of = Site(*members, layer="raw").say("a")
+    (turn,) = turns(of.known, places(wanted(of.known), past(), NOW), past(), NOW)
+    assert sorted(one.component for one in turn.chosen) == ["a", "b", "c"]
+    (first,) = [one for one in steps_of(turn, of.known) if one.component == "a"]
+    assert len(first.references) == steps
+    (noted,) = [one for one in moved(turn, "run", NOW, of.known) if one.component == "a"]
+    assert noted.bytes == steps * SIZE

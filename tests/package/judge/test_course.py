@@ -75,3 +75,29 @@ def test_a_profile_of_other_conditions_is_not_compared() -> None:
 def test_a_damaged_profile_is_refused(damaged: Any) -> None:
     with pytest.raises(DocumentError, match="profile of scratch-OST0003 read is damaged"):
         judged(damaged)
+
+
+def test_the_distance_the_limit_and_the_scatter_are_shown_in_percent() -> None:
+    """Each twentieth of the time 0.6 of the one before: 92 % in the first quarter, not 25."""
+    curve = [round(10_000 * 0.6**point) + 1 for point in range(20)]
+    verdict = judged(curve, (1.0,) * 20)
+    assert verdict.reason is Reason.PROFILE
+    assert verdict.sentence.endswith(", 67 % apart (limit 10 %)")
+    assert (
+        "  profile 67.2 % from the baseline's, limit 10 %, its scatter makes up to 23.6 %"
+        in verdict.evidence
+    )
+    limits = Limits(profile_distance=0.125)
+    assert judged(curve, (1.0,) * 20, limits).sentence.endswith("apart (limit 12.5 %)")
+
+
+@pytest.mark.parametrize(
+    ("own", "sound"),
+    [([0.0, 0.1, 0.1, 0.1], True), ([0.0, 0.0, 0.0, 0.0], False), ([-0.1, 1, 1, 1], False)],
+)
+def test_a_profile_has_rates_and_none_below_nothing(own: list[float], sound: bool) -> None:
+    if sound:
+        assert judged(own).evidence
+        return
+    with pytest.raises(DocumentError, match="the profile of scratch-OST0003 read is damaged"):
+        judged(own)

@@ -107,3 +107,50 @@ def test_a_floor_is_explained_with_what_was_demonstrated() -> None:
     assert "    above 125.0 MB/s: UNKNOWN, no reference" in shown
     short = list(explain(entry, [recorded([55e6] * 4)], NOW))
     assert "  rule below floor: not asked (floor 125.0 MB/s, 4 of 5 nights)" in short
+
+
+def test_the_ceiling_and_its_limit_are_among_the_numbers() -> None:
+    shown = lines(rate_Bps=200e6)
+    assert any(
+        line.endswith("(0.80 of ceiling 250.0 MB/s by disk oss2-disk1, limit 1.05)")
+        for line in shown
+    )
+    unknown = lines(Reference(None, BASELINE), rate_Bps=200e6)
+    assert "  rule invalid: no (no ceiling is known)" in unknown
+
+
+def test_an_outcome_that_is_near_is_found_where_it_begins() -> None:
+    assert "    below 161.7 MB/s: WARNING, below level" in lines(rate_Bps=162e6)
+    assert "    above 262.5 MB/s: UNKNOWN, invalid" in lines(rate_Bps=261e6)
+
+
+def test_two_repeats_that_disagree_are_named_and_one_is_none() -> None:
+    two = lines(rate_Bps=80e6, repeats_Bps=(80e6, 190e6))
+    assert "    had the repeats agreed: CRITICAL, below level" in two
+    assert not any("had the repeats" in line for line in lines(repeats_Bps=(80e6,), rate_Bps=80e6))
+
+
+def test_below_its_floor_is_what_the_run_itself_would_have_been() -> None:
+    """No better run of that night is left when the run is taken for a slower one."""
+    floor = Limits(min_efficiency=0.5)
+    entry = expectation(references={"read/single": Reference(CEILING, None)}, limits=floor)
+    shown = list(explain(entry, [recorded([130e6, 50e6, 50e6, 50e6, 50e6])], NOW))
+    assert "    below 125.0 MB/s: WARNING, below floor" in shown
+
+
+def test_what_peers_and_an_even_share_come_to_is_said_in_percent() -> None:
+    shown = lines(rate_Bps=130e6, peers_Bps=150e6)
+    assert any(
+        "(its 5 peers' median 150.0 MB/s is 74 % of this baseline; this 87 % of it)" in line
+        for line in shown
+    )
+    even = Reference(CEILING._replace(even_Bps=200e6), BASELINE)
+    assert any(
+        "(75 % of the even share 200.0 MB/s)" in line for line in lines(even, rate_Bps=150e6)
+    )
+
+
+def test_an_outcome_is_looked_for_up_to_nineteen_times_the_rate() -> None:
+    for times, found in ((18.5, True), (19.0, True), (19.3, False)):
+        shown = lines(rate_Bps=101.05e6 / times)
+        assert any(line.startswith("    above 101.") for line in shown) is found

@@ -64,6 +64,7 @@ NOTHING = (State.UNKNOWN, Reason.NO_REFERENCE)
         ([1.0, 0.9, 0.9, 0.9, 0.9], None),
         ([1.0, *[0.9] * 5], Shortfall(0.9, True, 1, False)),
         # it stands until the middle of the last nights is at the floor
+        ([*[0.9] * 5, 1.0], Shortfall(0.9, False, 0, False)),
         ([*[0.9] * 5, 1.0, 1.0], Shortfall(0.9, False, 0, False)),
         ([*[0.9] * 5, 1.0, 1.0, 0.8, 0.8], Shortfall(0.9, False, 0, False)),
         ([*[0.9] * 5, 1.0, 1.0, 1.0], None),
@@ -208,6 +209,7 @@ def test_a_loss_against_peers_or_baseline_takes_precedence() -> None:
         (100e6, "known", (State.OK, Reason.FINE)),
         # a tenth less than what was accepted is still that
         (90.1e6, "known", (State.OK, Reason.FINE)),
+        (90e6, "known", (State.OK, Reason.FINE)),
         (89e6, "known", BELOW),
     ],
 )

@@ -10,7 +10,7 @@ from plumbline.errors import DocumentError
 from plumbline.judge.fs import judge_whole
 from plumbline.model.expectation import Expectation
 from plumbline.model.reason import Reason
-from plumbline.model.record import Flag, Outcome
+from plumbline.model.record import Flag, Operation, Outcome
 from plumbline.model.series import Running
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
@@ -197,3 +197,25 @@ def test_the_evidence_has_the_whole_and_every_target() -> None:
 def test_a_file_system_that_is_not_measured_is_refused() -> None:
     with pytest.raises(DocumentError, match="no file system work in layer fs"):
         judge_whole(expected(), "work", snapshot(), NOW)
+
+
+def test_only_a_whole_that_lacks_nothing_but_a_baseline_does_not_count() -> None:
+    assert judged([200e6] * 4).counts
+    assert not judged([200e6] * 4, expected(baseline=False)).counts
+    failed = {"outcome": Outcome.FAILED, "reason": "no answer"}
+    assert judged([200e6] * 4, expected(baseline=False), OST1=failed).counts
+
+
+def test_a_target_whose_writes_decline_is_told_beside_a_whole_whose_reads_do() -> None:
+    """The whole's read went otherwise, the target's write: neither explains the other."""
+    taken = [
+        one._replace(latest=one.latest._replace(details=STEEP["details"]))
+        if (one.latest.component, one.latest.operation)
+        in (("scratch", Operation.READ), ("OST1", Operation.WRITE))
+        else one
+        for one in ran([202e6] * 4)
+    ]
+    verdict = judge_whole(kept_profiles(), "scratch", snapshot(*taken), NOW)
+    assert (verdict.state, verdict.reason) == (State.WARNING, Reason.PROFILE)
+    assert "- OST1 write together 202.0 MB/s" in verdict.sentence
+    assert "as a whole read together 808.0 MB/s" in verdict.sentence

@@ -11,7 +11,7 @@ from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Limits
 from plumbline.model.reason import Reason
-from plumbline.model.record import Outcome
+from plumbline.model.record import Operation, Outcome
 from plumbline.model.reference import Reference
 from plumbline.model.series import Series
 from plumbline.model.state import State
@@ -231,3 +231,78 @@ def test_what_was_broken_long_ago_is_no_alarm_of_today() -> None:
     member = expectation(component="OST0", references=REFERENCES)
     verdict = verdict_on([member], series(None, component="OST0", **old))
     assert verdict.state is State.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("shares", "percent"),
+    [
+        ((0.9,), 90),
+        ((0.9, 1.0), 100),
+        ((0.8, 0.9, 1.0), 90),
+        ((0.8, 0.85, 0.9, 1.0), 90),
+        ((0.8, 0.85, 0.9, 0.95, 1.0), 90),
+    ],
+)
+def test_a_group_is_shown_by_its_upper_median(shares: tuple[float, ...], percent: float) -> None:
+    verdict = judged(*(202.1e6 * share for share in shares))
+    assert verdict.figures[0].value == pytest.approx(percent)
+    assert verdict.ratio_baseline == pytest.approx(percent / 100)
+    assert f"    OST0 {100 * shares[0]:.0f} % of baseline" in verdict.evidence
+
+
+@pytest.mark.parametrize(
+    ("rates", "state"),
+    [
+        ((200e6, None), State.OK),
+        ((200e6, 200e6, None, None), State.OK),
+        ((200e6, 200e6, None, None, None), State.UNKNOWN),
+        ((None, None), State.UNKNOWN),
+    ],
+)
+def test_half_of_a_group_is_enough_for_a_figure(
+    rates: tuple[Optional[float], ...], state: State
+) -> None:
+    assert judged(*rates).state is state
+
+
+def test_of_members_without_a_figure_the_first_one_is_explained() -> None:
+    members = [
+        expectation(component="OST0", references={"read/single": Reference(CEILING, None)}),
+        expectation(component="OST1", references=REFERENCES),
+    ]
+    every = series(component="OST0"), series(None, component="OST1")
+    sentence = verdict_on(members, *every).sentence
+    assert "(OST0, OST1), first OST0: no baseline yet" in sentence
+    assert "first OST1: read failed: fio: no" in verdict_on(members[::-1], *every).sentence
+
+
+def test_the_limits_of_a_group_are_those_of_its_first_member() -> None:
+    members = [
+        expectation(
+            component=f"OST{number}",
+            references=REFERENCES,
+            limits=Limits(warning=Range(80 - number, float("inf"))),
+        )
+        for number in range(3)
+    ]
+    every = [series(component=f"OST{number}") for number in range(3)]
+    assert verdict_on(members, *every).figures[0].warning == "80:"
+    assert verdict_on(members[::-1], *every).figures[0].warning == "78:"
+
+
+@pytest.mark.parametrize(
+    ("writes", "reads", "reason"), [(80e6, 200e6, Reason.WATCHED), (200e6, 80e6, Reason.FINE)]
+)
+def test_of_operations_of_one_state_the_first_has_the_reason(
+    writes: float, reads: float, reason: Reason
+) -> None:
+    both = {"write/single": REFERENCE, "read/single": REFERENCE}
+    members = [expectation(component=f"OST{number}", references=both) for number in range(2)]
+    every = [
+        series(rate, rate, component=one.component, operation=operation)
+        for one in members
+        for operation, rate in ((Operation.WRITE, writes), (Operation.READ, reads))
+    ]
+    verdict = verdict_on(members, *every)
+    assert (verdict.state, verdict.reason) == (State.OK, reason)
+    assert "watching: " in verdict.sentence

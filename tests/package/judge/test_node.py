@@ -193,3 +193,55 @@ def test_a_damaged_document_is_unknown_and_named() -> None:
 
 def test_a_node_of_which_nothing_is_expected_is_unknown() -> None:
     assert judge(()).state is State.UNKNOWN
+
+
+def figures(found: Verdict) -> dict[str, Optional[float]]:
+    return {one.label: one.value for one in found.figures}
+
+
+def test_what_was_never_measured_has_no_age() -> None:
+    found = judge(TWO)
+    assert figures(found) == {"ost_measured": 0, "ost_age": None}
+    # nor has a component without any operation
+    idle = judge((target("OST0")._replace(references={}),))
+    assert figures(idle) == {"ost_measured": 0, "ost_age": None}
+
+
+@pytest.mark.parametrize("references", [READ, {}])
+@pytest.mark.parametrize(("age_s", "state"), [(STALE_S, State.OK), (STALE_S + 1, State.WARNING)])
+def test_what_never_gave_a_rate_has_its_time_from_the_deployment_on(
+    references: Any, age_s: float, state: State
+) -> None:
+    new = target("OST1")._replace(references=references)
+    failed = [ended("OST1", Outcome.FAILED)._replace(samples=())] if references else []
+    found = judge((TWO[0], new), ran("OST0"), *failed, since=NOW - age_s)
+    assert found.state is state
+
+
+@pytest.mark.parametrize(("ahead_s", "age_s"), [(-1.0, 1), (0.0, 0), (5.0, 0)])
+def test_the_age_of_the_last_run_is_never_negative(ahead_s: float, age_s: int) -> None:
+    found = judge(TWO[:1], ran("OST0", started_at=NOW - 60, finished_at=NOW + ahead_s))
+    assert found.sentence == f"client1: ost 1 of 1 measured, last {age_s} s ago"
+    assert figures(found)["ost_age"] == age_s
+
+
+def test_of_several_without_a_rate_the_first_is_said_and_all_are_named() -> None:
+    failed = ended("OST2", Outcome.FAILED)._replace(samples=(LAST_WEEK,))
+    three = (*TWO, target("OST2"))
+    found = judge(three, ran("OST0"), old("OST1"), failed)
+    assert (found.state, found.reason) == (State.WARNING, Reason.STALE)
+    assert "without a rate for too long: OST1, OST2, first OST1 read is stale" in found.sentence
+    again = judge((three[2], *TWO), ran("OST0"), old("OST1"), failed)
+    assert (again.state, again.reason) == (State.WARNING, Reason.FAILED)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_a_host_the_test_that_ended_last_is_said(order: int) -> None:
+    host = host_expectation("oss1", "oss2")
+    every = [
+        sent("oss1", None, outcome=Outcome.FAILED, started_at=NOW - 70, finished_at=NOW - 60),
+        sent("oss2", None, outcome=Outcome.SKIPPED, started_at=NOW - 40, finished_at=NOW - 30),
+    ]
+    found = judge((host,), *every[::order])
+    assert (found.state, found.reason) == (State.UNKNOWN, Reason.SKIPPED)
+    assert figures(found)["net_age"] == 30

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from plumbline.judge.pair import judge_pair_host
+from plumbline.judge.pair import judge_pair_host, of_pair, rulings_on_host
 from plumbline.model.reason import Reason
 from plumbline.model.record import Operation, Outcome
 from plumbline.model.reference import Reference
@@ -151,3 +151,79 @@ def test_both_directions_are_judged_and_the_worse_decides() -> None:
     assert (verdict.state, verdict.component) == (State.WARNING, "oss3")
     assert verdict.sentence.startswith("oss3 receive 80.0 MB/s, 68 % of baseline")
     assert [line for line in verdict.evidence if line.startswith("with oss1: send 117.0 MB/s")]
+
+
+@pytest.mark.parametrize(
+    ("count", "reason"),
+    [(4999, Reason.FINE), (5000, Reason.FINE), (5001, Reason.RETRANSMITS)],
+)
+def test_above_half_a_percent_of_the_segments_a_cable_is_in_doubt(
+    count: int, reason: Reason
+) -> None:
+    """A million segments of 1448 bytes."""
+    verdict = judged(retransmitting("oss1", 117e6, count), partners=("oss1",))
+    assert verdict.reason is reason
+    assert verdict.figures[1].value == pytest.approx(count / 10_000)
+    assert verdict.figures[1].warning == "0.5"
+
+
+@pytest.mark.parametrize(
+    ("counts", "share"),
+    [
+        ((3000,), 0.3),
+        ((1000, 3000), 0.1),
+        ((1000, 2000, 3000), 0.2),
+        ((1000, 2000, 3000, 4000), 0.2),
+        ((1000, 2000, 3000, 4000, 4500), 0.3),
+    ],
+)
+def test_retransmits_are_the_lower_median(counts: tuple[int, ...], share: float) -> None:
+    partners = tuple(f"p{number}" for number in range(len(counts)))
+    every = [retransmitting(name, 117e6, count) for name, count in zip(partners, counts)]
+    assert judged(*every, partners=partners).figures[1].value == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("baseline_MB", "slow_MB", "fast_MB"),
+    [
+        # all alike: the baseline as it is
+        (100.0, 118.0, 118.0),
+        # the baseline is of pairs with the lowest ceiling that allows it, up to 1.05 of it
+        (123.8, 118.0, 1180.0),
+        (105.0, 100.0, 1000.0),
+        (124.0, 118.0, 1180.0),
+        (2000.0, 118.0, 1180.0),
+    ],
+)
+def test_a_pair_should_give_its_share_of_a_baseline_that_is_of_all_pairs(
+    baseline_MB: float, slow_MB: float, fast_MB: float
+) -> None:
+    rates = {"slow": 1e6 * slow_MB, "fast": 1e6 * fast_MB}
+    one = host_expectation(*rates)
+    partners = tuple(
+        partner._replace(ceiling=partner.ceiling._replace(rate_Bps=rates[partner.name]))
+        for partner in one.partners
+    )
+    known = Reference(None, BASELINE._replace(median_Bps=1e6 * baseline_MB))
+    of = fast_MB if baseline_MB > 1.05 * slow_MB else slow_MB
+    for partner in partners:
+        found = of_pair(one._replace(partners=partners), partner, known).baseline
+        assert found is not None
+        assert found.median_Bps == pytest.approx(
+            1e6 * baseline_MB * partner.ceiling.rate_Bps / (1e6 * of)
+        )
+
+
+def test_the_upper_median_of_the_partners_stands_for_a_host_with_the_share_sent_again() -> None:
+    every = [retransmitting("oss1", 24e6, 2000), retransmitting("oss2", 117e6, 3000)]
+    host = host_expectation("oss1", "oss2")
+    ((ruling, share),) = rulings_on_host(host, every, NOW)
+    assert ruling.measured is not None
+    assert ruling.measured.rate_Bps == 117e6
+    assert share == pytest.approx(0.002)
+
+
+def test_without_a_figure_of_its_only_partner_no_number_of_partners_is_said() -> None:
+    assert judged(sent("oss1", None, **FAILED), partners=("oss1",)).sentence.endswith(
+        "no route (with oss1)"
+    )

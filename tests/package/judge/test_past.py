@@ -74,6 +74,18 @@ def test_a_day_more_takes_no_look_at_the_days_before() -> None:
     assert counts == [2, 0, 2]
 
 
+@pytest.mark.parametrize("off", [0.02, 0.0201, 0.0199])
+def test_a_reference_that_moves_by_little_takes_no_look_at_the_days_before(
+    off: float,
+) -> None:
+    runs = drawn(3, 40, [(8, 10), (16, 18), (24, 26)])
+    past, question = Moments(), Question(LIMIT, log(1000))
+    weigh([Alone(Source(window(runs, 31), 0.02))], [], question, past)
+    claim = Counting(Alone(Source(window(runs, 31), off)))
+    weigh([claim], [], question, past)
+    assert claim.asked == 0
+
+
 def test_other_runs_are_weighed_from_the_beginning() -> None:
     past, question = Moments(), Question(LIMIT, log(300))
     healthy = Source(drawn(1, 20, []), 0.02)
@@ -100,3 +112,25 @@ def test_who_asks_for_alarms_alone_is_told_no_odds_but_theirs() -> None:
     assert weigh([few], [], asked).odds == 0
     assert weigh([many], [], asked) == weigh([many], [], asked._replace(told=0.0))
     assert weigh([many], [], asked).alarm
+
+
+def test_other_runs_with_a_new_one_are_weighed_from_the_beginning() -> None:
+    past, question = Moments(), Question(LIMIT, log(300))
+    healthy = Source(drawn(1, 20, []), 0.02)
+    slow = Source(tuple(run._replace(log_ratio=-0.5) for run in drawn(1, 21, [])), 0.02)
+    weigh([Alone(healthy)], [], question, past)
+    assert weigh([Alone(slow)], [], question, past).alarm
+
+
+def test_who_asks_the_same_again_takes_no_look_at_most_days() -> None:
+    """An alarm that stands has been looked at on each of its days."""
+    runs = drawn(3, 24, [(14, 22)])
+    past, question, counts = Moments(), Question(LIMIT, log(1000)), []
+    for _ in range(2):
+        claim = Counting(Alone(Source(runs, 0.02)))
+        assert weigh([claim], [], question, past).alarm
+        counts.append(claim.asked)
+    first, again = counts
+    # the moment of the alarm, and what is said of it today
+    assert again == 2
+    assert first > again

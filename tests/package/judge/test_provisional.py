@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from math import exp, sqrt
+from typing import Any, Optional, Sequence
 
 import pytest
 
-from plumbline.judge.component import judge
+from plumbline.judge.component import firmly, judge, rule
+from plumbline.judge.provisional import Provisional, clearing, provisional
+from plumbline.model.limits import Limits
 from plumbline.model.reason import Reason
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.reference import Baseline, Reference
@@ -109,3 +112,117 @@ def test_a_parallel_run_keeps_to_firm_references() -> None:
         10e6, None, [earlier(1)], operation=Operation.READ, scenario=Scenario.TOGETHER, **changes
     )
     assert judge(asked, [one], (), NOW).state is State.UNKNOWN
+
+
+def known(before: Sequence[Sample], weak: Optional[Baseline] = None) -> Optional[Provisional]:
+    return provisional(series(10e6, None, before), weak, Limits())
+
+
+@pytest.mark.parametrize(("errors", "low"), [(4.49, False), (4.51, True)])
+def test_what_is_four_and_a_half_standard_errors_below_is_certainly_low(
+    errors: float, low: bool
+) -> None:
+    reference = Provisional(200e6, 0.1, "its last run", clears=False)
+    assert reference.certainly_low(200e6 * exp(-0.1 * errors)) is low
+
+
+def test_on_the_edge_it_is_certainly_low() -> None:
+    reference = Provisional(100.0, 0.0, "its last run", clears=False)
+    assert reference.certainly_low(100.0)
+    assert not reference.certainly_low(100.1)
+
+
+@pytest.mark.parametrize("runs", [1, 2, 5])
+def test_runs_of_a_year_differ_by_19_percent_and_their_median_is_better_known(runs: int) -> None:
+    found = known([earlier(1 + number) for number in range(runs)])
+    assert found
+    # the variance of a median is pi / 2 of that of a mean
+    assert found.error == pytest.approx(0.19 * sqrt(1 + 3.1416 / 2 / runs), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("runs", "spread", "error"),
+    [
+        (3, 0.01, 0.19 * sqrt(1 + 1.5708 / 3)),
+        (12, 0.3, 0.3 * sqrt(1 + 1.5708 / 12)),
+        (1, 0.01, 0.19 * sqrt(1 + 1.5708)),
+        # a document may say that nothing was measured
+        (0, 0.01, 0.19 * sqrt(1 + 1.5708)),
+    ],
+)
+def test_a_weak_baseline_has_the_error_of_its_runs(runs: int, spread: float, error: float) -> None:
+    found = known([], FEW_RUNS._replace(runs=runs, spread=spread))
+    assert found
+    assert found.error == pytest.approx(error, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("days", "usable"), [(0.0, True), (6.999, True), (7.0, True), (7.001, False), (-1e-5, False)]
+)
+def test_runs_of_seven_days_are_a_reference(days: float, usable: bool) -> None:
+    assert bool(known([earlier(days)])) is usable
+    assert clearing([earlier(days)], NOW - 3610, Limits()) is usable
+
+
+@pytest.mark.parametrize(("coverage", "usable"), [(0.89, False), (0.9, True), (1.0, True)])
+def test_runs_that_were_not_contended_are_a_reference(coverage: float, usable: bool) -> None:
+    assert bool(known([earlier(1, coverage=coverage)])) is usable
+
+
+def test_the_last_five_runs_stand_for_it() -> None:
+    rates = [200e6, 215e6, 190e6, 240e6, 180e6, 1e6, 1e6, 1e6, 1e6, 1e6, 1e6]
+    found = known([earlier(1 + 0.1 * n, rate, None) for n, rate in enumerate(rates)])
+    assert found
+    assert (found.rate_Bps, found.words) == (200e6, "the median of its last 5 runs")
+    found = known([earlier(1 + 0.1 * n, rate, None) for n, rate in enumerate(rates[:4])])
+    assert found
+    assert (found.rate_Bps, found.words) == (207.5e6, "the median of its last 4 runs")
+    found = known([earlier(1, 200e6, None)])
+    assert found
+    assert (found.rate_Bps, found.words) == (200e6, "its last run")
+
+
+@pytest.mark.parametrize(("peers", "clears"), [(1, False), (2, True), (3, True)])
+def test_two_peers_can_clear_a_component_and_one_cannot(peers: int, clears: bool) -> None:
+    run = earlier(1, 200e6, 201e6)._replace(peers=peers)
+    found = known([run])
+    assert found
+    assert found.clears is clears
+    assert clearing([run], NOW, Limits()) is clears
+
+
+def test_the_newest_run_says_how_many_peers_there_are() -> None:
+    found = known([earlier(1), earlier(2)._replace(peers=2)])
+    assert found
+    assert found.words == "the median of its 3 peers in its last 2 runs"
+
+
+@pytest.mark.parametrize(
+    ("peers_Bps", "words"),
+    [
+        (199e6, "its last run"),
+        (200e6, "the median of its 3 peers in its last run"),
+        (201e6, "the median of its 3 peers in its last run"),
+    ],
+)
+def test_peers_that_gave_as_much_or_more_are_the_reference(peers_Bps: float, words: str) -> None:
+    found = known([earlier(1, 200e6, peers_Bps)])
+    assert found
+    assert found.words == words
+    assert found.rate_Bps == max(200e6, peers_Bps)
+    assert found.clears
+
+
+def test_without_its_provisional_reference_a_run_has_nothing_to_compare_with() -> None:
+    asked = expectation(references={"read/single": Reference(CEILING, FEW_RUNS)})
+    place = (Operation.READ, Scenario.SINGLE)
+    slow = rule(asked, place, series(10e6, None), NOW)
+    assert slow.finding.reason is Reason.PROVISIONAL
+    firm = firmly(slow)
+    assert firm.measured is not None
+    assert firm.measured.provisional is None
+    assert firm.finding.reason is Reason.NO_REFERENCE
+    beside = rule(asked, place, series(10e6), NOW)
+    assert firmly(beside) == beside
+    failed = rule(asked, place, series(None, None), NOW)
+    assert firmly(failed) == failed

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from math import log
+from math import exp, hypot, log, sqrt
 from typing import Any, Optional, Sequence
 
 import pytest
 
 from plumbline.judge.noise import ALONE, BESIDE_PEERS
-from plumbline.judge.references import Against, Measurement, References
+from plumbline.judge.references import Against, Era, Measurement, References, common
 from plumbline.model.limits import Limits
 from plumbline.model.series import Sample
 from tests.package.judgements import BASELINE
@@ -195,3 +195,237 @@ def test_a_group_that_never_has_more_than_a_few_is_held_against_its_day_as_befor
     found = References(members).of(members[0])
     assert found is not None
     assert [run.log_ratio for run in found.source.runs] == pytest.approx([0.0, 0.0, 0.0])
+
+
+def against(members: Sequence[Measurement]) -> Optional[str]:
+    found = References(members).of(members[0])
+    return found.against if found else None
+
+
+@pytest.mark.parametrize(
+    ("peers", "form"), [(3, Against.FEW), (4, Against.RUN), (5, Against.RUN), (14, Against.RUN)]
+)
+def test_four_peers_of_one_run_are_a_reference(peers: int, form: Against) -> None:
+    every = [
+        measurement(
+            str(number),
+            baseline=None,
+            # alike in each run, and by day not: their hours differ
+            samples=samples([RATE * (1 + 0.3 * (number % 2))] * 5, RATE, peers),
+        )
+        for number in range(4 if peers == 3 else 6)
+    ]
+    assert against(every) == form.value
+
+
+@pytest.mark.parametrize(("members", "form"), [(4, Against.ALONE), (5, Against.BASELINE)])
+def test_four_members_beside_it_are_peers_of_the_day(members: int, form: Against) -> None:
+    assert against(fellows(members)) == form.value
+
+
+@pytest.mark.parametrize(
+    ("coverage", "used"), [(0.89, False), (0.9, True), (None, True)], ids=["less", "just", "?"]
+)
+def test_a_run_counts_from_the_least_coverage_on(coverage: Optional[float], used: bool) -> None:
+    one = measurement(samples=(Sample(DAY_S, 100e6, coverage, None, 0, None), *samples([RATE])))
+    found = References([one]).of(one)
+    assert found is not None
+    assert len(found.source.runs) == 1 + used
+
+
+@pytest.mark.parametrize(("share", "used"), [(1.049, True), (1.05, True), (1.051, False)])
+def test_a_run_counts_up_to_a_little_above_its_ceiling(share: float, used: bool) -> None:
+    one = measurement(samples=(Sample(DAY_S, share * 250e6, None, None, 0, None), *samples([RATE])))
+    found = References([one]).of(one)
+    assert found is not None
+    assert len(found.source.runs) == 1 + used
+
+
+def test_without_peers_runs_differ_by_five_percent_at_least() -> None:
+    for spread, wanted in ((0.01, 0.05), (0.08, 0.08)):
+        one = measurement(baseline=BASE._replace(spread=spread, runs=16))
+        found = References([one]).of(one)
+        assert found is not None
+        assert {run.spread for run in found.source.runs} == {wanted}
+        # the error of a median of sixteen runs, though nothing is known better than 1.5 %
+        assert found.source.off == pytest.approx(max(0.015, 1.2533 * wanted / 4))
+
+
+@pytest.mark.parametrize(("runs", "off"), [(0, 1.2533 * 0.05), (1, 1.2533 * 0.05), (100, 0.015)])
+def test_a_baseline_is_as_certain_as_its_runs(runs: int, off: float) -> None:
+    one = measurement(baseline=BASE._replace(runs=runs))
+    for found in (References([one]).of(one), common([one], 1)):
+        assert found is not None
+        assert found.source.off == pytest.approx(off)
+
+
+@pytest.mark.parametrize(("spread", "form"), [(0.39, Against.BASELINE), (0.42, Against.ALONE)])
+def test_peers_that_differ_more_than_busy_days_do_are_no_reference(
+    spread: float, form: Against
+) -> None:
+    # of five members at -2, -1, 0, 1 and 2 steps the spread of one more value is 2.021 steps
+    day = 1.4826 * 5 / 4.2
+    step = spread / hypot(day, 1.2533 * day / sqrt(5))
+    rates = [RATE * exp(step * number) for number in (0, -2, -1, 1, 2)]
+    every = [
+        measurement(str(number), samples=samples([rate] * 5), ceiling_Bps=None)
+        for number, rate in enumerate(rates)
+    ]
+    assert against(every) == form.value
+
+
+@pytest.mark.parametrize(("share", "accepted"), [(0.94, True), (0.955, False), (1.06, False)])
+def test_a_baseline_below_its_peers_by_half_the_limit_is_accepted_as_slower(
+    share: float, accepted: bool
+) -> None:
+    """From the middle between the same and a tenth less on: the square root of 0.9 is 0.949."""
+    low = [share * RATE] * 5
+    one = measurement(
+        "low", samples=samples(low, RATE, 6), baseline=BASE._replace(median_Bps=share * RATE)
+    )
+    found = References([one, *fellows(6, samples=samples([RATE] * 5, RATE, 6))]).of(one)
+    assert found is not None
+    assert (found.against == Against.BASELINE.value) is accepted
+
+
+@pytest.mark.parametrize("controls", [1, 2, 3])
+def test_a_run_of_a_few_is_as_uncertain_as_its_controls(controls: int) -> None:
+    nights = samples([RATE * 1.0] * 5, RATE, 7)
+    later = 4 * DAY_S + 3 * HOUR_S
+    every = [measurement(str(n), samples=also(nights, RATE, later)) for n in range(1 + controls)]
+    found = References([*every, *fellows(5, samples=nights)]).of(every[0])
+    assert found is not None
+    nightly, few = found.source.runs[0].spread, found.source.runs[-1].spread
+    assert few == pytest.approx(nightly * sqrt(1 + 1 / controls))
+
+
+@pytest.mark.parametrize(("peers", "few"), [(1, True), (3, True), (4, False), (7, False)])
+def test_a_run_of_one_to_three_peers_is_one_of_a_few_where_others_have_more(
+    peers: int, few: bool
+) -> None:
+    nights = samples([RATE] * 5, RATE, 7)
+    later = 4 * DAY_S + 3 * HOUR_S
+    one = measurement("one", samples=also(nights, 0.4 * RATE, later, peers))
+    found = References([one, *fellows(6, samples=nights)]).of(one)
+    assert found is not None
+    # without a control of its run, a run of a few is held against nothing
+    assert (later not in [run.at for run in found.source.runs]) is few
+
+
+def test_a_few_peers_may_each_be_odd() -> None:
+    one = measurement(baseline=None, samples=samples([RATE] * 2, RATE, 2))
+    found = References([one]).of(one)
+    assert found is not None
+    assert found.source.off == 0.05
+    assert [run.spread for run in found.source.runs] == [pytest.approx(0.05 * sqrt(2))] * 2
+
+
+@pytest.mark.parametrize(("usual", "used"), [(0.6, 1), (0.59, 0)])
+def test_a_run_that_lost_half_of_its_usual_coverage_is_not_its_own_history(
+    usual: float, used: int
+) -> None:
+    """Others always take as much: 0.6 of the bytes are its own, and in one run 0.3."""
+    nights = tuple(Sample(night * DAY_S, RATE, 0.6, None, 0, None) for night in range(9, -1, -1))
+    last = Sample(10 * DAY_S, RATE / 2, usual / 2 + 0.001 * (used - 1), None, 0, None)
+    one = measurement(baseline=None, samples=(last, *nights))
+    found = References([one]).of(one)
+    assert found is not None
+    assert len(found.source.runs) == 2 + used
+
+
+@pytest.mark.parametrize(
+    ("runs", "judged"), [(9, 1), (10, 2), (16, 8), (17, 9), (18, 9), (19, 10), (30, 15)]
+)
+def test_the_newer_half_of_its_own_runs_is_held_against_the_older(runs: int, judged: int) -> None:
+    one = measurement(baseline=None, samples=samples([RATE] * (runs - judged) + [90e6] * judged))
+    found = References([one]).of(one)
+    assert found is not None
+    assert [run.log_ratio for run in found.source.runs] == pytest.approx([log(0.45)] * judged)
+    assert found.source.runs[0].spread == 0.05
+    assert found.source.off == pytest.approx(1.2533 * 0.05 / sqrt(runs - judged))
+
+
+@pytest.mark.parametrize(("known", "judged"), [(1, False), (2, False), (3, True), (4, True)])
+def test_more_than_half_of_a_group_must_have_a_baseline(known: int, judged: bool) -> None:
+    every = [measurement(str(n), baseline=BASE if n < known else None) for n in range(4)]
+    assert bool(common(every, 4)) is judged
+
+
+@pytest.mark.parametrize(("measured", "days"), [(1, 4), (2, 4), (3, 5), (4, 5)])
+def test_a_day_counts_where_more_than_half_of_a_group_was_measured(
+    measured: int, days: int
+) -> None:
+    every = [
+        measurement(str(n), samples=samples([RATE] * (5 if n < measured else 4))) for n in range(4)
+    ]
+    found = common(every, 4)
+    assert found is not None
+    assert len(found.source.runs) == days
+
+
+@pytest.mark.parametrize(
+    ("shares", "middle"),
+    [((0.5, 1.0), 1.0), ((0.5, 0.8, 1.0), 0.8), ((0.5, 0.6, 0.8, 1.0), 0.8)],
+)
+def test_a_group_gave_the_upper_median_of_its_members(
+    shares: tuple[float, ...], middle: float
+) -> None:
+    every = [measurement(str(n), samples=samples([RATE * share])) for n, share in enumerate(shares)]
+    found = common(every, len(shares))
+    assert found is not None
+    assert [run.log_ratio for run in found.source.runs] == pytest.approx([log(middle)])
+
+
+def test_the_day_of_a_group_is_as_uncertain_as_its_members_differ() -> None:
+    shares = (0.5, 0.6, 0.8, 1.0)
+    every = [measurement(str(n), samples=samples([RATE * share])) for n, share in enumerate(shares)]
+    found = common(every, 4)
+    assert found is not None
+    far = sorted(abs(log(share / 0.8)) for share in shares)
+    spread = 1.4826 * (far[1] + far[2]) / 2
+    assert found.source.runs[0].spread == pytest.approx(hypot(0.05, 1.2533 * spread / 2))
+
+
+def test_a_member_that_ran_more_often_on_a_day_counts_by_its_middle_from_the_first_run() -> None:
+    rates = [RATE, 0.5 * RATE, 0.8 * RATE]
+    often = tuple(
+        Sample(HOUR_S * (3 + n), rate, None, None, 0, None) for n, rate in enumerate(rates)
+    )[::-1]
+    found = common([measurement(samples=often)], 1)
+    assert found is not None
+    assert [run.at for run in found.source.runs] == [3 * HOUR_S]
+    assert [run.log_ratio for run in found.source.runs] == pytest.approx([log(0.8)])
+    twice = common([measurement(samples=often[1:])], 1)
+    assert twice is not None
+    assert [run.log_ratio for run in twice.source.runs] == pytest.approx([log(0.5) / 2])
+
+
+@pytest.mark.parametrize("with_group", [False, True])
+def test_after_a_change_a_member_of_a_group_is_not_held_against_the_era_before(
+    with_group: bool,
+) -> None:
+    one = measurement(era=Era("lustre 2.3.0 -> 2.4.0", None, with_group))
+    found = References([one]).of(one)
+    assert (found is None) is with_group
+    if found:
+        assert found.against == "the baseline from before lustre 2.3.0 -> 2.4.0"
+
+
+@pytest.mark.parametrize(("peers", "judged"), [(0, True), (1, False), (3, False), (4, True)])
+def test_a_run_without_peers_is_held_against_its_day_as_any_other(peers: int, judged: bool) -> None:
+    """Only a run of a few needs the controls of its own run, and here there are none."""
+    nights = samples([RATE / 2] * 5, RATE, 7)
+    later = 4 * DAY_S + 3 * HOUR_S
+    accepted = BASE._replace(median_Bps=RATE / 2)
+    one = measurement("one", samples=also(nights, RATE / 4, later, peers), baseline=accepted)
+    found = References([one, *fellows(6, samples=samples([RATE] * 5, RATE, 7))]).of(one)
+    assert found is not None
+    assert [run.log_ratio for run in found.source.runs if run.at == later] == (
+        [pytest.approx(log(0.5))] if judged else []
+    )
+
+
+def test_a_baseline_as_good_as_those_of_its_peers_is_not_accepted_as_slower() -> None:
+    """However small a loss the policy asks for."""
+    every = fellows(6, samples=samples([RATE] * 5, RATE, 5), limits=Limits(peer_loss=0.0))
+    assert against(every) == Against.RUN.value

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from math import exp
 from random import Random
+from typing import Any
 
 import pytest
 
-from plumbline.judge.replay import Judged, replay
+from plumbline.judge.replay import Judged, default_limits, replay
 from plumbline.model.limits import Limits
 from plumbline.model.reason import Reason
 from plumbline.model.sampled import Sampled
@@ -98,3 +100,64 @@ def test_a_baseline_that_the_file_states_is_used() -> None:
         "sentence": "fs watching: read 60 calls/s, 60 % of baseline 100 calls/s (5 runs to "
         "2023-11-10); one run is no evidence yet",
     }
+
+
+@pytest.mark.parametrize(("components", "odds"), [(1, 30.44), (10, 304.4), (100, 3044.0)])
+def test_the_default_is_one_false_alarm_a_month_for_all_components(
+    components: int, odds: float
+) -> None:
+    rows = [Sampled("h", "2023-11-10", 0.0, str(number), 1.0) for number in range(components)]
+    assert default_limits(rows).alarm_odds == pytest.approx(odds)
+    assert default_limits([*rows, *rows], 0.5).alarm_odds == pytest.approx(2 * odds)
+
+
+def alone(rates: list[float], **changes: Any) -> list[Judged]:
+    """Judge a component without peers, a sample a day."""
+    rows = [
+        Sampled(
+            "", str(date(2023, 11, 10) + timedelta(day)), 1_699_574_400.0 + 86400 * day, "fs", rate
+        )
+        for day, rate in enumerate(rates)
+    ]
+    return list(replay([row._replace(**changes) for row in rows], Limits()))
+
+
+def test_each_day_is_judged_by_its_own_rate() -> None:
+    found = alone([100.0, 60.0, 100.0], baseline=100.0)
+    assert [one.to_json("B/s")["ratio"] for one in found] == [1.0, 0.6, 1.0]
+
+
+def test_of_a_day_without_peers_the_last_sample_is_judged() -> None:
+    rows = [
+        Sampled("", "2023-11-10", 1_699_574_400.0, "fs", 100.0, baseline=100.0),
+        Sampled("", "2023-11-10", 1_699_578_000.0, "fs", 60.0, baseline=120.0),
+    ]
+    (found,) = replay(rows, Limits())
+    assert found.to_json("B/s")["ratio"] == 0.5
+
+
+@pytest.mark.parametrize("days", [29, 30, 31, 40])
+def test_thirty_runs_are_remembered(days: int) -> None:
+    found = alone([60.0] * days, baseline=100.0)[-1]
+    assert f"over {min(days, 30)} runs since" in found.sentence("B/s")
+
+
+@pytest.mark.parametrize(("coverage", "watched"), [(0.89, False), (0.9, True), (1.0, True)])
+def test_a_sample_that_had_little_of_its_disk_does_not_speak_for_its_day(
+    coverage: float, watched: bool
+) -> None:
+    """Half of the samples of a disk are slow, and in these others had some of it."""
+    rows = [
+        row._replace(rate=row.rate / 3, coverage=coverage)
+        if row.component == "disk3" and number // len(DISKS) % 2
+        else row
+        for number, row in enumerate(samples(1, noise=0.01))
+    ]
+    (found,) = [one for one in replay(rows, Limits()) if one.component == "disk3"]
+    assert (found.verdict.reason is Reason.WATCHED) is watched
+
+
+def test_a_day_beside_peers_is_dated_by_its_last_sample() -> None:
+    rows = samples(5, slow=3, noise=0.05)
+    last = [one for one in replay(rows, Limits()) if one.component == "disk3"][-1]
+    assert "over 5 runs since 2023-11-15 19:00 UTC" in last.sentence("B/s")

@@ -6,15 +6,16 @@ from typing import Any, Optional
 
 import pytest
 
-from plumbline.judge.component import judge, judge_service
+from plumbline.judge.component import judge, judge_service, rulings_on
 from plumbline.judge.pair import judge_pair_service
-from plumbline.judge.service import severity
+from plumbline.judge.service import by_evidence, severity
 from plumbline.model.evidence import Evidence
 from plumbline.model.limits import Limits
 from plumbline.model.reason import Reason
 from plumbline.model.record import Flag, Operation
 from plumbline.model.reference import Reference
 from plumbline.model.state import State
+from plumbline.model.threshold import Range
 from plumbline.model.verdict import Verdict
 from tests.package.judgements import (
     CEILING,
@@ -137,3 +138,18 @@ def test_a_host_alarms_by_evidence_and_not_for_one_test() -> None:
     verdict = judge_pair_service(one, every, (), NOW, evidence(what="send", ratio=0.2))
     assert (verdict.state, verdict.reason) == (State.CRITICAL, Reason.SLOW)
     assert "upper median of 2 partners" in verdict.sentence
+
+
+def test_beside_an_alarm_the_other_operations_last_run_raises_none() -> None:
+    """Also where it is no loss: a level may have an upper end."""
+    limits = Limits(warning=Range(80, 110))
+    one = expectation(
+        references={"write/single": REFERENCE, "read/single": REFERENCE}, limits=limits
+    )
+    taken = (series(80e6, operation=Operation.WRITE), series(240e6, operation=Operation.READ))
+    rulings = rulings_on(one, taken, NOW)
+    assert [one.finding.reason for one in rulings] == [Reason.BELOW_LEVEL] * 2
+    found = by_evidence(rulings, evidence(what="write"))
+    assert [one.finding.reason for one in found] == [Reason.SLOW, Reason.WATCHED]
+    alone = by_evidence(rulings, evidence(what="write", alarm=False))
+    assert [one.finding.reason for one in alone] == [Reason.WATCHED, Reason.BELOW_LEVEL]

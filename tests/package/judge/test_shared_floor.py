@@ -321,6 +321,17 @@ def test_members_with_an_alarm_of_their_own_are_not_in_that_of_the_group() -> No
     assert found.group().reason is Reason.TOO_FEW_MEMBERS
 
 
+@pytest.mark.parametrize(
+    ("rates_MB", "percent"),
+    [((50, 60), 24), ((50, 55, 60), 22), ((50, 55, 60, 65), 24), ((50, 55, 60, 65, 70), 24)],
+)
+def test_a_group_below_its_floor_is_measured_by_its_upper_median(
+    rates_MB: tuple[int, ...], percent: int
+) -> None:
+    low = Group([1e6 * rate for rate in rates_MB])
+    assert f"best of 5 nights {percent} % of the ceiling" in low.group().sentence
+
+
 def test_a_group_is_dated_by_its_first_member_and_measured_by_its_middle_one() -> None:
     low = Group([50e6, 60e6, 100e6], steps=[Operation.READ])
     low.series[1] = recorded([50e6] * 30, 60e6, component="OST0")
@@ -362,3 +373,63 @@ def test_one_pair_alone_has_no_floor() -> None:
     of = measured(met("a", 5e6, range(9)), Reference(ceiling(1, 118e6), None), FLOOR)
     assert least_Bps(of) is None
     assert host_below([of]) is not None
+
+
+@pytest.mark.parametrize(
+    ("rate_Bps", "state", "reason"),
+    [
+        (50e6, State.WARNING, Reason.BELOW_FLOOR),
+        # a loss against its baseline comes first
+        (20e6, State.CRITICAL, Reason.BELOW_LEVEL),
+        (59e6, State.OK, Reason.FINE),
+    ],
+)
+def test_a_host_that_gives_its_baseline_may_be_below_its_floor(
+    rate_Bps: float, state: State, reason: Reason
+) -> None:
+    verdict = host(met("a", rate_Bps, (0, 1, 2, 3, 4)), baseline=True)
+    assert (verdict.state, verdict.reason) == (state, reason)
+
+
+@pytest.mark.parametrize(
+    ("members", "words"),
+    [
+        (1, "the goal 156.2 MB/s, ceiling 250.0 MB/s (limited by disk disk0): since"),
+        (2, "the goal 312.5 MB/s in sum of 2: since"),
+        (3, "the goal 468.8 MB/s in sum of 3: since"),
+    ],
+)
+def test_the_goal_of_one_is_no_sum_and_has_its_ceiling(members: int, words: str) -> None:
+    found = Group([154e6] * members, limits=Limits(), goal_part_Bps=156.25e6)
+    assert words in found.group().sentence
+
+
+@pytest.mark.parametrize(
+    ("best_Bps", "reason"),
+    [(149.9e6, Reason.BELOW_GOAL), (150e6, Reason.FINE), (150.1e6, Reason.FINE)],
+)
+def test_members_that_each_gave_their_part_in_some_night_do_not_miss_the_goal(
+    best_Bps: float, reason: Reason
+) -> None:
+    known = BASELINE._replace(median_Bps=best_Bps)
+    found = Group([100e6] * 2, limits=Limits(), goal_part_Bps=150e6, baseline=known)
+    turns = [best_Bps, 100e6, best_Bps, 100e6, best_Bps], [140e6, best_Bps, 99e6, 140e6, 99e6]
+    found.series = [
+        recorded(turns[number], component=f"OST{number}", operation=step)
+        for number in range(2)
+        for step in STEPS
+    ]
+    assert found.group().reason is reason
+
+
+def test_a_host_with_unlike_partners_is_said_in_percent_of_the_slowest_ones_ceiling() -> None:
+    """Its best share of any floor, 50 of 59 MB/s, in the terms of one partner."""
+    one = host_expectation(
+        "a", "b", limits=FLOOR, references={"send/single": Reference(None, None)}
+    )
+    first, second = one.partners
+    fast = first._replace(ceiling=Ceiling(236e6, ("fast",), ("nic",)))
+    nights = (0, 1, 2, 3, 4)
+    every = (met("a", 40e6, nights), met("b", 50e6, nights))
+    verdict = judge_pair_host(one._replace(partners=(fast, second)), every, (), NOW)
+    assert "42.4 % of the ceiling 236.0 MB/s (limited by nic)" in verdict.sentence

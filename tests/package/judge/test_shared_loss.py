@@ -135,3 +135,54 @@ def test_after_a_change_a_single_slow_member_is_found_beside_its_peers() -> None
     assert first is not None
     assert first.alarm
     assert not group(of).worth_a_word
+
+
+@pytest.mark.parametrize("members", [1, 2])
+def test_two_members_are_a_group_and_one_is_none(members: int) -> None:
+    of = weighed(*[[200e6] * 10 + [60e6] * 8] * members)
+    assert (of.evidence(("ost", "scratch", True)) is not None) is (members == 2)
+    alone = own(of, 0)
+    assert alone is not None
+    assert alone.alarm is (members == 1)
+
+
+@pytest.mark.parametrize(("share", "shared"), [(0.88, False), (0.92, True), (1.0, True)])
+def test_a_member_that_has_lost_a_tenth_more_than_its_group_has_its_own_alarm(
+    share: float, shared: bool
+) -> None:
+    # of three, the group gives what the one in the middle gives
+    others = [[200e6] * 10 + [100e6] * 8] * 2
+    found = own(weighed([200e6] * 10 + [share * 100e6] * 8, *others), 0)
+    assert found is not None
+    assert (found.alarm, found.shared) == (not shared, shared)
+
+
+def test_without_an_alarm_of_its_group_a_member_keeps_its_own() -> None:
+    found = own(weighed([200e6] * 10 + [60e6] * 8, [200e6] * 18, [200e6] * 18), 0)
+    assert found is not None
+    assert (found.alarm, found.shared) == (True, False)
+
+
+def test_what_all_have_lost_alike_is_the_groups_however_small_a_loss_is_asked_for() -> None:
+    of = weighed(*[[200e6] * 10 + [60e6] * 8] * 3, peer_loss=0.0)
+    assert group(of).alarm
+    for number in range(3):
+        found = own(of, number)
+        assert found is not None
+        assert (found.alarm, found.shared) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("members", "against"),
+    [
+        (1, "the baseline from before lustre 2.3.0 -> 2.4.0"),
+        (2, "its own earlier runs"),
+        (3, "its own earlier runs"),
+    ],
+)
+def test_after_a_change_one_without_a_group_goes_on_by_the_baseline_before(
+    members: int, against: str
+) -> None:
+    found = own(weighed(*[[200e6] * 12] * members, changed=NOW - 3 * DAY_S), 0)
+    assert found is not None
+    assert found.against == against

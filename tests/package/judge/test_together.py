@@ -90,3 +90,19 @@ def test_components_that_are_never_measured_at_once_are_named_with_their_round()
 def test_one_common_moment_or_a_single_component_is_no_reason_for_a_hint() -> None:
     assert never_together([sampled("a", 0), sampled("b", 5), sampled("b", 0)]) is None
     assert never_together([sampled("a", 0), sampled("a", 5)]) is None
+
+
+def test_a_run_is_dated_by_its_first_sample() -> None:
+    found = bring_together([sampled("a", 0), sampled("b", 60)], 600)
+    assert [row.at for row in found] == [BEGIN, BEGIN]
+
+
+@pytest.mark.parametrize("gap_s", [0.5, 20.0])
+def test_two_components_that_take_turns_are_apart_by_the_time_of_a_round(gap_s: float) -> None:
+    rows = [sampled("a", 0), sampled("b", gap_s), sampled("a", 100), sampled("a", 200)]
+    found = never_together(rows)
+    assert found is not None
+    # a round of one alone tells no time
+    assert (found.host, found.components, found.round_s, found.hosts) == ("h", 2, gap_s, 1)
+    assert never_together([*rows, sampled("b", 200)]) is None
+    assert never_together(rows[2:]) is None

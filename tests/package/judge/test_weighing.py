@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional, Sequence
+from math import exp, log, sqrt
+from typing import Any, Mapping, Optional, Sequence
 
 import pytest
 
+from plumbline.judge.alarm import Alone, Question, Shared, weigh
+from plumbline.judge.noise import ALONE, Run, Source
+from plumbline.judge.past import Past as Found
 from plumbline.judge.phrases import weighed
 from plumbline.judge.weighing import Weighing
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Limits
 from plumbline.model.record import Operation
+from plumbline.model.reference import Reference
 from plumbline.model.series import Sample, Series, Snapshot
 from tests.package.judgements import (
+    BASELINE,
     DAY_S,
     NOW,
     REFERENCE,
@@ -24,6 +30,8 @@ from tests.package.judgements import (
     snapshot,
 )
 
+SENT = BASELINE._replace(median_Bps=117e6)
+READ = {"read/single": REFERENCE}
 NAMES = [f"scratch-OST000{number}" for number in range(6)]
 HEALTHY = [200e6] * 10
 
@@ -223,3 +231,285 @@ def test_what_runs_say_together_is_put_into_words() -> None:
         "odds 14,576 to 1 against chance, 10,000 for an alarm"
     )
     assert not list(weighed(found._replace(alarm=False, odds=2.9)))
+
+
+def alone(peer_loss: float, rates: Sequence[float] = (200e6, 80e6, 80e6)) -> Evidence:
+    """Return what is known of a target without peers."""
+    one = expectation(component=NAMES[0], limits=Limits(peer_loss=peer_loss))
+    memory = snapshot(nightly(rates, component=NAMES[0]))
+    found = Weighing({"client1": [one]}, {"client1": Past(memory)}).evidence(
+        ("ost", NAMES[0], False)
+    )
+    assert found
+    return found
+
+
+def test_no_smaller_loss_than_one_percent_is_looked_for() -> None:
+    least = 1 - exp(-0.01)
+    assert alone(0.0).odds == alone(0.5 * least).odds == pytest.approx(alone(least).odds)
+    assert alone(0.0).odds != pytest.approx(alone(0.02).odds)
+
+
+@pytest.mark.parametrize(("runs", "spread"), [(1, 0.01), (4, 0.01), (12, 0.5)])
+def test_a_baseline_that_is_not_firm_is_weighed_with_its_error(runs: int, spread: float) -> None:
+    weak = Reference(None, BASELINE._replace(runs=runs, spread=spread))
+    one = expectation(component=NAMES[0], references={"read/single": weak})
+    memory = snapshot(nightly([80e6] * 3, component=NAMES[0]))
+    found = Weighing({"client1": [one]}, {"client1": Past(memory)}).evidence(
+        ("ost", NAMES[0], False)
+    )
+    assert found
+    assert found.ratio == pytest.approx(0.4, abs=0.01)
+    assert found.against == "its baseline"
+
+
+def test_a_healthy_component_has_no_odds_and_names_the_middle_of_its_last_run() -> None:
+    found = alone(0.1, [202.1e6, 202.1e6, 200e6])
+    assert (found.odds, found.alarm, found.moments) == (0.0, False, 1)
+    assert found.ratio == pytest.approx(0.99, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("writes", "reads", "what"), [(0.4, 0.9, "write"), (0.9, 0.4, "read"), (0.5, 0.4, "read")]
+)
+def test_the_operation_that_has_lost_most_is_named(writes: float, reads: float, what: str) -> None:
+    memory = taken(
+        (NAMES[3], Operation.WRITE, [*HEALTHY[:6], *[writes * 200e6] * 4]),
+        (NAMES[3], Operation.READ, [*HEALTHY[:6], *[reads * 200e6] * 4]),
+    )
+    found = evidence(memory)[NAMES[3]]
+    assert found
+    assert found.what == what
+    assert found.ratio == pytest.approx(min(writes, reads), abs=0.01)
+
+
+def test_write_and_read_together_are_more_than_either() -> None:
+    nights = [*HEALTHY[:6], *[120e6] * 2]
+    one = evidence(taken((NAMES[3], Operation.READ, nights)))[NAMES[3]]
+    both = evidence(taken(*((NAMES[3], op, nights) for op in (Operation.WRITE, Operation.READ))))
+    found = both[NAMES[3]]
+    assert one
+    assert found
+    assert found.odds > one.odds
+
+
+def test_who_asks_for_alarms_alone_is_told_no_odds_of_what_raises_none() -> None:
+    memory = taken((NAMES[3], Operation.READ, [*HEALTHY, *[120e6] * 2]))
+    nodes, memories = {"client1": fleet()}, {"client1": Past(memory)}
+    subject = ("ost", NAMES[3], False)
+    told, alarms = Weighing(nodes, memories), Weighing(nodes, memories, Found())
+    for weighing, known in ((told, True), (alarms, False)):
+        found = weighing.evidence(subject)
+        assert found
+        assert not found.alarm
+        assert (found.odds > 0) is known
+
+
+def test_a_group_has_the_limits_of_its_first_member() -> None:
+    entries = [
+        one._replace(limits=Limits(alarm_odds=1000.0 * (number + 1)))
+        for number, one in enumerate(fleet())
+    ]
+    found = Weighing({"client1": entries}, {"client1": Past(taken())}).evidence(
+        ("ost", "scratch", True)
+    )
+    assert found
+    assert found.needed == pytest.approx(log(1000.0))
+
+
+def of_devices(*members: tuple[str, Sequence[float]], systems: int) -> list[Optional[Evidence]]:
+    """Return what is known of the disks of one server, of which some belong to a file system.
+
+    ``members`` are the file system of each disk, and what it gave each night; where there are two
+    ``systems``, a target of the second one lies on each disk as well.
+    """
+    known = Reference(None, BASELINE)
+    disks = [
+        expectation(
+            layer="raw",
+            component=f"disk{number}",
+            group="oss1",
+            path=(f"disk{number}",),
+            references={"read/single": known},
+        )
+        for number, _ in enumerate(members)
+    ]
+    targets = [
+        expectation(component=f"{name}-{number}-{copy}", group=group, path=(f"disk{number}",))
+        for number, (name, _) in enumerate(members)
+        for copy in range(systems)
+        for group in [name if copy == 0 else "other"]
+    ]
+    memory = snapshot(
+        *(
+            nightly(rates, layer="raw", component=f"disk{number}", operation=Operation.READ)
+            for number, (_, rates) in enumerate(members)
+        )
+    )
+    weighing = Weighing({"oss1": [*disks, *targets]}, {"oss1": Past(memory)})
+    return [weighing.evidence(("raw", one.component, False)) for one in disks]
+
+
+@pytest.mark.parametrize(("systems", "found"), [(1, False), (2, True)])
+def test_devices_are_held_against_those_of_their_file_system(systems: int, found: bool) -> None:
+    """Those of a busy one are slow together; where the file system is not known, they are slow."""
+    busy, quiet = [*HEALTHY, *[60e6] * 5], [200e6] * 15
+    members = [("busy", busy)] * 5 + [("quiet", quiet)] * 9
+    (first, *_) = of_devices(*members, systems=systems)
+    assert first
+    assert first.alarm is found
+
+
+def test_a_device_of_no_file_system_is_held_against_those_of_its_server() -> None:
+    entries = [
+        expectation(layer="raw", component=name, group="oss1", references=READ) for name in NAMES
+    ]
+    slow = [*HEALTHY[:6], *[80e6] * 4]
+    memory = snapshot(
+        *(
+            nightly(slow if name == NAMES[3] else HEALTHY, layer="raw", component=name)
+            for name in NAMES
+        )
+    )
+    weighing = Weighing({"oss1": entries}, {"oss1": Past(memory)})
+    found = weighing.evidence(("raw", NAMES[3], False))
+    assert found
+    assert found.alarm
+    assert found.against == "its peers' shares of their baselines"
+
+
+def pairs(rates: Mapping[str, Mapping[str, Sequence[float]]]) -> dict[str, Optional[Evidence]]:
+    """Return what is known of hosts; ``rates`` are what each sent to each of its partners."""
+    entries = {
+        name: host_expectation(*partners, limits=Limits(alarm_odds=1000.0))._replace(component=name)
+        for name, partners in rates.items()
+    }
+    memories = {
+        name: Past(
+            snapshot(
+                *(
+                    nightly(
+                        found,
+                        layer="net",
+                        component=name,
+                        operation=Operation.SEND,
+                        partner=partner,
+                    )
+                    for partner, found in partners.items()
+                )
+            )
+        )
+        for name, partners in rates.items()
+    }
+    weighing = Weighing({name: [one] for name, one in entries.items()}, memories)
+    return {name: weighing.evidence(("net", name, False)) for name in rates}
+
+
+def test_hosts_of_a_group_are_peers() -> None:
+    """What the network lost on some nights is no host's; what one host lost on others is."""
+    bad_night = [*[117e6] * 5, *[60e6] * 5]
+    every = {f"oss{number}": {"a": bad_night, "b": bad_night} for number in range(6)}
+    assert not any(one and one.worth_a_word for one in pairs(every).values())
+    own = [*[117e6] * 5, *[20e6] * 5]
+    found = pairs({**every, "oss3": {"a": own, "b": own}})
+    assert [name for name, one in found.items() if one and one.alarm] == ["oss3"]
+    assert found["oss3"] is not None
+    assert found["oss3"].against == "its peers' shares of their baselines"
+
+
+def test_a_partner_that_is_expected_no_longer_does_not_speak() -> None:
+    fine, slow = [117e6] * 8, [*[117e6] * 3, *[20e6] * 5]
+    one = host_expectation("a", limits=Limits(alarm_odds=1000.0))
+    memory = snapshot(
+        *(
+            nightly(rates, layer="net", component="oss3", operation=Operation.SEND, partner=partner)
+            for partner, rates in (("a", fine), ("gone", slow))
+        )
+    )
+    found = Weighing({"oss3": [one]}, {"oss3": Past(memory)}).evidence(("net", "oss3", False))
+    assert found
+    assert found.odds == 0.0
+
+
+def test_the_odds_of_one_operation_are_those_of_its_runs_alone() -> None:
+    """Nothing is together with one operation, and what is together is one part more to ask of."""
+    runs = alone(0.1, [200e6, 80e6, 80e6])
+    both = expectation(component=NAMES[0], limits=Limits(peer_loss=0.1))
+    memory = snapshot(
+        *(
+            nightly([200e6, 80e6, 80e6], component=NAMES[0], operation=operation)
+            for operation in (Operation.WRITE, Operation.READ)
+        )
+    )
+    two = Weighing({"c": [both]}, {"c": Past(memory)}).evidence(("ost", NAMES[0], False))
+    assert two
+    assert two.odds > runs.odds
+    asked = Question(-log(0.9), 99.0, told=0.0)
+    write = alone_source([200e6, 80e6, 80e6])
+    assert runs.odds == pytest.approx(weigh([Alone(write)], [], asked).odds)
+    read = write._replace(runs=tuple(run._replace(source=1) for run in write.runs))
+    merged = write._replace(runs=tuple(sorted((*write.runs, *read.runs))))
+    weight = weigh([Alone(write), Alone(read)], [Alone(merged)], asked)
+    assert two.odds == pytest.approx(weight.odds)
+
+
+def alone_source(rates: Sequence[float]) -> Source:
+    """Return the runs of a target beside its baseline, as the verdicts' page says."""
+    runs = tuple(
+        Run(NOW - 3610 - night * DAY_S, log(rate / BASELINE.median_Bps), 0.05)
+        for night, rate in zip(range(len(rates) - 1, -1, -1), rates)
+    )
+    return Source(runs, 1.2533 * 0.05 / sqrt(BASELINE.runs), ALONE)
+
+
+def test_two_operations_of_a_host_are_weighed_with_all_its_partners_together() -> None:
+    """Slow both ways with all: the partners stay apart, the directions are one."""
+    one = host_expectation(
+        "a", "b", references={f"{way}/single": Reference(None, SENT) for way in ("send", "receive")}
+    )
+    rates = [117e6, 40e6]
+    memory = snapshot(
+        *(
+            nightly(rates, layer="net", component="oss3", operation=way, partner=partner)
+            for way in (Operation.SEND, Operation.RECEIVE)
+            for partner in "ab"
+        )
+    )
+    found = Weighing({"oss3": [one]}, {"oss3": Past(memory)}).evidence(("net", "oss3", False))
+    assert found
+    ratios = [log(rate / 117e6) for rate in rates]
+
+    def source(*numbers: int) -> Source:
+        at = NOW - 3610
+        runs = tuple(
+            Run(at - (1 - night) * DAY_S, ratio, 0.05, number)
+            for night, ratio in enumerate(ratios)
+            for number in numbers
+        )
+        return Source(runs, 1.2533 * 0.05 / sqrt(SENT.runs), ALONE)
+
+    claims = [Shared((source(number), source(number))) for number in (0, 1)]
+    together = Shared((source(0, 1), source(0, 1)))
+    weight = weigh(claims, [together], Question(-log(0.9), 99.0, told=0.0))
+    assert found.odds == pytest.approx(weight.odds)
+
+
+def test_a_baseline_of_no_runs_is_no_reference() -> None:
+    none = Reference(None, BASELINE._replace(runs=0))
+    one = expectation(component=NAMES[0], references={"read/single": none})
+    memory = snapshot(nightly([80e6] * 3, component=NAMES[0]))
+    weighing = Weighing({"client1": [one]}, {"client1": Past(memory)})
+    assert weighing.evidence(("ost", NAMES[0], False)) is None
+
+
+def test_where_nothing_is_lost_the_first_operation_is_named() -> None:
+    one = expectation(component=NAMES[0])
+    memory = snapshot(
+        *(
+            nightly([BASELINE.median_Bps] * 3, component=NAMES[0], operation=operation)
+            for operation in (Operation.WRITE, Operation.READ)
+        )
+    )
+    found = Weighing({"c": [one]}, {"c": Past(memory)}).evidence(("ost", NAMES[0], False))
+    assert found
+    assert (found.what, found.odds) == ("write", 0.0)

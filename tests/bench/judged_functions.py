@@ -1,0 +1,77 @@
+"""Which tests run which functions of the judge: a mutant meets only the tests that run it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any, Callable, Mapping, NamedTuple
+
+from tests.bench.mutants import FOLDER, Mutant
+
+KEPT = Path(".cache/mutate/functions")
+
+
+class Functions(NamedTuple):
+    """The functions that each file of tests runs, as ``module:first line``."""
+
+    of: Mapping[str, frozenset[str]]
+
+    def meets(self, tests: str, mutant: Mutant) -> bool:
+        """Return whether tests run the function that a mutant is in, or any that knows a name.
+
+        What stands outside of functions is met by all that run any function of the module or of
+        those that import it.
+        """
+        if mutant.function:
+            return f"{mutant.module}:{mutant.function}" in self.of[tests]
+        modules = {run.partition(":")[0] for run in self.of[tests]}
+        return bool(modules & _knowing(mutant.module))
+
+
+def _knowing(module: str) -> set[str]:
+    """Return a module and those that import from it."""
+    named = f"plumbline.judge.{module} import"
+    return {module} | {path.stem for path in FOLDER.glob("*.py") if named in path.read_text()}
+
+
+def functions_of(files: list[str], passes: Callable[[str, Path], bool]) -> Functions:
+    """Return the functions that tests run; what is known of unchanged files is kept."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    sources = "".join(path.read_text() for path in sorted(FOLDER.glob("*.py")))
+    found = {}
+    for name in files:
+        digest = hashlib.sha256((sources + Path(name).read_text()).encode()).hexdigest()
+        place = KEPT / f"{Path(name).stem}-{digest[:16]}.json"
+        if not place.exists() and not passes(name, place):
+            sys.exit(f"mutate_judge: {name} fails without any mutant")
+        found[name] = frozenset(json.loads(place.read_text()))
+    return Functions(found)
+
+
+class Watch:
+    """Notes which functions of the judge are entered."""
+
+    def __init__(self) -> None:
+        self._codes: set[CodeType] = set()
+
+    def __call__(self, frame: FrameType, _event: str, _argument: Any) -> None:
+        """Note a call; nothing within it is traced."""
+        self._codes.add(frame.f_code)
+
+    def write(self, place: Path) -> None:
+        """Write what was entered; the whole file or none of it."""
+        folder = str(FOLDER.resolve())
+        if not any(code.co_filename.startswith(folder) for code in self._codes):
+            sys.exit(f"mutate_judge: {place.stem} runs nothing of {folder}")
+        found = {
+            f"{Path(code.co_filename).stem}:{code.co_firstlineno}"
+            for code in self._codes
+            if code.co_filename.startswith(folder) and code.co_name != "<module>"
+        }
+        partial = place.with_suffix(".partial")
+        partial.write_text(json.dumps(sorted(found)))
+        os.replace(partial, place)

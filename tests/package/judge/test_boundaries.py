@@ -1,0 +1,278 @@
+"""Each rule begins where the policy says: a value just inside, on and just outside of it."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any, Optional
+
+import pytest
+
+from plumbline.errors import DocumentError
+from plumbline.judge.absence import Last, absence, hung_run
+from plumbline.judge.measured import measured
+from plumbline.judge.rules import RULES, apply
+from plumbline.model.limits import Limits
+from plumbline.model.reason import Reason
+from plumbline.model.reference import Baseline, Reference
+from plumbline.model.series import Running, Sample
+from plumbline.model.state import State
+from plumbline.model.threshold import Range
+from tests.package.judgements import BASELINE, CEILING, DAY_S, NOW, expectation, series
+
+BASE = BASELINE._replace(median_Bps=200e6)
+EVEN = CEILING._replace(even_Bps=100e6)
+
+
+def outcome(
+    rate_MB: float,
+    *,
+    baseline: Optional[Baseline] = BASE,
+    ceiling: Any = CEILING,
+    limits: Limits = Limits(),
+    peers_MB: Optional[float] = 201.0,
+    **changes: Any,
+) -> tuple[State, Reason]:
+    """Return what is found of one run, in MB/s, beside a baseline of 200 and a ceiling of 250."""
+    one = series(1e6 * rate_MB, peers_MB and 1e6 * peers_MB, **changes)
+    finding = apply(measured(one, Reference(ceiling, baseline), limits))
+    return finding.state, finding.reason
+
+
+@pytest.mark.parametrize(
+    ("rate_MB", "reason"),
+    [(262.4, Reason.FINE), (262.5, Reason.FINE), (262.6, Reason.INVALID)],
+)
+def test_above_1_05_times_the_ceiling_is_invalid(rate_MB: float, reason: Reason) -> None:
+    assert outcome(rate_MB)[1] is reason
+
+
+@pytest.mark.parametrize(
+    ("rate_MB", "state", "reason"),
+    [
+        (160.1, State.OK, Reason.FINE),
+        (160.0, State.OK, Reason.FINE),
+        (159.9, State.WARNING, Reason.BELOW_LEVEL),
+        (100.0, State.WARNING, Reason.BELOW_LEVEL),
+        (99.9, State.CRITICAL, Reason.BELOW_LEVEL),
+    ],
+)
+def test_below_80_percent_is_a_warning_and_below_50_is_critical(
+    rate_MB: float, state: State, reason: Reason
+) -> None:
+    assert outcome(rate_MB) == (state, reason)
+
+
+@pytest.mark.parametrize(
+    ("rate_MB", "repeat_MB", "state"),
+    [
+        (150, 159.9, State.WARNING),
+        (150, 160.0, State.OK),
+        (150, 160.1, State.OK),
+        (90, 159.9, State.CRITICAL),
+        (90, 160.0, State.WARNING),
+        (90, 160.1, State.WARNING),
+    ],
+)
+def test_repeats_confirm_a_loss_where_all_are_beyond_a_level(
+    rate_MB: float, repeat_MB: float, state: State
+) -> None:
+    repeats = (1e6 * rate_MB, 1e6 * repeat_MB)
+    assert outcome(rate_MB, repeats_Bps=repeats) == (state, Reason.BELOW_LEVEL)
+
+
+@pytest.mark.parametrize(
+    ("repeat_MB", "reason"),
+    [
+        (159.9, Reason.PROVISIONAL),
+        (160.0, Reason.NO_REFERENCE),
+        (160.1, Reason.NO_REFERENCE),
+    ],
+)
+def test_repeats_confirm_a_loss_beside_a_provisional_reference(
+    repeat_MB: float, reason: Reason
+) -> None:
+    weak = BASE._replace(runs=3)
+    found = outcome(10, baseline=weak, peers_MB=None, repeats_Bps=(10e6, 1e6 * repeat_MB))
+    assert found[1] is reason
+
+
+@pytest.mark.parametrize(
+    ("critical", "state"), [(4.9, State.WARNING), (5.0, State.WARNING), (5.1, State.CRITICAL)]
+)
+def test_what_is_certainly_low_is_critical_below_that_level(critical: float, state: State) -> None:
+    weak = BASE._replace(runs=3)
+    # 5 % of the reference
+    limits = Limits(critical=Range(critical, float("inf")))
+    found = outcome(10, baseline=weak, peers_MB=None, limits=limits)
+    assert found == (state, Reason.PROVISIONAL)
+
+
+@pytest.mark.parametrize(
+    ("rate_MB", "state"),
+    [(199.9, State.OK), (200.0, State.OK), (220.0, State.OK), (220.1, State.WARNING)],
+)
+def test_a_level_may_have_an_upper_end(rate_MB: float, state: State) -> None:
+    assert outcome(rate_MB, limits=Limits(warning=Range(80, 110)))[0] is state
+
+
+@pytest.mark.parametrize(
+    ("rate_MB", "coverage", "reason"),
+    [
+        (150.0, 0.89, Reason.CONTENDED),
+        (150.0, 0.9, Reason.BELOW_LEVEL),
+        (150.0, 0.91, Reason.BELOW_LEVEL),
+        (159.9, 0.5, Reason.CONTENDED),
+        (160.0, 0.5, Reason.FINE),
+        (160.1, 0.5, Reason.FINE),
+    ],
+)
+def test_below_the_least_coverage_what_is_low_is_contended(
+    rate_MB: float, coverage: float, reason: Reason
+) -> None:
+    assert outcome(rate_MB, coverage=coverage)[1] is reason
+
+
+@pytest.mark.parametrize("too_fast", [100.1, 120.0])
+def test_what_is_faster_than_its_reference_is_never_low(too_fast: float) -> None:
+    """A level with an upper end alarms, and no excuse for what is slow applies."""
+    limits = Limits(warning=Range(80, 100))
+    found = outcome(2 * too_fast, limits=limits, coverage=0.5, peers_MB=2 * too_fast)
+    assert found == (State.WARNING, Reason.BELOW_LEVEL)
+    on_it = outcome(200.0, limits=limits._replace(warning=Range(80, 99)), coverage=0.5)
+    assert on_it == (State.WARNING, Reason.BELOW_LEVEL)
+    below = outcome(199.9, limits=limits._replace(warning=Range(80, 99)), coverage=0.5)
+    assert below == (State.OK, Reason.CONTENDED)
+
+
+@pytest.mark.parametrize(
+    ("days", "reason"),
+    [(1, Reason.CONTENDED), (2, Reason.CONTENDED), (3, Reason.CONTENDED_FOR_DAYS)],
+)
+def test_contended_on_three_days_in_a_row_cannot_be_judged(days: int, reason: Reason) -> None:
+    earlier = [
+        Sample(NOW - 3610 - ago * DAY_S, 80e6, 0.5 if ago < days else 1.0, 200e6, 5, None)
+        for ago in range(1, 6)
+    ]
+    assert outcome(80, coverage=0.5, earlier=earlier)[1] is reason
+
+
+@pytest.mark.parametrize(
+    ("earlier_MB", "reason"),
+    [
+        (159.5, Reason.CONTENDED_FOR_DAYS),
+        (160.0, Reason.CONTENDED),
+        (160.5, Reason.CONTENDED),
+    ],
+)
+def test_days_on_which_it_was_not_low_are_an_end_of_the_row(
+    earlier_MB: float, reason: Reason
+) -> None:
+    earlier = [
+        Sample(NOW - 3610 - ago * DAY_S, 1e6 * earlier_MB, 0.5, 200e6, 5, None)
+        for ago in range(1, 4)
+    ]
+    assert outcome(80, coverage=0.5, earlier=earlier)[1] is reason
+
+
+@pytest.mark.parametrize(
+    ("rate_MB", "peers_MB", "reason"),
+    [
+        (150.0, 159.9, Reason.SHARED_LOSS),
+        (150.0, 160.0, Reason.BELOW_LEVEL),
+        (150.0, 160.1, Reason.BELOW_LEVEL),
+        # at most a tenth slower than they are
+        (90.1, 100.0, Reason.SHARED_LOSS),
+        (90.0, 100.0, Reason.SHARED_LOSS),
+        (89.9, 100.0, Reason.BELOW_LEVEL),
+    ],
+)
+def test_peers_that_are_as_low_are_an_excuse(
+    rate_MB: float, peers_MB: float, reason: Reason
+) -> None:
+    assert outcome(rate_MB, peers_MB=peers_MB)[1] is reason
+
+
+@pytest.mark.parametrize(
+    ("rate_MB", "reason"),
+    [(89.9, Reason.BELOW_LEVEL), (90.0, Reason.EVEN_SHARE), (90.1, Reason.EVEN_SHARE)],
+)
+def test_an_even_share_less_a_tenth_is_fine(rate_MB: float, reason: Reason) -> None:
+    assert outcome(rate_MB, ceiling=EVEN)[1] is reason
+
+
+@pytest.mark.parametrize(
+    ("runs", "spread", "firm"),
+    [(4, 0.01, False), (5, 0.01, True), (5, 0.1, True), (5, 0.101, False)],
+)
+def test_a_baseline_is_firm_from_five_runs_and_up_to_a_spread_of_ten_percent(
+    runs: int, spread: float, firm: bool
+) -> None:
+    given = BASE._replace(runs=runs, spread=spread)
+    of = measured(series(200e6), Reference(CEILING, given), Limits())
+    assert (of.baseline is not None) is firm
+
+
+@pytest.mark.parametrize("runs", [0, 1])
+def test_a_baseline_of_any_strength_is_a_provisional_one(runs: int) -> None:
+    weak = BASE._replace(runs=runs, spread=0.9)
+    of = measured(series(10e6, None), Reference(CEILING, weak), Limits())
+    assert of.provisional is not None
+    assert of.provisional.rate_Bps == 200e6
+
+
+@pytest.mark.parametrize(("ratio", "accepted"), [(0.899, False), (0.9, True), (0.901, True)])
+def test_what_is_a_tenth_below_its_baseline_is_as_accepted(ratio: float, accepted: bool) -> None:
+    of = measured(series(200e6 * ratio), Reference(CEILING, BASE), Limits())
+    assert of.accepted is accepted
+
+
+@pytest.mark.parametrize(("ahead_s", "reason"), [(59.9, None), (60.0, None), (60.1, Reason.AHEAD)])
+def test_a_record_more_than_a_minute_ahead_is_refused(
+    ahead_s: float, reason: Optional[Reason]
+) -> None:
+    record = series().latest
+    found = absence(Last(record, "read", Limits(), record.finished_at - ahead_s))
+    assert (found and found.reason) is reason
+
+
+@pytest.mark.parametrize(("more_s", "reason"), [(-1, None), (0, None), (1, Reason.STALE)])
+def test_a_record_is_stale_beyond_its_age(more_s: float, reason: Optional[Reason]) -> None:
+    record, limits = series().latest, Limits(stale_after_s=1000.0)
+    found = absence(Last(record, "read", limits, record.finished_at + 1000.0 + more_s))
+    assert (found and found.reason) is reason
+
+
+@pytest.mark.parametrize(("more_s", "hangs"), [(-1, False), (0, False), (1, True)])
+def test_a_run_hangs_beyond_its_limit(more_s: float, hangs: bool) -> None:
+    entry = expectation(limits=Limits(hung_after_s=900.0))
+    run = Running("ost", entry.component, NOW - 900.0 - more_s)
+    found = hung_run(entry, [run], NOW)
+    assert (found is not None) is hangs
+
+
+@pytest.mark.parametrize(("rate_Bps", "refused"), [(-1.0, True), (0.0, True), (0.5, False)])
+def test_a_reference_must_be_a_rate(rate_Bps: float, refused: bool) -> None:
+    for reference in (
+        Reference(CEILING._replace(rate_Bps=rate_Bps), None),
+        Reference(None, BASE._replace(median_Bps=rate_Bps)),
+        Reference(None, None, goal_Bps=rate_Bps),
+        Reference(None, None, goal_part_Bps=rate_Bps),
+    ):
+        with pytest.raises(DocumentError) if refused else nullcontext():
+            measured(series(), reference, Limits())
+
+
+def test_every_rule_on_one_run_is_in_these_tables_or_in_those_of_its_own_module() -> None:
+    elsewhere = {Reason.KNOWN_STATE, Reason.BELOW_GOAL, Reason.BELOW_FLOOR, Reason.PROFILE}
+    here = {
+        Reason.INVALID,
+        Reason.EVEN_SHARE,
+        Reason.CONTENDED_FOR_DAYS,
+        Reason.CONTENDED,
+        Reason.SHARED_LOSS,
+        Reason.PROVISIONAL,
+        Reason.NO_REFERENCE,
+        Reason.BELOW_LEVEL,
+        Reason.FINE,
+    }
+    assert {rule.reason for rule in RULES} == here | elsewhere

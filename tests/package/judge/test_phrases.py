@@ -1,0 +1,87 @@
+"""The same words for the same figures, in every finding."""
+
+from __future__ import annotations
+
+from math import log
+from typing import Optional
+
+import pytest
+
+from plumbline.judge.measured import measured
+from plumbline.judge.phrases import number, odds, over_runs, peers, several, so_far, weighed
+from plumbline.model.evidence import Evidence
+from plumbline.model.limits import Limits
+from plumbline.model.reference import Reference
+from tests.package.judgements import evidence, series
+
+
+@pytest.mark.parametrize(
+    ("logarithm", "words"),
+    [
+        (0.0, "1"),
+        (log(20), "20"),
+        (log(12_345), "12,345"),
+        (13.79, "974,812"),
+        (13.8, "984,609"),
+        (13.81, "over 1,000,000"),
+        (700.0, "over 1,000,000"),
+    ],
+)
+def test_odds_are_said_up_to_a_million(logarithm: float, words: str) -> None:
+    assert odds(logarithm) == words
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ("", ""),
+        ("a", "a"),
+        ("abc", "a, b, c"),
+        ("abcd", "a, b, c and 1 more"),
+        ("abcdef", "a, b, c and 3 more"),
+    ],
+)
+def test_three_names_are_said_and_how_many_more_there_are(names: str, words: str) -> None:
+    assert several(names) == words
+
+
+@pytest.mark.parametrize(("count", "words"), [(0, "0 runs"), (1, "1 run"), (2, "2 runs")])
+def test_one_run_is_no_runs(count: int, words: str) -> None:
+    assert number(count, "run") == words
+
+
+@pytest.mark.parametrize(("ratio", "share"), [(0.404, "40 % of its baseline "), (None, "")])
+def test_a_loss_is_said_in_percent(ratio: Optional[float], share: str) -> None:
+    known = evidence(ratio=ratio, moments=1, odds=log(30))
+    assert over_runs(known).startswith(f"{share}over 1 run since 2024-10-02 00:00 UTC, odds 30 to")
+
+
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [
+        (None, "too few runs to tell it from chance"),
+        (evidence(alarm=False, shared=True), "its group has lost as much and has the alarm"),
+        (evidence(alarm=False, odds=2.9, moments=1), "one run is no evidence yet"),
+        (evidence(alarm=False, odds=2.9, moments=2), "no evidence yet"),
+        (evidence(alarm=False, odds=3.1, ratio=None), "no evidence yet"),
+    ],
+)
+def test_it_is_said_why_a_slow_run_is_no_alarm_yet(known: Optional[Evidence], words: str) -> None:
+    assert so_far(known) == words
+
+
+def test_what_runs_say_needs_figures() -> None:
+    assert list(weighed(None)) == []
+    assert list(weighed(evidence(ratio=None))) == []
+    (line,) = weighed(evidence(odds=log(9000), needed=log(8000)))
+    assert line.endswith("odds 9,000 to 1 against chance, 8,000 for an alarm")
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [(1, "its peer's 180.0 MB/s"), (2, "its 2 peers' median 180.0 MB/s")],
+)
+def test_one_peer_has_no_median(count: int, words: str) -> None:
+    one = series(200e6, 180e6)
+    one = one._replace(samples=(one.samples[0]._replace(peers=count), *one.samples[1:]))
+    assert peers(measured(one, Reference(None, None), Limits())) == words
