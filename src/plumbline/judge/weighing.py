@@ -21,6 +21,7 @@ from plumbline.model.expectation import Expectation, Partner
 from plumbline.model.limits import Limits
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.reference import Reference
+from plumbline.units import DAY_S
 
 if TYPE_CHECKING:
     from plumbline.model.series import Series, Weighable
@@ -34,6 +35,8 @@ _GROUPED = ("ost", "raw")
 as a whole, and a node is one host."""
 _FEWEST_MEMBERS = 2
 
+_ONE_NIGHT_S = DAY_S / 2
+
 _LEAST_LIMIT = 0.01
 """A smaller loss, a logarithm, no reference tells from none, whatever the policy asks."""
 
@@ -44,6 +47,13 @@ class _Asked(NamedTuple):
     what: str
     partner: str
     measurement: Measurement
+
+
+class _Terms(NamedTuple):
+    """What a component or group is asked by: its limits, and when its last change was seen."""
+
+    limits: Limits
+    change: Optional[float]
 
 
 class Weighing:
@@ -103,7 +113,8 @@ class Weighing:
         ]
         if not held:
             return None
-        known = self._weighed(held, self._limits[place], self._past.of((*place, False)))
+        terms = _Terms(self._limits[place], _change([one for one, _ in held]))
+        known = self._weighed(held, terms, self._past.of((*place, False)))
         alone = any(other.source.noise is ALONE for _, other in held)
         return self._as_its_group(place, known) if known.alarm and alone else known
 
@@ -128,16 +139,15 @@ class Weighing:
             found = common([one.measurement for one in of_all], len(members))
             if found:
                 held.append((of_all[0], found))
-        limits = self._limits[members[0]]
-        return self._weighed(held, limits, self._past.of((*place, True))) if held else None
+        terms = _Terms(self._limits[members[0]], _change(asked))
+        return self._weighed(held, terms, self._past.of((*place, True))) if held else None
 
-    def _weighed(self, alone: _Pairs, limits: Limits, past: Moments) -> Evidence:
+    def _weighed(self, alone: _Pairs, terms: _Terms, past: Moments) -> Evidence:
         held = _numbered(alone)
-        changes = [one.measurement.era.since for one, _ in held if one.measurement.era]
         question = Question(
-            max(_LEAST_LIMIT, -log(1 - limits.peer_loss)),
-            log(limits.alarm_odds),
-            max((at for at in changes if at is not None), default=None),
+            max(_LEAST_LIMIT, -log(1 - terms.limits.peer_loss)),
+            log(terms.limits.alarm_odds),
+            terms.change,
             self._told,
         )
         words = list(dict.fromkeys(one.what for one, _ in held))
@@ -243,6 +253,21 @@ def _numbered(held: _Pairs) -> _Pairs:
         runs = tuple(run._replace(source=number) for run in source.runs)
         found.append((one, Held(source._replace(runs=runs), against)))
     return found
+
+
+def _change(asked: Sequence[_Asked]) -> Optional[float]:
+    """Return when software or settings were last seen to have changed, in epoch seconds.
+
+    Each measurement sees it when its own turn comes.  Of those of one night the first is meant: the
+    others are later than the moment to which they belong begins.
+    """
+    seen = [
+        one.measurement.era.since
+        for one in asked
+        if one.measurement.era and one.measurement.era.since is not None
+    ]
+    last = max(seen, default=0.0)
+    return min((at for at in seen if last - at < _ONE_NIGHT_S), default=None)
 
 
 def _claim(held: _Pairs) -> Claim:
