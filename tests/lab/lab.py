@@ -18,6 +18,16 @@ ROOT = Path(__file__).resolve().parents[2]
 RUN_DIR = "/run/plumbline-lab"
 # more than programs say to each other before they begin
 MOVING_BYTES = 16_000_000
+# the hosts whose units measure a layer; those of net need windows that are open
+UNITS = {"ost": "client1", "raw": "storage_servers", "fs": "client1"}
+# of today and of the days before
+LOGS = "$(ls /var/log/nagios4/archives/*.log 2>/dev/null) /var/log/nagios4/nagios.log"
+CHECK_ALL = """
+now=$(date +%s)
+for host in mon1 oss1 oss2 oss3 client1 lab; do
+    echo "[$now] SCHEDULE_FORCED_HOST_SVC_CHECKS;$host;$now"
+done > /var/lib/nagios4/rw/nagios.cmd
+"""
 # statusjson.cgi gives states as bit flags (Nagios Core, include/statusdata.h)
 MOST_RUNS = 6
 STATES = {1: "PENDING", 2: "OK", 4: "WARNING", 8: "UNKNOWN", 16: "CRITICAL"}
@@ -92,8 +102,15 @@ class Lab:
         for _ in range(MOST_RUNS):
             if shown(services):
                 break
-            services = self.measure(console, layer)
+            services = self._measure_again(console, layer)
         return services
+
+    def _measure_again(self, console: Console, layer: str) -> dict[str, Service]:
+        """Measure as the timer of a layer does, without the seconds that a playbook takes."""
+        if layer not in UNITS:
+            return self.measure(console, layer)
+        self.on_host(UNITS[layer], f"systemctl start plumbline-{layer}.service")
+        return console.asked()
 
     def _run(self, quiet: bool, command: str, *arguments: str) -> str:
         printed = []
@@ -163,6 +180,7 @@ class Console:
     def __init__(self, lab: Lab) -> None:
         """Read the page's password from the monitoring host."""
         self.page = lab.page
+        self._on_host = lab.on_host
         self.user = "nagiosadmin"
         self.password = lab.on_host("mon1", "cat /etc/nagios4/plumbline.password")
         passwords = urllib.request.HTTPPasswordMgrWithDefaultRealm()
@@ -215,6 +233,22 @@ class Console:
                 late = ", ".join(waiting) or "anything"
                 raise LabError(f"Nagios did not check {late} within {patience_s:.0f} s")
             time.sleep(1)
+
+    def asked(self) -> dict[str, Service]:
+        """Return the services after Nagios has checked all of them at once, collection first.
+
+        So do their timers and intervals within minutes, whether or not anybody asks.
+        """
+        before = time.time()
+        self._on_host("mon1", f"systemctl start plumbline-console{CHECK_ALL}")
+        return self.checked_since(before)
+
+    def told(self, since: float) -> list[tuple[str, str]]:
+        """Return service and state of each notification since a moment, in their order."""
+        lines = self._on_host("mon1", f"grep -h 'SERVICE NOTIFICATION: ' {LOGS} || true")
+        found = re.findall(r"^\[(\d+)\] SERVICE NOTIFICATION: (.*)$", lines, re.MULTILINE)
+        words = [text.split(";") for at, text in found if int(at) >= since]
+        return [(service, state) for _, _, service, state, *_ in words]
 
     def _query(self, query: str, program: str = "statusjson.cgi") -> dict[str, Any]:
         url = f"{self.page}cgi-bin/{program}?{query}"

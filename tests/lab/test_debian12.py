@@ -6,8 +6,8 @@ from typing import Iterator
 
 import pytest
 
-from tests.lab.conftest import brought_up, changes, with_baselines
-from tests.lab.lab import Lab, Service, not_ok
+from tests.lab.conftest import brought_up, changes, with_baselines, without_a_firm_baseline
+from tests.lab.lab import Lab, not_ok
 
 # What is named after plumbline, less what is the lab's own or a log; what runs; the user.
 TRACES = (
@@ -25,15 +25,6 @@ def lab() -> Iterator[Lab]:
 def test_a_second_deployment_changes_nothing_and_check_mode_knows(lab: Lab) -> None:
     assert changes(lab.recap("site", "--check")) == {}
     assert changes(lab.recap("site")) == {}
-
-
-def without_a_firm_baseline(services: dict[str, Service]) -> set[str]:
-    """Return the groups whose members the machine's own noise left without; each member is OK."""
-    return {
-        name
-        for name, one in services.items()
-        if "group" in name and one.state == "UNKNOWN" and "no figure to compare" in one.output
-    }
 
 
 def test_everything_is_measured_and_ok_on_debian_12(lab: Lab) -> None:

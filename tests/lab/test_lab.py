@@ -11,6 +11,7 @@ import shutil
 import time
 from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Iterable, Iterator
 from urllib.parse import urlencode
@@ -19,7 +20,7 @@ import pytest
 
 from plumbline.model.limits import Limits
 from plumbline.profile.distance import distance
-from tests.lab.conftest import brought_up, with_baselines
+from tests.lab.conftest import brought_up, with_baselines, without_a_firm_baseline
 from tests.lab.lab import Console, Lab, Service, control, not_ok
 from tests.package.report.browser import Browser
 from tests.package.report.test_browser import PLOTS, keep
@@ -29,9 +30,11 @@ AS_PROBE = "runuser -u plumbline -- plumbline"
 # What they start would meet what is measured by hand.
 TIMERS = [
     f"plumbline-{name}.timer*"
-    for name in ("ost", "raw", "fs", "net", "netserver", "console", "report")
+    for name in ("ost*", "raw*", "fs", "net", "netserver", "console", "report")
 ]
 KNOWN = f"{AS_PROBE} history --layer fs --json scratch"
+PLANNED = "systemctl start plumbline-ost.service"
+QUEUE = f"{AS_PROBE} probe ost --confirm --dry-run"
 
 
 @pytest.fixture(scope="module")
@@ -41,12 +44,20 @@ def lab() -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def console(lab: Lab) -> Console:
-    return with_baselines(lab, 2)
+    found = with_baselines(lab, 2)
+    weak = sorted(without_a_firm_baseline(found.services()))
+    assert not weak, f"no fault of plumbline: this machine is too busy for baselines of {weak}"
+    return found
 
 
 def break_only(lab: Lab, breakage: dict[str, str]) -> None:
     lab.break_now(heal="all")
     lab.playbook("lab_break", breakage)
+
+
+def slow_disk(lab: Lab, rate: str) -> None:
+    lab.break_now(heal="all")
+    lab.break_now(disk="oss2-disk1", rate=rate)
 
 
 def check_sentences(services: dict[str, Service], broken: Iterable[str]) -> None:
@@ -92,8 +103,8 @@ def test_who_checks_has_no_way_to_the_history(lab: Lab, console: Console) -> Non
 def test_a_disk_that_is_slow_for_one_run_is_watched_and_no_alarm(
     lab: Lab, console: Console
 ) -> None:
-    before = not_ok(console.services())
-    break_only(lab, {"disk": "oss2-disk1", "rate": "40MB/s"})
+    begun, before = time.time(), not_ok(console.services())
+    slow_disk(lab, "40MB/s")
     watched = lab.measure(console, "raw")
     lab.break_now(heal="all")
     healed = lab.measure(console, "raw")
@@ -101,6 +112,68 @@ def test_a_disk_that_is_slow_for_one_run_is_watched_and_no_alarm(
     assert not_ok(watched) == before
     assert "watching: read" in watched[name].output
     assert not_ok(healed) == before
+    assert alarms(console, begun) == []
+
+
+def alarms(console: Console, since: float) -> list[tuple[str, str]]:
+    """Return what was told since a moment, but for what is over."""
+    return [(service, state) for service, state in console.told(since) if state != "OK"]
+
+
+# As an administrator would: the policy of the lab lets a minute lie between two runs.
+BY_THE_MINUTE = """
+mkdir -p /run/systemd/system/plumbline-ost-confirm.timer.d
+cat > /run/systemd/system/plumbline-ost-confirm.timer.d/lab.conf <<'EOF'
+[Timer]
+OnCalendar=
+OnCalendar=*:*:0/15
+RandomizedDelaySec=0
+EOF
+systemctl daemon-reload
+systemctl start plumbline-ost-confirm.timer
+"""
+AS_BEFORE = """
+systemctl stop plumbline-ost-confirm.timer
+rm -r /run/systemd/system/plumbline-ost-confirm.timer.d
+systemctl daemon-reload
+"""
+DECIDED_S = 480.0
+# nagios_notification_delay_min of the lab, and what a check takes
+TOLD_S = 65.0
+SLOW_OST = "OST scratch-OST0002 write read"
+
+
+@contextmanager
+def confirming(lab: Lab) -> Iterator[None]:
+    """Let the timer of confirmation elapse every few seconds, where a site has hours."""
+    try:
+        lab.on_host("client1", BY_THE_MINUTE)
+        yield
+    finally:
+        lab.on_host("client1", AS_BEFORE)
+
+
+def test_a_disk_that_stays_slow_pages_once_and_nobody_has_measured_it_again(
+    lab: Lab, console: Console
+) -> None:
+    assert targets(lab)["scratch-OST0002"] == "OK"
+    begun = time.time()
+    slow_disk(lab, "20MB/s")
+    lab.on_host("client1", PLANNED)
+    assert targets(lab)["scratch-OST0002"] == "OK"
+    with confirming(lab):
+        limit = time.monotonic() + DECIDED_S
+        while targets(lab)["scratch-OST0002"] != "CRITICAL":
+            assert time.monotonic() < limit, lab.on_host("client1", QUEUE)
+            time.sleep(5)
+        console.asked()
+        time.sleep(TOLD_S)
+        # the first time it is told, the second time it was
+        shown = [console.asked() for _ in range(2)][-1]
+        left = lab.on_host("client1", QUEUE)
+    assert shown[SLOW_OST].state == "CRITICAL"
+    assert alarms(console, begun) == [(SLOW_OST, "CRITICAL")]
+    assert "scratch-OST0002" not in left
 
 
 def of_the_disk(services: dict[str, Service]) -> dict[str, str]:
@@ -205,7 +278,7 @@ def test_a_server_that_dies_in_a_run_is_named_and_no_target_is(lab: Lab, console
     assert console.services()
     lab.break_now(heal="all")
     with ThreadPoolExecutor(1) as thread:
-        running = thread.submit(lab.on_host, "client1", "systemctl start plumbline-ost.service")
+        running = thread.submit(lab.on_host, "client1", PLANNED)
         try:
             lab.wait_for_bytes("client1", "tx")
             control("ip", "link", "set", "to-oss2", "down")
@@ -222,7 +295,7 @@ def test_a_server_that_dies_in_a_run_is_named_and_no_target_is(lab: Lab, console
     limit = time.monotonic() + 120
     while set(targets(lab).values()) != {"OK"}:
         assert time.monotonic() < limit, targets(lab)
-        lab.on_host("client1", "systemctl start plumbline-ost.service")
+        lab.on_host("client1", PLANNED)
 
 
 def test_a_slow_disk_is_named_by_runs_of_all_targets_at_once(lab: Lab, console: Console) -> None:
@@ -303,6 +376,52 @@ def of_all(lines: str) -> dict[str, Any]:
     """Return the last of JSON lines, the newest record."""
     last: dict[str, Any] = json.loads(lines.splitlines()[-1])
     return last
+
+
+# What is known of the targets seems to be of the day before.
+ANOTHER_DAY = """
+runuser -u plumbline -- python3 - <<'EOF'
+import sqlite3
+from contextlib import closing
+day = ", ".join(f"'$.{key}', json_extract(body, '$.{key}') - 86400"
+                for key in ("started_at", "finished_at"))
+with closing(sqlite3.connect("/var/lib/plumbline/history.sqlite")) as kept, kept:
+    kept.execute("UPDATE records SET started_at = started_at - 86400, "
+                 f"body = json_set(body, {day}) WHERE layer = 'ost'")
+EOF
+"""
+# A client says of which release it is in the mount itself.
+RELEASE = "/mnt/scratch/.meta/version"
+ANOTHER_RELEASE = f"""
+sed 's/"Package Version": "[0-9.]*/&.9/' {RELEASE} > /run/plumbline-release
+mount --bind /run/plumbline-release {RELEASE}
+"""
+NIGHTS = 2
+
+
+def test_what_all_targets_lost_with_a_new_release_is_one_alarm_of_their_group(
+    lab: Lab, console: Console
+) -> None:
+    lab.break_now(heal="all")
+    assert console.services()
+    begun = time.time()
+    try:
+        lab.on_host("clients:oss1", ANOTHER_RELEASE)
+        for disk in (f"oss{host}-disk{number}" for host in (1, 2, 3) for number in (1, 2)):
+            lab.break_now(disk=disk, rate="35MB/s")
+        for _ in range(NIGHTS):
+            lab.on_host("client1", f"{ANOTHER_DAY}\n{PLANNED}")
+            shown = console.asked()
+        time.sleep(TOLD_S)
+        console.asked()
+    finally:
+        lab.on_host("clients:oss1", f"umount {RELEASE}; rm /run/plumbline-release")
+        lab.break_now(heal="all")
+    group = shown["OST group scratch"]
+    assert group.state in ("WARNING", "CRITICAL"), group.output
+    assert "the baseline from before client 11" in group.output
+    assert [name for name in not_ok(shown) if name.startswith("OST scratch")] == []
+    assert alarms(console, begun) == [("OST group scratch", group.state)]
 
 
 def test_every_verdict_shows_its_evidence(lab: Lab, console: Console) -> None:

@@ -2,7 +2,7 @@
 
 ``enter NODE COMMAND`` stands for the become plug-in: it runs a command as if on that node, with the
 commands of this file before those of the machine.  A unit that is started "measures" what the
-folder has prepared for it, into the real history of the node.
+folder has prepared for it, into the real history of the node; for so long as ``UNIT.lasts`` says.
 """
 
 from __future__ import annotations
@@ -64,6 +64,11 @@ def unit(action: str, name: str) -> int:
         return 0
     if (here() / f"{name}.fails").exists():
         return 1
+    lasts = here() / f"{name}.lasts"
+    if lasts.exists():
+        time.sleep(float(lasts.read_text()))
+        with (FOLDER / "units").open("a", encoding="utf-8") as file:
+            file.write(f"{os.environ['NODE']} end {name}\n")
     layer, _, instance = name.removeprefix("plumbline-").removesuffix(".service").partition("@")
     state = here() / "state"
     state.mkdir(exist_ok=True)

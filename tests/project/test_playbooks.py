@@ -32,7 +32,7 @@ def test_what_starts_a_measurement_has_a_limit_and_is_not_polled() -> None:
             if "hpcops.plumbline.probe" in task:
                 assert "timeout" in task, f"{path.name}: {task['name']}"
                 started.append(path.stem)
-    assert sorted(started) == ["measure", "measure_slot"]
+    assert sorted(started) == ["measure_slot", "measure_storage"]
 
 
 def test_a_variable_that_a_person_may_give_is_described_and_has_a_kind() -> None:

@@ -45,14 +45,31 @@ def test_one_target_is_measured_by_its_unit_on_its_node_alone(site: PretendedSit
     assert site.units() == ["oss1 start plumbline-raw@oss1-disk2.service"]
 
 
+def plan_slots(folder: Path, count: int) -> None:
+    path = folder / "plan.json"
+    document = json.loads(path.read_text(encoding="utf-8"))
+    assert document["schedule"]["net"]["slots"] == 6
+    document["schedule"]["net"]["slots"] = count
+    path.write_text(json.dumps(document), encoding="utf-8")
+
+
+def test_no_device_is_read_before_the_last_client_has_measured_its_targets(
+    site: PretendedSite, tmp_path: Path
+) -> None:
+    plan_slots(tmp_path, 0)
+    (tmp_path / "client1" / "plumbline-ost.service.lasts").write_text("5")
+    ended = site.play("probe", {"layer": "all", "fail": "false"})
+    assert ended.code == 0, ended.said
+    raw = [f"oss{number} start plumbline-raw.service" for number in (1, 2, 3)]
+    measured_in = [line for line in site.units() if "-ost." in line or "-raw." in line]
+    ost = ["client1 start plumbline-ost.service", "client1 end plumbline-ost.service"]
+    assert [*measured_in[:2], *sorted(measured_in[2:])] == [*ost, *raw]
+
+
 def test_all_slots_of_the_network_are_measured_with_open_windows(
     site: PretendedSite, tmp_path: Path
 ) -> None:
-    path = tmp_path / "plan.json"
-    document = json.loads(path.read_text(encoding="utf-8"))
-    assert document["schedule"]["net"]["slots"] == 6
-    document["schedule"]["net"]["slots"] = 2
-    path.write_text(json.dumps(document), encoding="utf-8")
+    plan_slots(tmp_path, 2)
     ended = site.play("probe", {"layer": "net", "fail": "false"}, "--limit", "oss1")
     assert ended.code == 0, ended.said
     window = "plumbline-netserver.service"

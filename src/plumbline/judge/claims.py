@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Sequence
+from typing import NamedTuple, Optional, Sequence
 
 from plumbline.judge.alarm import Alone, Claim, Shared
 from plumbline.judge.noise import Noise, Source
 from plumbline.judge.references import Held, Measurement
+from plumbline.units import DAY_S
+
+_ONE_NIGHT_S = DAY_S / 2
 
 
 class Asked(NamedTuple):
@@ -30,6 +33,21 @@ def numbered(held: Compared) -> Compared:
         runs = tuple(run._replace(source=number) for run in source.runs)
         found.append((one, Held(source._replace(runs=runs), against)))
     return found
+
+
+def last_change(asked: Sequence[Asked]) -> Optional[float]:
+    """Return when software or settings were last seen to have changed, in epoch seconds.
+
+    Each measurement sees it when its own turn comes.  Of those of one night the first is meant: the
+    others are later than the moment to which they belong begins.
+    """
+    seen = [
+        one.measurement.era.since
+        for one in asked
+        if one.measurement.era and one.measurement.era.since is not None
+    ]
+    last = max(seen, default=0.0)
+    return min((at for at in seen if last - at < _ONE_NIGHT_S), default=None)
 
 
 def claim(held: Compared) -> Claim:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from itertools import chain
 from math import exp, inf, log
-from typing import TYPE_CHECKING, Hashable, Iterator, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Hashable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError
 from plumbline.judge.alarm import Question, weigh
-from plumbline.judge.claims import Asked, Compared, claim, numbered, together
+from plumbline.judge.claims import Asked, Compared, claim, last_change, numbered, together
 from plumbline.judge.measured import doubt_about, era_of, label
 from plumbline.judge.noise import ALONE
 from plumbline.judge.pair import of_pair
@@ -41,6 +41,13 @@ _FEWEST_MEMBERS = 2
 
 _LEAST_LIMIT = 0.01
 """A smaller loss, a logarithm, no reference tells from none, whatever the policy asks."""
+
+
+class _Terms(NamedTuple):
+    """What a component or group is asked by: its limits, and when its last change was seen."""
+
+    limits: Limits
+    change: Optional[float]
 
 
 class Weighing:
@@ -119,13 +126,16 @@ class Weighing:
 
     def weigh(self, held: Compared) -> Evidence:
         """Return what measurements say together that one part may slow; there is one at least."""
-        return self._weighed(held, held[0][0].measurement.limits, Moments())
+        asked = [one for one, _ in held]
+        terms = _Terms(asked[0].measurement.limits, last_change(asked))
+        return self._weighed(held, terms, Moments())
 
     def _weigh(self, place: Component) -> Optional[Evidence]:
         held = self.compared(place)
         if not held:
             return None
-        known = self._weighed(held, self._limits[place], self._past.of((*place, False)))
+        terms = _Terms(self._limits[place], last_change([one for one, _ in held]))
+        known = self._weighed(held, terms, self._past.of((*place, False)))
         alone = any(other.source.noise is ALONE for _, other in held)
         return self._as_its_group(place, known) if known.alarm and alone else known
 
@@ -138,10 +148,11 @@ class Weighing:
         return found._replace(alarm=not shared, shared=shared)
 
     def _weigh_group(self, group: Component) -> Optional[Evidence]:
-        first = self._groups[group][0]
-        held = self.compared_as_one(first)
-        past = self._past.of((*group, True))
-        return self._weighed(held, self._limits[first], past) if held else None
+        members = self._groups[group]
+        held = self.compared_as_one(members[0])
+        asked = [one for member in members for one in self._asked.get(member, ())]
+        terms = _Terms(self._limits[members[0]], last_change(asked))
+        return self._weighed(held, terms, self._past.of((*group, True))) if held else None
 
     def _as_one(self, members: Sequence[Component]) -> Iterator[tuple[Asked, Held]]:
         if len(members) < _FEWEST_MEMBERS:
@@ -155,13 +166,12 @@ class Weighing:
             if found:
                 yield of_all[0], found
 
-    def _weighed(self, alone: Compared, limits: Limits, past: Moments) -> Evidence:
+    def _weighed(self, alone: Compared, terms: _Terms, past: Moments) -> Evidence:
         held = numbered(alone)
-        changes = [one.measurement.era.since for one, _ in held if one.measurement.era]
         question = Question(
-            max(_LEAST_LIMIT, -log(1 - limits.peer_loss)),
-            log(limits.alarm_odds),
-            max((at for at in changes if at is not None), default=None),
+            max(_LEAST_LIMIT, -log(1 - terms.limits.peer_loss)),
+            log(terms.limits.alarm_odds),
+            terms.change,
             self._told,
         )
         words = list(dict.fromkeys(one.what for one, _ in held))

@@ -9,7 +9,7 @@ import pytest
 from plumbline.judge.weighing import Weighing
 from plumbline.model.evidence import Evidence
 from plumbline.model.limits import Limits
-from plumbline.model.record import Operation
+from plumbline.model.record import Operation, Record
 from plumbline.model.reference import Reference
 from plumbline.model.series import Sample, Series
 from tests.package.judgements import BASELINE, DAY_S, NOW, Past, expectation, series, snapshot
@@ -117,6 +117,46 @@ def test_after_a_change_of_version_three_low_nights_are_an_alarm(
     for number in range(6):
         alone = own(of, number)
         assert alone is None or not alone.worth_a_word
+
+
+class InTurn(Past):
+    """A node that measures one after the other: each sees a change by its own run of that night."""
+
+    def changed_at(self, latest: Record) -> Optional[float]:
+        """Return when the measurement of a record had its turn two nights ago."""
+        return latest.started_at - DAY_S
+
+
+@pytest.mark.parametrize("apart_s", [7.0, 1800.0])
+def test_a_change_is_of_the_night_of_which_each_measurement_sees_it_in_its_turn(
+    apart_s: float,
+) -> None:
+    """The read of a target is seconds after its write, the last target of a site hours later."""
+    read, known = Reference(None, BASELINE), BASELINE._replace(versions=BEFORE)
+    entries = [
+        expectation(
+            component=f"OST{number}",
+            references={
+                f"{one}/single": read._replace(baseline=known) for one in ("write", "read")
+            },
+            limits=Limits(alarm_odds=20.0),
+        )
+        for number in range(6)
+    ]
+    turns = [(one, way) for one in range(6) for way in (Operation.WRITE, Operation.READ)]
+    every = []
+    for place, (number, operation) in enumerate(turns):
+        at = NOW - 3600 * 8 + place * apart_s
+        earlier = [
+            Sample(at - night * DAY_S, rate, None, None, 0, None)
+            for night, rate in ((1, 110e6), (2, 200e6))
+        ]
+        said = {"component": f"OST{number}", "operation": operation, "started_at": at}
+        every.append(series(110e6, None, earlier, **said, finished_at=at + 5, versions=AFTER))
+    of = Weighing({"client1": entries}, {"client1": InTurn(snapshot(*every))})
+    found = group(of)
+    assert found.alarm
+    assert found.since == NOW - 3600 * 8 - DAY_S
 
 
 def test_without_the_moment_of_the_change_it_takes_longer() -> None:
