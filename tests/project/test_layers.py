@@ -10,7 +10,7 @@ from typing import Any, Iterator
 
 import tomllib
 
-from plumbline.cli import VERBS
+from plumbline.cli import MACHINE_VERBS, VERBS
 from tests.project.repository import ROOT
 
 # What may touch the world; all else is pure.
@@ -73,16 +73,17 @@ def test_every_module_runs_on_a_node_or_is_said_to_be_the_consoles() -> None:
 
 # What several verbs share: options and what they mean, how far a run is.
 SHARED = {
-    *("dates", "directories", "runs", "source"),
+    *("dates", "directories", "source"),
     *("parallel_members", "parallel_options", "parallel_terms"),
     "progress",
 }
 
 
 def test_verbs_share_options_and_printing_alone() -> None:
-    assert set(contracts()["verbs"]["modules"]) == {f"plumbline.cli.{verb}" for verb in VERBS}
+    every = (*VERBS, *MACHINE_VERBS)
+    assert set(contracts()["verbs"]["modules"]) == {f"plumbline.cli.{verb}" for verb in every}
     users: dict[str, set[str]] = {}
-    for verb in VERBS:
+    for verb in every:
         for module in of_cli(verb):
             users.setdefault(module, set()).add(verb)
     assert {module for module, verbs in users.items() if len(verbs) > 1} == SHARED

@@ -99,7 +99,8 @@ class Shared(NamedTuple):
 
     def surprise(self, run: Run, limit: float) -> float:
         """Return a bound of what one of its runs adds to the log factor."""
-        return surprise(run, self.sources[0].noise, limit)
+        noises = {source.noise for source in self.sources}
+        return max(surprise(run, noise, limit) for noise in noises)
 
 
 class Question(NamedTuple):

@@ -243,8 +243,6 @@ class Weighing:
         """Return what those have in common that should give the same: their ceiling too."""
         group = one.group if one.layer != "raw" else self._systems.get(one.component, "")
         ceiling = reference.ceiling.rate_Bps if reference.ceiling else None
-        if one.layer == "net":
-            group = ""
         if one.parallel:
             group = f"all of {one.component}"
         return one.layer, operation, scenario, group or one.group, ceiling
