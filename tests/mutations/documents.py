@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import sqlite3
+from argparse import Namespace
 from contextlib import closing, suppress
 from functools import cache
 from pathlib import Path
@@ -21,6 +22,8 @@ from plumbline.baseline.document import (
     write_baselines,
     write_candidates,
 )
+from plumbline.cli.plan_objects import _parse
+from plumbline.cli.plan_objects import _plan as _plan_of
 from plumbline.collect.answers import _parsed, symptoms_of
 from plumbline.collect.conversation import _place, _record, _unreadable
 from plumbline.coverage.counted import by_sampling
@@ -48,6 +51,10 @@ from plumbline.model.state import State
 from plumbline.model.threshold import Range
 from plumbline.model.verdict import Figure, Verdict
 from plumbline.output.call import parse as parse_call
+from plumbline.output.icinga_objects import icinga_objects
+from plumbline.output.monitored import monitored
+from plumbline.output.nagios_objects import nagios_objects
+from plumbline.output.object_options import ObjectOptions, read_options
 from plumbline.output.plugin import plugin_output
 from plumbline.profile.calls import pack, unpack
 from plumbline.ranks.job import Job as RanksJob
@@ -255,6 +262,26 @@ def _hosts(data: bytes, folder: Path) -> object:
     return deployed_hosts(read_inventory(str(folder)))
 
 
+OPTIONS = json.dumps(
+    {
+        "addresses": {"oss1": "10.0.0.1"},
+        "notification_options": ["w", "c"],
+        "report_url": "https://mon1/plumbline",
+        "contact_groups": ["storage"],
+    }
+).encode()
+
+
+def _options(data: bytes, folder: Path) -> object:
+    return read_options(_parse(data.decode(errors="surrogateescape"), "--options", "write {}"))
+
+
+def _objects(data: bytes, folder: Path) -> object:
+    site = _plan_of(Namespace(inventory=None, plan=put(folder, "plan.json", data)))
+    options = ObjectOptions()
+    return [made(monitored(site, options), options) for made in (nagios_objects, icinga_objects)]
+
+
 def _people() -> Iterator[Reader]:
     baselines = write_baselines({KEY: KNOWN})
     candidates = write_candidates({KEY: Candidate(KNOWN, "far below", "3 runs")})
@@ -266,6 +293,8 @@ def _people() -> Iterator[Reader]:
     yield Reader("baselines", (*both, yaml.safe_dump(baselines).encode()), _accepted)
     yield Reader("candidates", (_plain(candidates), _dumped(candidates)), _candidates)
     yield Reader("hosts", ((LAB / "hosts.yml").read_bytes(),), _hosts)
+    yield Reader("options of the objects", (OPTIONS,), _options)
+    yield Reader("plan of the objects", (_lab_plan(),), _objects)
 
 
 # --- what a check reads

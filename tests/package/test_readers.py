@@ -49,7 +49,6 @@ NO_READERS = {
     "store/notes.py read_notes": "reads a history",
     "store/tables.py": "reads a history: the notes of what runs go to Process.from_json",
     "folders.py _main": "reads what plumbline itself has written for it",
-    "locate/window.py look": "looks at records",
     "run/crew.py look": "looks at targets",
     "targets/__init__.py _stripe_bytes": "a value of the program itself",
     "topology/strict.py _percent": "makes a reader, which is fed",
