@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _FEWEST = 3
 """Runs of a measurement that speak of today, of a young history two."""
 _MOST = 9
+"""Runs that say how fast it is, and of which most must be low for a group that is not just busy."""
 _TWO = 2
 
 
@@ -119,12 +120,12 @@ def _beside_baseline(held: Optional[_One]) -> Optional[_One]:
 
 
 def _group_is_low(placed: Placed, known: Weighing, limit: float) -> bool:
-    """Return whether all of the group are slow, which beside one another does not show."""
+    """Return whether all of the group mostly are slow, which beside one another does not show."""
     what = label(placed.operation, placed.scenario)
     found = known.compared_as_one((placed.expectation.layer, placed.expectation.component))
     for one, (source, _) in found:
         if one.what == what:
-            return median(run.log_ratio for run in source.runs[-_FEWEST:]) < limit
+            return median(run.log_ratio for run in source.runs[-_MOST:]) < limit
     return False
 
 

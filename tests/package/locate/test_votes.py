@@ -87,10 +87,19 @@ def test_a_young_measurement_has_no_vote_and_two_runs_are_enough() -> None:
         assert vote_of(f"{SLOW} read", memory) is vote
 
 
-def test_of_peers_that_are_busy_none_is_good_and_none_is_bad() -> None:
-    low = [(name, op, [*EIGHT, 90e6, 120e6, 100e6]) for name in NAMES for op in Operation]
-    found = spoken(taken(*low), SITE)
-    assert {one.vote for one in found.values() if one} == {Vote.NONE}
+@pytest.mark.parametrize(
+    ("newest", "vote"),
+    [
+        pytest.param([90, 120, 100], Vote.GOOD, id="busy for three nights of nine"),
+        pytest.param([150, 200, 140, 170, 200, 155, 165], Vote.NONE, id="busy on most of them"),
+    ],
+)
+def test_beside_peers_that_are_mostly_busy_nothing_is_good(
+    newest: Sequence[float], vote: Vote
+) -> None:
+    nights = [*EIGHT, *(1e6 * rate for rate in newest)]
+    found = spoken(taken(*((name, op, nights) for name in NAMES for op in Operation)), SITE)
+    assert {one.vote for one in found.values() if one} == {vote}
 
 
 def test_what_the_whole_group_has_lost_shows_beside_the_baselines() -> None:
