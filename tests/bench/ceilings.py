@@ -1,7 +1,7 @@
 """How ceilings grow with a site: 10,000 targets on four levels in 2 s and 300 MB is the aim.
 
 Each size runs in a process of its own, from the topology document to every line that ``plumbline
-ceiling`` knows (each target alone, siblings behind every shared part, all at once, each with its
+ceiling`` knows (each target alone, peers behind every shared part, all at once, each with its
 next limit) and the share and next limit of every target when all run.  Seconds are those of a cold
 start after the imports; the last column is time / (n log n), 1.00 for the first size.
 """

@@ -49,7 +49,7 @@ SPEC = ProbeSpec(tool="fio", bytes=1 << 30, seconds=30.0)
 
 
 def expectation(layer: str, number: int, operations: tuple[Operation, ...]) -> Expectation:
-    """Return what is expected of one target among its siblings."""
+    """Return what is expected of one target among its peers."""
     reference = Reference(
         CEILING,
         Baseline(RATE_BPS, 0.01, 12, "2026-01-01", "2026-01-12", SPEC.hash(), {}, "a", "first"),

@@ -232,7 +232,7 @@ def year() -> Iterator[str]:
     yield "\n## A year of scheduled benchmarks\n"
     yield paragraph(
         f"{runs} runs in {len(long)} series (file system, program, operation, ranks, size) of "
-        f"{LEAST_RUNS} runs or more; coverage where the file has it, no siblings, no baselines. "
+        f"{LEAST_RUNS} runs or more; coverage where the file has it, no peers, no baselines. "
         f"The loss is put on from a random run on, {INJECTIONS} times in each series."
     )
     yield ""

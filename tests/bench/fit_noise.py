@@ -2,7 +2,7 @@
 
 Two sources.  A year of scheduled benchmarks on five file systems, each of which writes or reads a
 whole file system, gives what runs, days and busy spells do, and what contention costs.  Disks of a
-cluster in production, 12 in each of 30 hosts, give what siblings differ by.  All figures are
+cluster in production, 12 in each of 30 hosts, give what peers differ by.  All figures are
 natural logarithms unless they are shares; src/plumbline/simulate/noise.py takes the medians over
 the file systems.  How often runs are low was not fitted: there the model can be held against the
 data.
@@ -22,8 +22,8 @@ from typing import NamedTuple, Optional, Sequence
 
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.sampled import Sampled
+from plumbline.peer_rates import one_day
 from plumbline.robust import deviation
-from plumbline.siblings import one_day
 from plumbline.simulate.fleet import Flow
 from plumbline.simulate.noise import YEAR as NOISE
 from plumbline.simulate.weather import Weather

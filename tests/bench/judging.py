@@ -1,6 +1,6 @@
 """From a collected history to verdicts and one batch file: aims at 3 s and 500 MB for 10,000.
 
-Every component has two operations and a full history of runs beside its siblings, and every
+Every component has two operations and a full history of runs beside its peers, and every
 hundredth is slow.  Building the history is not counted; the pipeline runs as a process of its own.
 """
 
@@ -33,7 +33,7 @@ AIM_S, AIM_MB = 3.0, 500.0
 
 RUNS = 30
 MEMBERS = 50
-"""Siblings of one group, which are measured in one run."""
+"""Peers of one group, which are measured in one run."""
 
 RATE_BPS = 200e6
 SLOW = 0.4
@@ -46,7 +46,7 @@ TOOL = Tool("fio", "fio-3.39", ("fio", "--name=plumbline", "--output-format=json
 
 
 class Part(NamedTuple):
-    """One component among the siblings of its node."""
+    """One component among the peers of its node."""
 
     layer: str
     number: int
@@ -59,7 +59,7 @@ class Part(NamedTuple):
 
 
 def parts(count: int) -> Iterator[Part]:
-    """Yield the components: groups of siblings, a quarter of them OSTs, the others disks."""
+    """Yield the components: groups of peers, a quarter of them OSTs, the others disks."""
     for number in range(count):
         group = number // MEMBERS
         layer = "raw" if group % 4 else "ost"

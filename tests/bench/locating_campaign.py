@@ -114,7 +114,7 @@ class Fleet:
 
 
 def observations(fleet: Fleet, faults: Sequence[Fault], chance: Random) -> list[Observation]:
-    """Return what some days of measuring say, each against its siblings or its baseline."""
+    """Return what some days of measuring say, each against its peers or its baseline."""
     true = fleet.ratios(faults)
     days = [_day(fleet, true, chance) for _ in range(DAYS)]
     shared = _shared(fleet, days)

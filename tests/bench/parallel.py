@@ -70,10 +70,10 @@ class Bed(NamedTuple):
 
 
 def fresh(bed: Bed, transfer: int, ranks: int, name: str = "file.{}") -> int:
-    """Make each rank's file anew and return its bytes: full size, nothing in it, nothing cached.
+    """Make each rank's file again and return its bytes: full size, nothing in it, nothing cached.
 
     So it is in a run; a tool that found the other's pages in the cache would be faster by them.
-    What is in memory stays, for to get memory anew takes a virtual machine as it pleases.
+    What is in memory stays, for to get memory again takes a virtual machine as it pleases.
     """
     size = bed.scale * FILE_BYTES[transfer] // transfer * transfer
     for rank in range(ranks):

@@ -1,4 +1,4 @@
-"""The demonstration: a storage cluster that works, leans, is found out, and is healed.
+"""The demonstration: a storage cluster that works, breaks, is found out, and is healed.
 
 Leaves the lab up, so that whoever watched can look around; ``make demo-down`` removes it.
 """

@@ -198,7 +198,7 @@ def test_a_slow_disk_and_a_bad_cable_are_each_named_and_nothing_else_is(
     # how much a host loses by its cable differs each time
     assert services["NET oss1 send receive"].state in ("WARNING", "CRITICAL")
     check_sentences(services, slow)
-    assert "sent again (limit 1.5 %), bad cable?" in services["NET oss1 send receive"].output
+    assert "retransmitted (limit 1.5 %), bad cable?" in services["NET oss1 send receive"].output
 
 
 def follow(browser: Browser, console: Console, host: str, service: str) -> str:

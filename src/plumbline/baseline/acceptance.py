@@ -41,7 +41,7 @@ def accept(
 
     Raises:
         UsageError: the reason or the person is missing, or a name is no candidate's.
-        DocumentError: a candidate is far below its siblings and was not named; nothing is taken.
+        DocumentError: a candidate is far below its peers and was not named; nothing is taken.
     """
     if not reason.strip() or not accepted_by.strip():
         raise UsageError("accepting a baseline needs a reason and a person: give --reason and --by")

@@ -23,9 +23,9 @@ from plumbline.model.limits import Limits
 from plumbline.model.record import Flag, Operation, Outcome, Record, Scenario
 from plumbline.model.reference import Baseline, Ceiling
 from plumbline.model.spec import ProbeSpec, terms
+from plumbline.peer_rates import median_without
 from plumbline.profile.distance import POINTS, form
 from plumbline.robust import error_of_median
-from plumbline.siblings import median_without
 from plumbline.units import format_rate
 
 LAST_RUNS = 12
@@ -68,7 +68,7 @@ def capture(
 ) -> Captured:
     """Return a candidate for each operation that has sound records, from its ``last`` runs.
 
-    A candidate is held against its siblings' candidates, and where a sibling has none against the
+    A candidate is held against its peers' candidates, and where a peer has none against the
     baseline that it has among ``accepted``.
     """
     left_out: Counter[str] = Counter()
@@ -83,7 +83,7 @@ def capture(
     candidates = {
         key: Candidate(
             baseline,
-            _outlier(key, baseline, groups[_siblings(key, expected)], expected),
+            _outlier(key, baseline, groups[_peers(key, expected)], expected),
             _limits(key, expected).weakness(baseline),
         )
         for key, baseline in with_floors(baselines, expected).items()
@@ -210,12 +210,12 @@ def _date(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, timezone.utc).date().isoformat()
 
 
-Siblings = tuple[str, str, str, str, str]
-"""Layer, group, operation, scenario and ceiling, which siblings have in common."""
+Peers = tuple[str, str, str, str, str]
+"""Layer, group, operation, scenario and ceiling, which peers have in common."""
 
 
-def _siblings(key: Key, expected: Expected) -> Siblings:
-    """Return who is compared: a slower kind of hardware in a group is no slow sibling."""
+def _peers(key: Key, expected: Expected) -> Peers:
+    """Return who is compared: a slower kind of hardware in a group is no slow peer."""
     ceiling = _ceiling(key, expected)
     rate = rate_text(ceiling.rate_Bps) if ceiling else "unknown"
     group = expected[key.layer, key.component].group
@@ -227,14 +227,14 @@ def _ceiling(key: Key, expected: Expected) -> Optional[Ceiling]:
     return reference(Operation(key.operation), Scenario(key.scenario)).ceiling
 
 
-def _groups(baselines: Mapping[Key, Baseline], expected: Expected) -> dict[Siblings, list[float]]:
-    """Return the medians of all siblings that are measured on the terms of today, sorted."""
-    groups: dict[Siblings, list[float]] = {}
+def _groups(baselines: Mapping[Key, Baseline], expected: Expected) -> dict[Peers, list[float]]:
+    """Return the medians of all peers that are measured on the terms of today, sorted."""
+    groups: dict[Peers, list[float]] = {}
     for key, baseline in baselines.items():
         expectation = expected.get((key.layer, key.component))
         if expectation and baseline.spec_hash == _hash(expectation.spec):
-            groups.setdefault(_siblings(key, expected), []).append(baseline.median_Bps)
-    return {siblings: sorted(medians) for siblings, medians in groups.items()}
+            groups.setdefault(_peers(key, expected), []).append(baseline.median_Bps)
+    return {peers: sorted(medians) for peers, medians in groups.items()}
 
 
 def _even_Bps(key: Key, expected: Expected) -> float:
@@ -259,4 +259,4 @@ def _outlier(key: Key, baseline: Baseline, medians_Bps: Sequence[float], expecte
     if own_Bps * exp(_SURE * error) >= least_Bps:
         return ""
     share = f"{100 * own_Bps / middle:.0f} %"
-    return f"{format_rate(own_Bps)} is {share} of its siblings' {format_rate(middle)}"
+    return f"{format_rate(own_Bps)} is {share} of its peers' {format_rate(middle)}"

@@ -155,8 +155,8 @@ def _remark(one: Gathered) -> str:
     remarks = []
     if one.trouble:
         remarks.append(f"no answer: {one.trouble}")
-    if one.anew:
-        remarks.append("its history was begun anew or restored; all of it was asked for")
+    if one.again:
+        remarks.append("its history was begun again or restored; all of it was asked for")
     if abs(one.clock_s) > _CLOCK_OFF_S:
         way = "ahead" if one.clock_s > 0 else "behind"
         remarks.append(f"its clock is {format_duration(abs(one.clock_s))} {way}")

@@ -25,7 +25,7 @@ def add(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "judge",
         help="judge what this node has measured; ends with the worst state",
-        description="Hold what was measured last against ceiling, baseline and siblings, and print "
+        description="Hold what was measured last against ceiling, baseline and peers, and print "
         "a verdict with its reason for each component.  Nothing is measured.",
         epilog="For example: plumbline judge --layer ost -v",
     )

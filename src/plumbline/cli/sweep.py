@@ -56,7 +56,7 @@ def add(subparsers: Any) -> None:
     parser.add_argument("--expectations", metavar="PATH", help="what this node is to measure")
     parser.add_argument("--state", metavar="DIR", help="keeps records and what is done")
     parser.add_argument("--locks", metavar="DIR", default=LOCKS, help="default: %(default)s")
-    parser.add_argument("--anew", action="store_true", help="forget what is done, measure again")
+    parser.add_argument("--again", action="store_true", help="forget what is done, measure again")
     parser.add_argument("--dry-run", action="store_true", help="print the points, bytes, seconds")
     parser.add_argument("--json", action="store_true", help="print points and knees")
     parser.add_argument("--quiet", action="store_true", help="show no progress")

@@ -49,7 +49,7 @@ def carry_on(arguments: argparse.Namespace, plan: Plan) -> int:
 
 
 def _begun(arguments: argparse.Namespace, plan: Plan) -> Ledger:
-    if not arguments.anew:
+    if not arguments.again:
         with suppress(FileNotFoundError):
             return SweepFile(plan.path).load()
     return Ledger(plan.document(), plan.bytes)

@@ -70,7 +70,7 @@ def _parsed(line: str) -> Any:
 
 def _answer(state: Path, request: Request) -> None:
     found = extract(state / DATABASE, request)
-    head = Head(__version__, time.time(), found.anew, found.running, symptoms_of(state / FILE))
+    head = Head(__version__, time.time(), found.again, found.running, symptoms_of(state / FILE))
     write = sys.stdout.write
     write(json.dumps(head.to_json(), allow_nan=False) + "\n")
     for seq, body in found.rows:

@@ -124,7 +124,7 @@ class Conversation:
 
     def _answer(self, request: Request) -> Answer:
         head = Head.from_json(self._line())
-        cursor = Cursor() if head.anew else request.after
+        cursor = Cursor() if head.again else request.after
         records: list[Record] = []
         damaged: list[str] = []
         last: Optional[Cursor] = None

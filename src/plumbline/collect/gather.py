@@ -50,7 +50,7 @@ class Gathered(NamedTuple):
     node: str
     new: int = 0
     cursor: Cursor = Cursor()
-    anew: bool = False
+    again: bool = False
     clock_s: float = 0.0
     damaged: tuple[str, ...] = ()
     trouble: str = ""
@@ -216,15 +216,15 @@ class _Progress:
     def keep(self, answer: Answer, collection: Collection) -> None:
         """Keep an answer and the cursor behind it."""
         before, now = self.result, time.time()
-        cursor = answer.cursor or (Cursor() if answer.head.anew else before.cursor)
-        anew = before.anew or answer.head.anew
+        cursor = answer.cursor or (Cursor() if answer.head.again else before.cursor)
+        again = before.again or answer.head.again
         oldest = now - KEEP_DAYS * DAY_S
         # what was dropped here for its age must not come back as the latest to arrive
-        records = [one for one in answer.records if not (anew and one.started_at < oldest)]
+        records = [one for one in answer.records if not (again and one.started_at < oldest)]
         self.result = before._replace(
             new=before.new + collection.keep(before.node, records, cursor, now),
             cursor=cursor,
-            anew=anew,
+            again=again,
             damaged=before.damaged + answer.damaged,
         )
 

@@ -28,7 +28,7 @@ _NO_GOAL = Reference(None, None)
 
 
 def find_limits(topology: Topology, measured: Sequence[Assignment]) -> Limits:
-    """Return the limits of every step; siblings that run together share what they cross."""
+    """Return the limits of every step; peers that run together share what they cross."""
     capacities = speeds(topology)
     found = {
         (one.layer, one.component, step): alone(

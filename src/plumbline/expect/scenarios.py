@@ -1,4 +1,4 @@
-"""What a site should give: each measurement alone, siblings together, everything at once.
+"""What a site should give: each measurement alone, peers together, everything at once.
 
 Takes topology and measurements, gives one line for each ceiling, which ``plumbline ceiling`` shows.
 """

@@ -151,7 +151,7 @@ def _excused(ruling: Ruling, members: Sequence[Each]) -> Ruling:
     if held is None:
         return ruling
     name, by = held
-    text = f"{ruling.finding.text}; held up by {name}, {by.finding.text}"
+    text = f"{ruling.finding.text}; limited by {name}, {by.finding.text}"
     state, reason = by.finding.state, by.finding.reason
     if reason is Reason.KNOWN_STATE or reason.contention:
         return ruling._replace(finding=Finding(state, reason, text, counts=False))

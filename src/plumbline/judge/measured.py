@@ -48,12 +48,12 @@ class Measured(NamedTuple):
 
     @property
     def peers(self) -> int:
-        """Return how many siblings were measured in the same run."""
+        """Return how many peers were measured in the same run."""
         return self.samples[0].peers if self.samples else 0
 
     @property
     def peers_Bps(self) -> Optional[float]:
-        """Return the median rate of the siblings in the same run."""
+        """Return the median rate of the peers in the same run."""
         return self.samples[0].peers_Bps if self.samples else None
 
     @property

@@ -99,7 +99,7 @@ def _judge(
 def rulings_on_host(
     expectation: Expectation, series: Sequence[Series], now: float
 ) -> Iterator[tuple[Ruling, Optional[float]]]:
-    """Yield for each operation the ruling that stands for all partners, and the share sent again.
+    """Yield for each operation the ruling that stands for all partners, and what share was lost.
 
     The share is of segments, the lower median over the partners, None where that is not known.
     """
@@ -224,14 +224,14 @@ def _slow_alone(of: _Pairs) -> Iterator[str]:
 
 
 def _retransmits(expectation: Expectation, pairs: Sequence[_Pairs]) -> Optional[Finding]:
-    """Return the finding on segments sent again, by the lower median over the partners."""
+    """Return the finding on segments retransmitted, by the lower median over the partners."""
     limit = expectation.limits.retransmit_share
     for of in pairs:
         share = _share(of)
         if share is not None and share > limit:
             text = (
                 f"{100 * share:.2f} % of the segments of {label(of.operation, of.scenario)} "
-                f"sent again (limit {100 * limit:g} %), bad cable?"
+                f"retransmitted (limit {100 * limit:g} %), bad cable?"
             )
             return Finding(State.WARNING, Reason.RETRANSMITS, text)
     return None

@@ -22,7 +22,7 @@ from plumbline.model.sampled import Sampled
 from plumbline.model.series import SAMPLES, Running, Sample, Series
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.verdict import Verdict
-from plumbline.siblings import Day, midmean, one_day
+from plumbline.peer_rates import Day, midmean, one_day
 from plumbline.units import DAY_S
 
 _STEP = (Operation.READ, Scenario.SINGLE)

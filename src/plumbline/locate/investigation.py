@@ -281,7 +281,7 @@ def _best_first(
 
 
 def _answers(candidate: Candidate, lanes: Collection[str]) -> Iterator[Candidate]:
-    """Yield what a measurement would say in these lanes: rates, segments sent again, failures."""
+    """Yield what a measurement would say in these lanes: rates, retransmits, failures."""
     if any(lane.startswith(FAILURES) for lane in lanes):
         yield candidate._replace(of=failing(candidate.of))
         return

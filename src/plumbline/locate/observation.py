@@ -23,7 +23,7 @@ NETWORK = "network "
 is not what it has left for its devices."""
 
 SEGMENTS = "segments "
-"""Before a lane: whether segments are sent again, which a bad cable shows before rates fall."""
+"""Before a lane: whether segments are retransmitted, which a bad cable shows before rates fall."""
 
 
 class Vote(str, Enum):
@@ -57,7 +57,7 @@ class Measurable(NamedTuple):
 
     @property
     def is_rate(self) -> bool:
-        """Return whether a rate is measured, and not whether segments are sent again."""
+        """Return whether a rate is measured, and not whether segments are retransmitted."""
         return not (self.lanes and self.lanes[0][0].startswith(SEGMENTS))
 
     def crossings(self) -> Iterator[tuple[str, tuple[str, ...], int]]:

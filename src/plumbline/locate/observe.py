@@ -1,6 +1,6 @@
 """From what was measured and how the rules judge it to observations that vote or do not.
 
-A verdict excuses a component when all of its siblings are as slow; here that loss votes, because it
+A verdict excuses a component when all of its peers are as slow; here that loss votes, because it
 is what a shared part is found by.  What is contended, invalid, degraded or was not measured does
 not vote.
 """
@@ -42,7 +42,7 @@ _CLEAN = 0.1
 """Of the limit: more segments than that are lost somewhere, though not enough to accuse."""
 _SELDOM_S = DAY_S
 """After this a parallel run, of which there is one a week, does not speak of today any more."""
-_OVERTAKEN = "measured more than a day ago, which the daily measurements have overtaken"
+_OVERTAKEN = "superseded by newer daily measurements"
 _TWO_HOSTS = 2
 
 
@@ -200,7 +200,7 @@ def _run(of: Measured, expected: float) -> _Run:
 
 
 def resending(of: Measurable) -> Measurable:
-    """Return a measurement of a pair as one of whether segments are sent again.
+    """Return a measurement of a pair as one of whether segments are retransmitted.
 
     Segments are lost between the hosts, so these are left out where the site says what lies
     between.
@@ -216,10 +216,10 @@ def resending(of: Measurable) -> Measurable:
 
 
 def _segments(placed: Placed, ruling: Ruling) -> Iterator[Observation]:
-    """Yield what a pair says of segments sent again: as if half of the rate were lost.
+    """Yield what a pair says of segments retransmitted: as if half of the rate were lost.
 
     It is yes or no, so the size of a loss says nothing; it has lanes of its own.  A buffer that is
-    too small overflows near full speed only, so a slow pair that loses none absolves nobody.
+    too small overflows near full speed only, so a slow pair that loses none is inconclusive.
     """
     record, measured = ruling.record, ruling.measured
     if measured is None or record is None or not record.bytes or record.retransmits is None:
@@ -228,10 +228,10 @@ def _segments(placed: Placed, ruling: Ruling) -> Iterator[Observation]:
     limits = placed.expectation.limits
     limit, slow = limits.retransmit_share, 1 - limits.peer_loss
     of = resending(placed.of)
-    text = f"{100 * share:.2f} % of the segments sent again"
+    text = f"{100 * share:.2f} % of the segments retransmitted"
     vote, rate = (Vote.BAD, _ALL / 2) if share > limit else (Vote.GOOD, _ALL)
-    if _CLEAN * limit < share <= limit:
-        vote, text = Vote.NONE, f"{text}, too few to accuse"
-    elif vote is Vote.GOOD and measured.rate_Bps < slow * (_expected(measured) or 0.0):
-        vote, text = Vote.NONE, f"{text}, too slow to absolve"
+    some = share > _CLEAN * limit
+    too_slow = measured.rate_Bps < slow * (_expected(measured) or 0.0)
+    if vote is Vote.GOOD and (some or too_slow):
+        vote, text = Vote.NONE, f"{text}, inconclusive"
     yield Observation(of, vote, rate, _ERROR_OF_SHARES, record.started_at, 0.0, text)

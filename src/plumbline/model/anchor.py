@@ -23,5 +23,5 @@ def anchor(layer: str, name: str) -> str:
 
 
 def group_anchor(layer: str, group: str) -> str:
-    """Return the place of a group of siblings in the report."""
+    """Return the place of a group of peers in the report."""
     return anchor(f"{layer}-group", group)

@@ -10,7 +10,7 @@ for its own measurements alone.
 
 A cursor is the place of a record in its history and the record's id, which is empty behind one that
 could not be read.  Where the node has another record at that place, or none, its history was begun
-anew, restored or pruned: everything is asked again, and the ids prevent doubles.
+again, restored or pruned: everything is asked again, and the ids prevent doubles.
 """
 
 from __future__ import annotations
@@ -71,14 +71,14 @@ class Request(NamedTuple):
 class Head(NamedTuple):
     """The first line of an answer.
 
-    ``anew`` says that the cursor was not of this history, and that the answer begins at its first
+    ``again`` says that the cursor was not of this history, and that the answer begins at its first
     record; ``now`` is the node's clock in seconds since the epoch; ``running`` what is being
     measured; ``symptoms`` the node's document of other evidence, None where it has none.
     """
 
     version: str
     now: float
-    anew: bool
+    again: bool
     running: tuple[Running, ...] = ()
     symptoms: Optional[Mapping[str, Any]] = None
 
@@ -103,7 +103,7 @@ class Head(NamedTuple):
             symptoms = raw["symptoms"]
             if not (symptoms is None or isinstance(symptoms, dict)):
                 raise TypeError(f"symptoms are {symptoms!r:.60}")
-            return cls(raw["version"], raw["now"], raw["anew"] is True, running, symptoms)
+            return cls(raw["version"], raw["now"], raw["again"] is True, running, symptoms)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DocumentError(f"its answer is damaged: {error!r}; {_UPDATE}") from error
 

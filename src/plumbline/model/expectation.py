@@ -36,7 +36,7 @@ class Expectation(NamedTuple):
     """One component in one layer, as the node that measures it must know it.
 
     ``host`` is the Nagios host whose part is judged.  ``group`` names the peers: the components
-    of one node and layer with the same group are siblings.  ``target`` says how the component is
+    of one node and layer with the same group are peers.  ``target`` says how the component is
     reached: ``kind`` and that kind's own keys.  ``references`` is keyed ``operation/scenario``, in
     the order of measuring.  ``partners`` are set for the layer ``net`` alone, in the order of the
     rounds (see plumbline.plan.rounds); ``address`` is then the host's own storage address.

@@ -20,7 +20,7 @@ class Limits(NamedTuple):
     ``min_coverage`` are fractions; ``invalid_above`` is a factor of the ceiling and
     ``min_efficiency`` the fraction of it that a healthy system demonstrates at least, 0 where
     nothing is asked;
-    ``retransmit_share`` is the fraction of segments sent again that warns; ``fill_limit`` is
+    ``retransmit_share`` is the fraction of segments retransmitted that warns; ``fill_limit`` is
     the fraction above which a target is not written; a baseline alarms from ``min_runs`` runs
     and up to ``max_spread`` on; it holds while the target's fill differs by no more than
     ``fill_change``, a fraction of the target, and is to be renewed at an age of ``max_age_s``.

@@ -26,7 +26,7 @@ class Measurement(_MeasurementFields):
     """One operation, once: bytes moved, seconds it took, and the rate the tool gives for it.
 
     ``profile_Bps`` holds one value a second, empty where the tool tells none; ``retransmits``
-    counts TCP segments sent again, None where that is unknown; ``flags`` are SHORT (the time limit
+    counts TCP segments, None where that is unknown; ``flags`` are SHORT (the time limit
     came before the bytes) and CONFIDENCE_MISSED.  With an impossible value it cannot be built.
     """
 

@@ -28,7 +28,7 @@ class Operation(str, Enum):
 
 
 class Scenario(str, Enum):
-    """Whether a component was measured alone or with the siblings that share its path."""
+    """Whether a component was measured alone or with the peers that share its path."""
 
     SINGLE = "single"
     TOGETHER = "together"

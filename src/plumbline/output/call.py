@@ -46,7 +46,7 @@ _HELP = """\
 usage: {program} (--component NAME | --group NAME) [options]
 
   --component NAME      the component to judge
-  --group NAME          judge the median of a group of siblings instead; a host has none
+  --group NAME          judge the median of a group of peers instead; a host has none
   -w, --warning RANGE   watch a run outside this range, in percent of the baseline, e.g. 80:
   -c, --critical RANGE  an alarm is CRITICAL outside this range, e.g. 50:, else WARNING
                         (default of both: what the expectations say)

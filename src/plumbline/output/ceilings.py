@@ -185,7 +185,7 @@ def _rate(rate_Bps: Optional[float]) -> str:
 
 
 def _operation(line: Line) -> str:
-    """Return the operation; a measurement that runs beside its siblings says so."""
+    """Return the operation; a measurement that runs beside its peers says so."""
     return (
         f"{line.operation} together" if (line.flows, line.scenario) == _BESIDE else line.operation
     )

@@ -51,8 +51,8 @@ def _coverage(step: Step) -> Optional[float]:
     return record and record.coverage
 
 
-def _resent(step: Step) -> Optional[float]:
-    return step.resent
+def _retransmitted(step: Step) -> Optional[float]:
+    return step.retransmitted
 
 
 def _end(step: Step) -> Optional[float]:
@@ -71,7 +71,7 @@ STATE = (
 )
 GROUP_STATE = (
     "plumbline_group_state",
-    "Verdict on the group of siblings: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.",
+    "Verdict on the group of peers: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.",
 )
 GROUP_RATIO = (
     "plumbline_group_baseline_ratio",
@@ -101,7 +101,7 @@ STEPS = (
     ),
     _OfStep(
         "plumbline_peers_bytes_per_second",
-        "Median rate of the siblings in the same run.",
+        "Median rate of the peers in the same run.",
         _peers,
     ),
     _OfStep("plumbline_baseline_ratio", "Rate / baseline.", _ratio),
@@ -112,8 +112,8 @@ STEPS = (
     ),
     _OfStep(
         "plumbline_retransmitted_ratio",
-        "TCP segments sent again / all segments, lower median over the partners.",
-        _resent,
+        "TCP segments retransmitted / all segments, lower median over the partners.",
+        _retransmitted,
     ),
     _OfStep(
         "plumbline_run_timestamp_seconds",

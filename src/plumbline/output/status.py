@@ -116,7 +116,7 @@ def _cut(text: str, width: int) -> str:
 
 
 def _short(name: str, width: int) -> str:
-    """Return a name with both its ends, which tell siblings apart."""
+    """Return a name with both its ends, which tell peers apart."""
     plain = _plain(name)
     if len(plain) <= width:
         return plain

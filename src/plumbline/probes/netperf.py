@@ -1,4 +1,4 @@
-"""netperf: one TCP stream to or from a partner's netserver, with the segments sent again."""
+"""netperf: one TCP stream to or from a partner's netserver, with the segments retransmitted."""
 
 from __future__ import annotations
 

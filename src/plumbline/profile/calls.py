@@ -104,7 +104,7 @@ def unpack(data: bytes) -> Profile:
     if len(data) - end != needed:
         raise DocumentError(
             f"the call profile holds {len(data) - end} bytes of calls instead of {needed}; "
-            "it was cut or changed: write it anew"
+            "it was cut or changed: write it again"
         )
     blocks = []
     for rank, client, target, operation, count in ranks:

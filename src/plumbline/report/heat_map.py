@@ -1,6 +1,6 @@
 """Heat map of target and time, and the coefficient of variation of each target.
 
-The latter is figure 2b of the Edison report: a target that varies more than its siblings is sick
+The latter is figure 2b of the Edison report: a target that varies more than its peers is sick
 before it is slow.
 """
 

@@ -29,11 +29,11 @@ from plumbline.units import format_rate
 
 ABOUT = (
     "Above, what each host sends and receives: the median over the latest test with each partner, "
-    "with the ceiling, and the TCP segments that had to be sent again. Below, each pair as a cell: "
+    "with the ceiling, and the retransmitted TCP segments. Below, each pair as a cell: "
     "rows send or receive, columns are their partners, the colour is the latest rate in percent of "
     "the pair's ceiling. A slow host is a stripe, a slow switch a block."
 )
-HEADERS = ("state", "host", "send", "receive", "ceiling", "sent again", "partners", "verdict")
+HEADERS = ("state", "host", "send", "receive", "ceiling", "retransmitted", "partners", "verdict")
 NUMBERS = (
     "component",
     "partner",
@@ -198,20 +198,20 @@ def _retransmits(nodes: Sequence[Node]) -> Iterable[Plot]:
         return
     trace = {
         "type": "bar",
-        "name": "segments sent again",
+        "name": "segments retransmitted",
         "x": list(range(len(nodes))),
         "y": [one.retransmits for one in nodes],
         "text": [shown(one.name) for one in nodes],
         "textposition": "none",
         "marker": {"color": RED},
-        "hovertemplate": "%{text}<br>%{y} segments sent again<extra></extra>",
+        "hovertemplate": "%{text}<br>%{y} segments retransmitted<extra></extra>",
     }
     layout = {
         "xaxis": _axis(nodes),
-        "yaxis": {"title": {"text": "segments sent again"}, "rangemode": "tozero"},
+        "yaxis": {"title": {"text": "segments retransmitted"}, "rangemode": "tozero"},
         "showlegend": False,
     }
-    yield Plot("segments sent again by each host", [trace], layout, 260)
+    yield Plot("segments retransmitted by each host", [trace], layout, 260)
 
 
 def _matrix(

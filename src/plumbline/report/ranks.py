@@ -21,7 +21,7 @@ _SURE = 3.0
 
 
 class Rank(NamedTuple):
-    """One rank in one operation; it ``straggles`` when it ends far later than its siblings.
+    """One rank in one operation; it ``straggles`` when it ends far later than its peers.
 
     ``points`` are bytes moved and the time by then, in seconds.  ``calls`` and ``longest_s`` are
     known where each call was kept.

@@ -117,7 +117,7 @@ Cohorts = Mapping[Cohort, Sequence[Member]]
 
 
 def find_cohorts(site: Site) -> Cohorts:
-    """Return all that is expected, or was measured of an expected component, siblings together."""
+    """Return all that is expected, or was measured of an expected component, peers together."""
     courses = _courses(site.courses)
     found: dict[Cohort, list[Member]] = {}
     for one in site.expectations:
@@ -132,12 +132,12 @@ def find_cohorts(site: Site) -> Cohorts:
 
 
 def _side_by_side(members: Sequence[Member]) -> list[Member]:
-    """Return members with siblings together, else in their order."""
-    return [one for siblings in by_group(members).values() for one in siblings]
+    """Return members with peers together, else in their order."""
+    return [one for peers in by_group(members).values() for one in peers]
 
 
 def by_group(members: Iterable[Member]) -> dict[str, list[Member]]:
-    """Return the siblings of each group, in their order."""
+    """Return the peers of each group, in their order."""
     found: dict[str, list[Member]] = {}
     for one in members:
         found.setdefault(one.of.group, []).append(one)

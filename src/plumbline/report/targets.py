@@ -1,4 +1,4 @@
-"""All targets: the latest rate of each as a dot, siblings together, the sick ones labelled."""
+"""All targets: the latest rate of each as a dot, peers together, the sick ones labelled."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from plumbline.units import format_rate
 _T = TypeVar("_T")
 
 ABOUT = (
-    "The latest rate of every component beside its siblings. The line above is the ceiling, the "
+    "The latest rate of every component beside its peers. The line above is the ceiling, the "
     "band is what the baseline allows before a warning, its middle the baseline itself. What is "
     "not OK has its own mark, and its name where there is place; what has no rate stands at zero."
 )
@@ -85,9 +85,9 @@ def _axis(members: Sequence[Member], names: list[str]) -> dict[str, Any]:
     if len(members) <= _NAMED:
         return {**axis, "tickvals": list(range(len(members))), "ticktext": names}
     groups, start, middles = by_group(members), 0, []
-    for siblings in groups.values():
-        middles.append(start + (len(siblings) - 1) / 2)
-        start += len(siblings)
+    for peers in groups.values():
+        middles.append(start + (len(peers) - 1) / 2)
+        start += len(peers)
     step = 1 + len(groups) // _NAMED
     return {**axis, "tickvals": middles[::step], "ticktext": [shown(one) for one in groups][::step]}
 
@@ -101,7 +101,7 @@ def _fences(members: Sequence[Member]) -> Iterable[dict[str, Any]]:
 
 
 def _band(members: Sequence[Member], places: list[int], names: list[str]) -> list[dict[str, Any]]:
-    """Return the traces of the references; bands and steps, because siblings may differ."""
+    """Return the traces of the references; bands and steps, because peers may differ."""
     lows = [_lowest(one) for one in members]
     found = []
     if any(low is not None for low in lows):

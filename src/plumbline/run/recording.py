@@ -112,7 +112,7 @@ def _result(measurements: Sequence[Measurement], conditions: Conditions) -> dict
     rates = tuple(measurement.rate_Bps for measurement in measurements)
     shown = measurements[rates.index(median_low(rates))]
     flags = [flag for measurement in measurements for flag in measurement.flags]
-    resent = [m.retransmits for m in measurements if m.retransmits is not None]
+    retransmitted = [m.retransmits for m in measurements if m.retransmits is not None]
     return {
         "outcome": Outcome.OK,
         "bytes": sum(measurement.bytes for measurement in measurements),
@@ -121,7 +121,7 @@ def _result(measurements: Sequence[Measurement], conditions: Conditions) -> dict
         "repeats_Bps": rates,
         "profile_Bps": tuple(shown.profile_Bps),
         "latency": shown.latency,
-        "retransmits": sum(resent) if resent else None,
+        "retransmits": sum(retransmitted) if retransmitted else None,
         "coverage": conditions.coverage,
         "flags": tuple(dict.fromkeys([*conditions.state.flags, *flags])),
     }

@@ -141,7 +141,7 @@ class _Rates:
 
 
 def _accepted(records: Iterable[Record], members: Sequence[Member]) -> Baselines:
-    """Return the baselines of all but those far below their siblings, or below their floor.
+    """Return the baselines of all but those far below their peers, or below their floor.
 
     Nobody accepts these without a look.
     """

@@ -6,7 +6,7 @@ from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.record import Outcome, Record
 from plumbline.model.series import SAMPLES, Running, Sample, Series
-from plumbline.siblings import median_without
+from plumbline.peer_rates import median_without
 from plumbline.simulate.fleet import Flow, Member
 
 
@@ -83,7 +83,7 @@ class Memory:
                 self._series[flow].versions = versions
 
     def add_run(self, rates: Mapping[Flow, Rate]) -> None:
-        """Take in what siblings gave in one run, each beside the others."""
+        """Take in what peers gave in one run, each beside the others."""
         ordered = sorted(rates.items(), key=lambda item: item[1].rate_Bps)
         values = [rate.rate_Bps for _, rate in ordered]
         peers = len(values) - 1

@@ -90,7 +90,7 @@ they were.  Not fitted and yet alike: 14.4 % of the runs are below 80 % of their
 14.8 %), 4.7 % of the pairs of runs in a row both are (3.2 %; 7.2 % on the busiest).
 
 Each benchmark wrote or read a whole file system without repeats, so the year does not tell what
-single targets, hosts and repeats differ by.  ``component`` is what the siblings of good arrays
+single targets, hosts and repeats differ by.  ``component`` is what the peers of good arrays
 differ by (disks of a cluster in production: 0.012; ORNL accepts 5 to 7.5 % between all of a group).
 ``host`` is at most 0.033 in that cluster, where its cause may be load; 0.02 is taken.  ``repeat``
 is taken as half of ``run``, a run's own noise and its tail as holding for all of its repeats, and

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 class Step(NamedTuple):
-    """One operation of a component; ``resent`` is segments sent again / segments, if known."""
+    """One operation of a component; ``retransmitted`` is a share of all segments, if known."""
 
     expectation: Expectation
     ruling: Ruling
-    resent: Optional[float] = None
+    retransmitted: Optional[float] = None
 
 
 class Told(NamedTuple):

@@ -36,11 +36,11 @@ _OLD_SCHEMA = 2
 class Extract(NamedTuple):
     """Records after a cursor as (place, JSON text), and what is being measured.
 
-    ``anew`` says that the cursor is not of this history and that the records begin with its first
+    ``again`` says that the cursor is not of this history and that the records begin with its first
     one; ``more`` that there are more of them.  What was interrupted is measured no longer.
     """
 
-    anew: bool
+    again: bool
     rows: tuple[tuple[int, str], ...] = ()
     more: bool = False
     running: tuple[Running, ...] = ()
@@ -128,9 +128,9 @@ def _extract(connection: sqlite3.Connection, request: Request) -> Extract:
         return Extract(after.seq > 0)
     known = connection.execute("SELECT id FROM records WHERE seq = ?", (after.seq,)).fetchone()
     # who could not read the record there knows its place alone
-    anew = after.seq > 0 and (known is None or after.id not in ("", *known))
+    again = after.seq > 0 and (known is None or after.id not in ("", *known))
     begun = _EVER if since is None else since
-    query = connection.execute(_ROWS, (0 if anew else after.seq, begun, limit + 1))
+    query = connection.execute(_ROWS, (0 if again else after.seq, begun, limit + 1))
     rows: list[tuple[int, str]] = []
     size, more = 0, False
     for seq, body in query:
@@ -143,4 +143,4 @@ def _extract(connection: sqlite3.Connection, request: Request) -> Extract:
     noted = connection.execute(_OLD if schema <= _OLD_SCHEMA else RUNNING)
     every = (settled(running(row)) for row in noted)
     living = tuple(one for one in every if not one.interrupted)
-    return Extract(anew, tuple(rows), more, living)
+    return Extract(again, tuple(rows), more, living)

@@ -1,7 +1,7 @@
-"""What a history holds of some siblings now: latest records, and samples beside their peers.
+"""What a history holds of a group now: latest records, and samples beside their peers.
 
 The rates of a run are ordered once and serve all its members: the cost grows with the records and
-not with the square of the siblings.
+not with the square of the peers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Flag, Operation, Record, Scenario
 from plumbline.model.series import SAMPLES, Running, Sample, Series
-from plumbline.siblings import median_without
+from plumbline.peer_rates import median_without
 from plumbline.store.history import History, SeriesKey
 
 _NOBODY = (None, 0)
@@ -49,7 +49,7 @@ class _Place(NamedTuple):
 
 
 class Rates:
-    """The rates of siblings in one run, one a component, in bytes per second."""
+    """The rates of peers in one run, one a component, in bytes per second."""
 
     def __init__(self, of: Mapping[str, float]) -> None:
         """Order them once; whose own rate is left out changes the median to one of three."""
@@ -151,7 +151,7 @@ class Recent:
         return places
 
     def _of_runs(self, place: _Place, keys: Sequence[SeriesKey]) -> dict[str, Rates]:
-        """Return the rates of each run by which a sample of these siblings can be judged."""
+        """Return the rates of each run by which a sample of these peers can be judged."""
         rates: defaultdict[str, dict[str, float]] = defaultdict(dict)
         for key in keys:
             # oldest first: of two in one run the later counts
@@ -164,7 +164,7 @@ class Recent:
         return {run_id: Rates(of_run) for run_id, of_run in rates.items()}
 
     def _whole(self, keys: Sequence[SeriesKey]) -> frozenset[str]:
-        """Return the runs of which no sibling's record can lie before its oldest sample."""
+        """Return the runs of which no peer's record can lie before its oldest sample."""
         windows = [frozenset(point.run_id for point in self._points[key]) for key in keys]
         cut = [runs for key, runs in zip(keys, windows) if len(self._points[key]) >= SAMPLES]
         return frozenset.intersection(*cut) if cut else frozenset().union(*windows)

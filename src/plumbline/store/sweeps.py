@@ -34,11 +34,11 @@ class SweepFile:
                 f"{self.path} cannot be read: {error.strerror}; name another folder with --state"
             ) from error
         except UnicodeDecodeError as error:
-            raise DocumentError(f"{self.path} is no text; begin the sweep with --anew") from error
+            raise DocumentError(f"{self.path} is no text; begin the sweep with --again") from error
         try:
             return Ledger.from_json(read_json(text))
         except ValueError as error:
-            raise DocumentError(f"{self.path}: {error}; begin the sweep with --anew") from error
+            raise DocumentError(f"{self.path}: {error}; begin the sweep with --again") from error
         except DocumentError as error:
             raise DocumentError(f"{self.path}: {error}") from error
 

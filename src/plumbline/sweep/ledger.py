@@ -95,13 +95,13 @@ class Ledger(NamedTuple):
     def from_json(cls, raw: Mapping[str, Any]) -> Ledger:
         """Build from the document form; raise DocumentError when it is not one of this version."""
         try:
-            same_schema(raw, SCHEMA, "the sweep", "begin it with --anew")
+            same_schema(raw, SCHEMA, "the sweep", "begin it with --again")
             done = tuple(map(Done.from_json, raw["done"]))
             values = {key: value for key, value in raw.items() if key != "schema"}
             ledger = cls(**{**values, "done": done})
             numbers(written=ledger.written, seconds=ledger.seconds, bytes=ledger.point_bytes)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DocumentError(
-                f"what the sweep has done is damaged ({error!r}); begin it with --anew"
+                f"what the sweep has done is damaged ({error!r}); begin it with --again"
             ) from error
         return ledger

@@ -73,5 +73,5 @@ class DirectoryTarget(FileTarget):
     def _misplaced(self, run: CommandRunner) -> str:
         device = self._mount(run).device
         if device != self._device:
-            return f"{self._directory} is another file system than before; it was mounted anew"
+            return f"{self._directory} is another file system than before; it was mounted again"
         return ""

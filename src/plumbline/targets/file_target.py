@@ -1,4 +1,4 @@
-"""What targets with a probe file have in common: when it is kept, made anew, and trusted."""
+"""What targets with a probe file have in common: when it is kept, made again, and trusted."""
 
 from __future__ import annotations
 
@@ -108,18 +108,18 @@ class FileTarget(ABC):
             raise SkipTarget(f"{path} was not placed on {self._file.component}; place it first")
         status = self._file.look(run)
         if status is None:
-            raise SkipTarget(f"{path} is gone; run the probe again to make it anew")
+            raise SkipTarget(f"{path} is gone; run the probe again to make a new one")
         if status.size != self._size:
             raise SkipTarget(
                 f"{path} has {status.size} bytes instead of {self._size}; somebody changed it, "
-                "run the probe again to make it anew"
+                "run the probe again to make a new one"
             )
         # a file that was just made is known from here on
         self._inode = self._inode or status.inode
         if status.inode != self._inode:
             raise SkipTarget(
                 f"{path} is another file than the one that was placed; somebody exchanged it, "
-                "run the probe again to make it anew"
+                "run the probe again to make a new one"
             )
         wrong = self._misplaced(run)
         if wrong:

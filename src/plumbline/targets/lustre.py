@@ -243,7 +243,7 @@ class LustreTarget(FileTarget):
         if self._draining:
             raise SkipTarget(draining(self._ost))
         # -i slides silently to another OST, -o fails instead; the folder's default has only -i, and
-        # is there for whatever makes a file anew
+        # is there for whatever makes a file again
         index, folder = str(self._index), self._file.within(make=True)
         setstripe(run, ["-c", "1", "-i", index, "."], folder, self._ost)
         one = ["-c", "1", "-S", "4M", "-L", "raid0", "-o", index]

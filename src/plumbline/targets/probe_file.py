@@ -139,7 +139,7 @@ class ProbeFile(NamedTuple):
             raise objection(completed, own=self._is_own(completed), within=within)
 
     def resize(self, run: CommandRunner, size_bytes: int) -> None:
-        """Give the file its full size, so that nothing needs to create it anew."""
+        """Give the file its full size, so that nothing needs to create it again."""
         self.ask(run, ["truncate", f"--size={size_bytes}", "--", NAME])
 
     def unlink(self, run: CommandRunner) -> None:

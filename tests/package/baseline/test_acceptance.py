@@ -12,7 +12,7 @@ from tests.package.baseline.test_document import BASELINE, KEY
 OLD = BASELINE._replace(median_Bps=100e6)
 NEW = BASELINE._replace(median_Bps=120e6, accepted_by="", reason="")
 OTHER = KEY._replace(component="scratch-OST0009")
-SLOW = {KEY: Candidate(NEW), OTHER: Candidate(NEW, "50.0 MB/s is 40 % of its siblings'")}
+SLOW = {KEY: Candidate(NEW), OTHER: Candidate(NEW, "50.0 MB/s is 40 % of its peers'")}
 
 
 def test_a_candidate_takes_the_place_with_name_and_reason() -> None:
@@ -32,7 +32,7 @@ def test_named_components_alone_are_taken() -> None:
 
 
 def test_a_slow_one_is_refused_with_everything_else() -> None:
-    with pytest.raises(DocumentError, match="40 % of its siblings'; a slow part must not") as error:
+    with pytest.raises(DocumentError, match="40 % of its peers'; a slow part must not") as error:
         accept({}, SLOW, [], "ada", "new")
     assert "--component scratch-OST0009" in str(error.value)
 

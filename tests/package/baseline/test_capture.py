@@ -155,7 +155,7 @@ def test_operations_are_kept_apart() -> None:
 def test_a_slow_sibling_is_set_apart() -> None:
     records = [one for name in "abc" for one in runs(name, [200])] + runs("d", [80])
     captured = capture(records, SITE)
-    assert outlier(captured, "d") == "80.0 MB/s is 40 % of its siblings' 200.0 MB/s"
+    assert outlier(captured, "d") == "80.0 MB/s is 40 % of its peers' 200.0 MB/s"
     assert not any(outlier(captured, name) for name in "abc")
 
 
@@ -177,7 +177,7 @@ def test_siblings_without_a_candidate_are_known_by_their_baselines() -> None:
     accepted = capture([one for name in "abc" for one in runs(name, [200])], SITE).candidates
     known = {key: candidate.baseline for key, candidate in accepted.items()}
     captured = capture(runs("d", [80]), SITE, accepted=known)
-    assert outlier(captured, "d") == "80.0 MB/s is 40 % of its siblings' 200.0 MB/s"
+    assert outlier(captured, "d") == "80.0 MB/s is 40 % of its peers' 200.0 MB/s"
     assert set(captured.candidates) == {key("d")}
     other = {key: baseline._replace(spec_hash="other") for key, baseline in known.items()}
     assert outlier(capture(runs("d", [80]), SITE, accepted=other), "d") == ""
@@ -226,7 +226,7 @@ def test_an_even_share_of_what_all_can_have_is_no_outlier() -> None:
         return outlier(capture(records, {(one.layer, one.component): one for one in entries}), "d")
 
     assert among(160e6) == ""
-    assert among(170e6) == "150.0 MB/s is 75 % of its siblings' 200.0 MB/s"
+    assert among(170e6) == "150.0 MB/s is 75 % of its peers' 200.0 MB/s"
 
 
 def test_nothing_comes_of_nothing() -> None:

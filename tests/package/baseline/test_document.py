@@ -56,7 +56,7 @@ def test_a_baseline_survives_writing_and_reading() -> None:
 
 
 def test_a_candidate_survives_with_what_sets_it_apart() -> None:
-    said = ("40 % of its siblings' 200.0 MB/s", "rests on 3 runs of 5 needed")
+    said = ("40 % of its peers' 200.0 MB/s", "rests on 3 runs of 5 needed")
     candidate = Candidate(BASELINE._replace(accepted_by="", reason=""), *said)
     raw = write_candidates({KEY: candidate})["plumbline_candidates"]
     assert read_candidates(raw) == {KEY: candidate}

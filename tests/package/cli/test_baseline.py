@@ -156,7 +156,7 @@ def test_capturing_replaces_no_baseline(site: Site) -> None:
 def test_a_slow_sibling_is_said_and_refused(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
     rates = {**dict.fromkeys(TARGETS[:3], 75.0), TARGETS[3]: 30.0}
     site.capture(rates)
-    said = "scratch-OST3 read: 30.0 MB/s is 40 % of its siblings' 75.0 MB/s"
+    said = "scratch-OST3 read: 30.0 MB/s is 40 % of its peers' 75.0 MB/s"
     assert said in capsys.readouterr().out
     with pytest.raises(DocumentError, match="a slow part must not become the reference"):
         site.call("accept", "--reason", "first", "--by", "ada")
@@ -290,7 +290,7 @@ def test_a_slow_disk_captured_alone_is_known_by_its_siblings(site: Site) -> None
     site.capture(dict.fromkeys(TARGETS[:3], 75.0))
     site.call("accept", "--reason", "first", "--by", "ada")
     site.capture({TARGETS[3]: 30.0})
-    with pytest.raises(DocumentError, match=r"40 % of its siblings' 75\.0 MB/s"):
+    with pytest.raises(DocumentError, match=r"40 % of its peers' 75\.0 MB/s"):
         site.call("accept", "--reason", "new disk", "--by", "ada")
 
 

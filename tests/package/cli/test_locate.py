@@ -51,11 +51,13 @@ def plan() -> dict[str, Any]:
     return raw
 
 
-def measured(left: Left, resent: Iterable[str] = ()) -> Iterable[Record]:
-    """Yield what one night shows; segments are sent again where a path crosses ``resent``."""
+def measured(left: Left, retransmitted: Iterable[str] = ()) -> Iterable[Record]:
+    """Yield what one night shows; paths across ``retransmitted`` lose segments."""
     now = time.time()
     for placed in Site(LAB.plan.expectations).measurables():
-        yield _record(placed, rate(placed.of, left), now, not set(resent) & {*placed.of.path})
+        yield _record(
+            placed, rate(placed.of, left), now, not set(retransmitted) & {*placed.of.path}
+        )
 
 
 def _record(placed: Placed, rate_Bps: float, now: float, clean: bool) -> Record:
@@ -102,7 +104,7 @@ def test_a_slow_disk_and_a_slow_link_are_named(
 def test_a_bad_cable_is_named_by_what_is_sent_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert execute(tmp_path, measured({}, resent=["oss3-nic"])) == 1
+    assert execute(tmp_path, measured({}, retransmitted=["oss3-nic"])) == 1
     first = capsys.readouterr().out.splitlines()[0]
     assert first.startswith("Suspect: nic oss3-nic (")
     assert "segments are lost" in first.lower()

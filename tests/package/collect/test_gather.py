@@ -164,9 +164,9 @@ def test_a_history_that_was_begun_anew_is_asked_for_whole(
     # the new history soon has a record at the place where the old one was read up to
     site.measure("client1", 6)
     found = result(site, capsys)["client1"]
-    assert (found["new"], found["anew"], found["cursor"]["seq"]) == (6, True, 6)
+    assert (found["new"], found["again"], found["cursor"]["seq"]) == (6, True, 6)
     assert len(site.kept()) == 10
-    assert result(site, capsys)["client1"]["anew"] is False
+    assert result(site, capsys)["client1"]["again"] is False
 
 
 def test_a_history_restored_from_a_copy_brings_no_doubles(
@@ -180,7 +180,7 @@ def test_a_history_restored_from_a_copy_brings_no_doubles(
     path.write_bytes(copy)
     site.measure("client1", 5)
     found = result(site, capsys)["client1"]
-    assert (found["new"], found["anew"]) == (5, True)
+    assert (found["new"], found["again"]) == (5, True)
     assert len(site.kept()) == len(set(site.kept())) == 13
 
 
@@ -298,7 +298,7 @@ def test_a_damaged_record_at_the_end_of_a_part_does_not_begin_it_anew(
     site.measure("client1", MOST_RECORDS + 1)
     spoil(site, "{cut", MOST_RECORDS)
     found = result(site, capsys)["client1"]
-    assert (found["new"], found["anew"], len(found["damaged"])) == (MOST_RECORDS, False, 1)
+    assert (found["new"], found["again"], len(found["damaged"])) == (MOST_RECORDS, False, 1)
 
 
 def answering(site: Site, *lines: object) -> str:

@@ -127,7 +127,7 @@ def test_a_degraded_target_explains_a_slow_whole() -> None:
     verdict = judged([200e6, 200e6, 60e6, 200e6], OST2={"flags": (Flag.DEGRADED,)})
     assert (verdict.state, verdict.reason) == (State.WARNING, Reason.KNOWN_STATE)
     assert not verdict.counts
-    assert "held up by OST2, write together 60.0 MB/s" in verdict.sentence
+    assert "limited by OST2, write together 60.0 MB/s" in verdict.sentence
     assert "degraded (rebuilding)" in verdict.sentence
 
 
@@ -135,7 +135,7 @@ def test_a_contended_target_explains_a_slow_whole() -> None:
     verdict = judged([200e6, 200e6, 60e6, 200e6], OST2={"coverage": 0.4})
     assert (verdict.state, verdict.reason) == (State.OK, Reason.CONTENDED)
     assert not verdict.counts
-    assert "held up by OST2" in verdict.sentence
+    assert "limited by OST2" in verdict.sentence
     assert "contended: coverage 0.40" in verdict.sentence
 
 

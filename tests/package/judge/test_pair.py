@@ -123,7 +123,7 @@ def test_many_retransmits_with_all_partners_make_a_bad_cable() -> None:
     verdict = judged(retransmitting("oss1", 116e6, 20_000), retransmitting("oss2", 117e6, 30_000))
     assert (verdict.state, verdict.reason) == (State.WARNING, Reason.RETRANSMITS)
     assert verdict.sentence == (
-        "oss3 send 117.0 MB/s, 100 % of baseline; 2.00 % of the segments of send sent again "
+        "oss3 send 117.0 MB/s, 100 % of baseline; 2.00 % of the segments of send retransmitted "
         "(limit 0.5 %), bad cable?"
     )
     label, value, *rest = verdict.figures[1]
@@ -140,7 +140,7 @@ def test_retransmits_with_one_partner_do_not_accuse_this_host() -> None:
 def test_a_slow_host_that_retransmits_says_both() -> None:
     verdict = judged(retransmitting("oss1", 24e6, 20_000), retransmitting("oss2", 24e6, 20_000))
     assert verdict.state is State.CRITICAL
-    assert "; 2.00 % of the segments of send sent again" in verdict.sentence
+    assert "; 2.00 % of the segments of send retransmitted" in verdict.sentence
 
 
 def test_both_directions_are_judged_and_the_worse_decides() -> None:

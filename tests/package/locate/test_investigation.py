@@ -31,8 +31,10 @@ ALIKE = (("oss2",), ("oss2-disk1", "oss2-disk2"))
 class Night:
     """A site with faults: it answers each step as its units would."""
 
-    def __init__(self, left: Left, resent: Sequence[str] = (), broken: Sequence[str] = ()) -> None:
-        self._left, self._resent, self._broken = left, set(resent), set(broken)
+    def __init__(
+        self, left: Left, retransmitted: Sequence[str] = (), broken: Sequence[str] = ()
+    ) -> None:
+        self._left, self._retransmitted, self._broken = left, set(retransmitted), set(broken)
         self.done: list[Step] = []
 
     def investigate(
@@ -65,7 +67,7 @@ class Night:
     def _seen(self, placed: Placed) -> Iterable[Observation]:
         yield observation(placed.of, rate(placed.of, self._left))
         if placed.partner:
-            bad = not self._resent.isdisjoint(placed.of.path)
+            bad = not self._retransmitted.isdisjoint(placed.of.path)
             of = placed.of._replace(
                 name=f"{placed.of.name} segments",
                 path=placed.of.path[1:-1],
@@ -111,11 +113,11 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("fault", "left", "resent", "broken", "named"), FAULTS)
+@pytest.mark.parametrize(("fault", "left", "retransmitted", "broken", "named"), FAULTS)
 def test_a_fault_of_the_whole_is_named_exactly(
-    fault: str, left: Left, resent: list[str], broken: list[str], named: list[str]
+    fault: str, left: Left, retransmitted: list[str], broken: list[str], named: list[str]
 ) -> None:
-    night = Night(left, resent, broken)
+    night = Night(left, retransmitted, broken)
     end = night.investigate()
     assert sorted(night.named()) == [((name,),) for name in named], fault
     assert end.reason == ("certain" if named else "nothing slow")
@@ -124,7 +126,7 @@ def test_a_fault_of_the_whole_is_named_exactly(
 
 
 @pytest.mark.parametrize(
-    ("target", "left", "resent", "broken", "named"),
+    ("target", "left", "retransmitted", "broken", "named"),
     [
         ("scratch-OST0002", SLOW_DISK, [], [], ["oss2-disk1"]),
         ("scratch-OST0004", SLOW_LINK, [], [], ["oss3-nic"]),
@@ -134,9 +136,9 @@ def test_a_fault_of_the_whole_is_named_exactly(
     ],
 )
 def test_a_fault_behind_a_target_is_named_exactly(
-    target: str, left: Left, resent: list[str], broken: list[str], named: list[str]
+    target: str, left: Left, retransmitted: list[str], broken: list[str], named: list[str]
 ) -> None:
-    night = Night(left, resent, broken)
+    night = Night(left, retransmitted, broken)
     night.investigate([target])
     assert sorted(night.named()) == [((name,),) for name in named]
     assert len(night.done) <= 8

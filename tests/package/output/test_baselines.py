@@ -21,7 +21,7 @@ from tests.project.repository import ROOT
 NAMES = [f"scratch-OST000{index}" for index in range(5)]
 OLD = BASELINE._replace(first="2026-05-20", last="2026-05-31", runs=12, spec_hash=SPEC.hash())
 NEW = OLD._replace(first="2026-11-16", last="2026-11-20", runs=5, versions={"client": "2.18.0"})
-OUTLIER = "61.0 MB/s is 53 % of its siblings' 116.1 MB/s"
+OUTLIER = "61.0 MB/s is 53 % of its peers' 116.1 MB/s"
 WRITE = {"write/single": Reference(None, None)}
 WEAK = "rests on 3 runs of 5 needed"
 

@@ -25,7 +25,9 @@ HOSTILE = (
 )
 """What names may hold, for a page to show as text."""
 
-SICK = Year(40, {"oss2-disk1": both(80e6)}, since=5, resent=frozenset(["oss3-nic"]), noise=0.005)
+SICK = Year(
+    40, {"oss2-disk1": both(80e6)}, since=5, retransmitted=frozenset(["oss3-nic"]), noise=0.005
+)
 
 
 def read(plan: Path, history: Path) -> Site:

@@ -1,4 +1,4 @@
-"""The network: each host's rates, what was sent again, and every pair."""
+"""The network: each host's rates, what was retransmitted, and every pair."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_the_image_has_a_cell_for_each_pair_and_none_with_itself(tmp_path: Path)
     figure = network_figure(sick(tmp_path))
     assert [plot.title for plot in figure.plots] == [
         "rate of each host",
-        "segments sent again by each host",
+        "segments retransmitted by each host",
         "every pair, send",
         "every pair, receive",
     ]
@@ -43,7 +43,7 @@ def test_what_no_tool_counted_is_not_recorded(tmp_path: Path) -> None:
     site = sick(tmp_path)
     uncounted = [one._replace(retransmits=None) for one in site.pairs]
     figure = network_figure(site._replace(pairs=uncounted))
-    assert "segments sent again by each host" not in [plot.title for plot in figure.plots]
+    assert "segments retransmitted by each host" not in [plot.title for plot in figure.plots]
     assert figure.table.rows[0].cells[5] == "not recorded"
 
 

@@ -1,4 +1,4 @@
-"""What is expected and what was measured become cohorts with siblings side by side."""
+"""What is expected and what was measured become cohorts with peers side by side."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Year(NamedTuple):
     days: int
     left: Left = {}
     since: int = 1_000_000
-    resent: frozenset[str] = frozenset()
+    retransmitted: frozenset[str] = frozenset()
     every: int = 1
     noise: float = 0.01
 
@@ -75,7 +75,7 @@ def records(plan: Plan, year: Year, now: float = NOW) -> Iterator[Record]:
 def _record(placed: Placed, number: int, rate_Bps: float, at: float, year: Year) -> Record:
     net: dict[str, Any] = {}
     if placed.partner:
-        clean = not year.resent & {*placed.of.path}
+        clean = not year.retransmitted & {*placed.of.path}
         net = {"partner": placed.partner.name, "retransmits": 0 if clean else 50_000}
     return record(
         run_id=f"{placed.of.node} {placed.of.layer} {at:.0f}",

@@ -1,4 +1,4 @@
-"""Runs are made when the policy has them made, and siblings are measured beside one another."""
+"""Runs are made when the policy has them made, and peers are measured beside one another."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def test_records_come_in_order_after_the_cursor(tmp_path: Path) -> None:
     path = tmp_path / "history.sqlite"
     ids = fill(path, 5)
     first = extract(path, Request(Cursor(), 2))
-    assert ([seq for seq, _ in first.rows], first.more, first.anew) == ([1, 2], True, False)
+    assert ([seq for seq, _ in first.rows], first.more, first.again) == ([1, 2], True, False)
     rest = extract(path, Request(Cursor(2, ids[1]), 3))
     assert [json.loads(body)["id"] for _, body in rest.rows] == ids[2:]
     assert not rest.more
@@ -66,7 +66,7 @@ def test_who_looks_for_a_fault_is_given_the_records_since_the_beginning_alone(
     assert first.more
     rest = extract(path, Request(Cursor(first.rows[-1][0], new[1]), 2, 150.0))
     assert [json.loads(body)["id"] for _, body in rest.rows] == new[2:]
-    assert (rest.more, rest.anew) == (False, False)
+    assert (rest.more, rest.again) == (False, False)
 
 
 @pytest.mark.parametrize("cursor", [Cursor(2, "another"), Cursor(9, "later")])
@@ -75,7 +75,7 @@ def test_a_cursor_of_another_history_begins_with_the_first_record(
 ) -> None:
     fill(tmp_path / "history.sqlite", 3)
     found = extract(tmp_path / "history.sqlite", Request(cursor, 10))
-    assert (found.anew, len(found.rows)) == (True, 3)
+    assert (found.again, len(found.rows)) == (True, 3)
 
 
 def test_large_records_come_in_several_answers(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_large_records_come_in_several_answers(tmp_path: Path) -> None:
 
 def test_no_history_is_an_empty_one(tmp_path: Path) -> None:
     assert extract(tmp_path / "none.sqlite", Request(Cursor(), 5)).rows == ()
-    assert extract(tmp_path / "none.sqlite", Request(Cursor(4, "x"), 5)).anew
+    assert extract(tmp_path / "none.sqlite", Request(Cursor(4, "x"), 5)).again
 
 
 def test_what_is_no_database_is_a_sentence(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_reading_while_a_run_writes_loses_no_record(tmp_path: Path) -> None:
     cursor, seen = Cursor(), []
     while writer.is_alive() or extract(path, Request(cursor, 5)).rows:
         found = extract(path, Request(cursor, 5))
-        assert not found.anew
+        assert not found.again
         for seq, body in found.rows:
             cursor = Cursor(seq, json.loads(body)["id"])
             seen.append(seq)

@@ -27,7 +27,7 @@ def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
 def test_a_damaged_file_is_named_with_the_remedy(tmp_path: Path, text: str) -> None:
     path = tmp_path / "sweep.json"
     path.write_text(text)
-    with pytest.raises(DocumentError, match=r"sweep\.json: .*--anew"):
+    with pytest.raises(DocumentError, match=r"sweep\.json: .*--again"):
         SweepFile(path).load()
 
 

@@ -48,7 +48,7 @@ DAMAGES: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=str)
 def test_a_damaged_document_is_refused_with_the_remedy(damage: dict[str, Any]) -> None:
-    with pytest.raises(DocumentError, match="begin it with --anew"):
+    with pytest.raises(DocumentError, match="begin it with --again"):
         Ledger.from_json({**Ledger({}, PLANNED).to_json(), **damage})
 
 

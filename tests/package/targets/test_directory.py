@@ -196,7 +196,7 @@ def test_another_mount_over_the_directory_voids_the_run(tmp_path: Path) -> None:
             "cat /proc/self/mountinfo": "90 24 9:99 / / rw - xfs /dev/sdz rw\n",
         }
     )
-    with pytest.raises(SkipTarget, match="mounted anew"):
+    with pytest.raises(SkipTarget, match="mounted again"):
         here.verify(changed, path)
 
 

@@ -11,7 +11,7 @@ from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import (
     Unreachable,
 )
 
-HEAD = {"schema": 1, "version": "0.1.0", "now": 1000.0, "anew": False, "running": []}
+HEAD = {"schema": 1, "version": "0.1.0", "now": 1000.0, "again": False, "running": []}
 
 
 def export(*records: Any, symptoms: Optional[Any] = None, more: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""A day's figure is set against siblings, and its error knows noise and the number of runs."""
+"""A day's figure is set against peers, and its error knows noise and the number of runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.siblings import Day, Rates, median_without, midmean, one_day
+from plumbline.peer_rates import Day, Rates, median_without, midmean, one_day
 
 DAY_S = 86400.0
 NAMES = tuple("abcdefghijkl")
