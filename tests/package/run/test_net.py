@@ -14,7 +14,7 @@ from plumbline.model.reference import Ceiling
 from plumbline.model.spec import ProbeSpec
 from plumbline.plan.rounds import Role, Turn
 from plumbline.run.net import ANSWER_LIMIT_S, PairUnit, Slot, slot_of
-from tests.package.fakes import FakeRunner
+from tests.package.fakes import FakeRunner, answer
 from tests.package.run.bench import NONE, FakeClock, expectation, measured
 
 PATH = ("oss1", "switch", "oss2")
@@ -65,6 +65,27 @@ def test_both_directions_are_measured_with_the_path_of_the_pair(receiver: int) -
     assert (send.partner, send.path) == ("oss2", PATH)
     assert (send.retransmits, receive.retransmits) == (3, 5)
     assert all("-L 127.0.0.1" in call for call in runner.called("netperf -P"))
+
+
+RESET = answer(stderr="netperf: recv_response: partner closed connection\n", exit_code=1)
+
+
+def test_a_connection_that_the_receiver_resets_is_tried_once_more(receiver: int) -> None:
+    ended = [RESET, answer(NETPERF), answer(NETPERF)]
+    runner = FakeRunner({"netperf -V": "Netperf version 2.7.1\n", "netperf": ended})
+    clock = FakeClock()
+    send, receive = measured(PairUnit(pair(receiver), "oss2"), runner, clock)
+    assert (send.outcome, receive.outcome) == (Outcome.OK, Outcome.OK)
+    assert len(runner.called("netperf -P")) == 3
+    assert clock.now == 1001.0
+
+
+def test_a_receiver_that_resets_twice_has_failed(receiver: int) -> None:
+    runner = FakeRunner({"netperf -V": "Netperf version 2.7.1\n", "netperf": [RESET]})
+    send, receive = measured(PairUnit(pair(receiver), "oss2"), runner, FakeClock())
+    assert (send.outcome, receive.outcome) == (Outcome.FAILED, Outcome.FAILED)
+    assert "partner closed connection" in send.reason
+    assert len(runner.called("netperf -P")) == 4
 
 
 def test_a_partner_that_does_not_answer_in_time_is_named() -> None:
