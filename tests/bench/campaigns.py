@@ -29,14 +29,14 @@ class Row(NamedTuple):
 
 
 ROWS = (
-    Row("edison", "year", 1, 60),
-    Row("edison", "year", 0, 100),
-    Row("redstorm", "year", 1, 40),
-    Row("redstorm", "year", 0, 60),
-    Row("example", "year", 1, 40),
-    Row("lab", "year", 1, 150),
-    Row("lab", "year", 0, 300),
-    Row("lab", "quiet", 1, 100),
+    Row("edison", "year", 1, 30),
+    Row("edison", "year", 0, 40),
+    Row("redstorm", "year", 1, 20),
+    Row("redstorm", "year", 0, 20),
+    Row("example", "year", 1, 20),
+    Row("lab", "year", 1, 100),
+    Row("lab", "year", 0, 100),
+    Row("lab", "quiet", 1, 50),
 )
 
 
@@ -51,8 +51,9 @@ def campaigns() -> Iterator[str]:
         "that no other part's loss would look like; *without a note* are alarms of what a fault "
         "slows that no suspect explains. That a busy group clears nothing only where it was low on "
         f"most nights was chosen on seed 9303; the table is of seed {SEED}, at which nobody had "
-        "looked before. The lab asks for more alarms than other sites (`alarm_budget: 24`), so it "
-        "has more false suspects."
+        "looked before. The lab allows more alarms than other sites (`alarm_budget: 24`) and "
+        "looks for larger losses alone (`peer_loss`), so it has more false suspects and misses "
+        "losses of a fifth."
     )
     yield ""
     yield (
