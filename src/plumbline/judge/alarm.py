@@ -46,8 +46,8 @@ class Claim(Protocol):
         """Return the log factor of slow against healthy of the runs from each start to an end."""
         ...
 
-    def surprise(self, run: Run, limit: float) -> float:
-        """Return a bound of what one of its runs adds to the log factor."""
+    def surprises(self, runs: Sequence[Run], limit: float) -> list[float]:
+        """Return a bound of what each of its runs adds to the log factor."""
         ...
 
 
@@ -72,9 +72,9 @@ class Alone(NamedTuple):
         found = [*factors(chosen, limit), 0.0]
         return [found[bisect_left(chosen.runs, (start,))] for start in starts]
 
-    def surprise(self, run: Run, limit: float) -> float:
-        """Return a bound of what one of its runs adds to the log factor."""
-        return surprise(run, self.source.noise, limit)
+    def surprises(self, runs: Sequence[Run], limit: float) -> list[float]:
+        """Return a bound of what each of its runs adds to the log factor."""
+        return [surprise(run, self.source.noise, limit) for run in runs]
 
 
 class Shared(NamedTuple):
@@ -97,10 +97,10 @@ class Shared(NamedTuple):
         chosen = [_cut(source, starts[0], end) for source in self.sources]
         return shared_factors([one for one in chosen if one.runs], starts, limit)
 
-    def surprise(self, run: Run, limit: float) -> float:
-        """Return a bound of what one of its runs adds to the log factor."""
+    def surprises(self, runs: Sequence[Run], limit: float) -> list[float]:
+        """Return a bound of what each of its runs adds to the log factor."""
         noises = {source.noise for source in self.sources}
-        return max(surprise(run, noise, limit) for noise in noises)
+        return [max(surprise(run, noise, limit) for noise in noises) for run in runs]
 
 
 class Question(NamedTuple):
@@ -192,8 +192,8 @@ class _Weighing:
         found = [0.0] * len(self._moments)
         for claim, runs in zip(self._claims, self._runs):
             total, known = 0.0, [0.0]
-            for run in runs:
-                total = max(0.0, total + claim.surprise(run, self._limit))
+            for added in claim.surprises(runs, self._limit):
+                total = max(0.0, total + added)
                 known.append(total)
             for place in range(len(self._moments)):
                 found[place] = max(found[place], known[bisect_left(runs, (self._end(place),))])

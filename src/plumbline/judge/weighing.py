@@ -150,14 +150,13 @@ class Weighing:
     def _weigh_group(self, group: Component) -> Optional[Evidence]:
         members = self._groups[group]
         held = self.compared_as_one(members[0])
-        asked = [one for member in members for one in self._asked.get(member, ())]
-        terms = _Terms(self._limits[members[0]], last_change(asked))
+        terms = _Terms(self._limits[members[0]], last_change(self._asked_of(members)))
         return self._weighed(held, terms, self._past.of((*group, True))) if held else None
 
     def _as_one(self, members: Sequence[Component]) -> Iterator[tuple[Asked, Held]]:
         if len(members) < _FEWEST_MEMBERS:
             return
-        asked = [one for member in members for one in self._asked.get(member, ())]
+        asked = self._asked_of(members)
         for what in dict.fromkeys(one.what for one in asked):
             of_all = [one for one in asked if one.what == what]
             # two hosts meet at a time
@@ -165,6 +164,9 @@ class Weighing:
             found = common([one.measurement for one in of_all], least)
             if found:
                 yield of_all[0], found
+
+    def _asked_of(self, members: Sequence[Component]) -> list[Asked]:
+        return [one for member in members for one in self._asked.get(member, ())]
 
     def _weighed(self, alone: Compared, terms: _Terms, past: Moments) -> Evidence:
         held = numbered(alone)

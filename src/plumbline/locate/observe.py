@@ -42,7 +42,7 @@ _CLEAN = 0.1
 """Of the limit: more segments than that are lost somewhere, though not enough to accuse."""
 _SELDOM_S = DAY_S
 """After this a parallel run, of which there is one a week, does not speak of today any more."""
-_OVERTAKEN = "superseded by newer daily measurements"
+_SUPERSEDED = "superseded by newer daily measurements"
 _TWO_HOSTS = 2
 
 
@@ -92,7 +92,7 @@ def _observe(placed: Placed, memory: Memory, now: float, known: Optional[Weighin
         ruling = firmly(ruling)
     if series and one.layer == "fs" and now - series.latest.started_at > _SELDOM_S:
         begun = series.latest.started_at
-        return _Observed(Observation(placed.of, Vote.NONE, 0.0, 0.0, begun, 0.0, _OVERTAKEN))
+        return _Observed(Observation(placed.of, Vote.NONE, 0.0, 0.0, begun, 0.0, _SUPERSEDED))
     segments = tuple(_segments(placed, ruling)) if placed.partner else ()
     telling = ruling.finding.reason.telling
     return _Observed(_observation(placed, series, ruling), telling, segments)

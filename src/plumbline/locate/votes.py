@@ -55,9 +55,18 @@ def votes(placed: Sequence[Placed], known: Weighing) -> list[Optional[Spoken]]:
     held = [_held(one, known) for one in placed]
     since = [_own_alarm(one, known) for one in placed]
     for group in companions(placed):
+        if _of_one_component([placed[index] for index in group]):
+            # the judge has weighed it together
+            continue
         for begun, index in _together(group, held, known):
-            since[index] = begun if since[index] is None else since[index]
+            if since[index] is None:
+                since[index] = begun
     return [_spoken(*each, known) for each in zip(placed, held, since)]
+
+
+def _of_one_component(group: Sequence[Placed]) -> bool:
+    """Return whether all that is measured of a component makes a group, and not a pair of hosts."""
+    return group[0].partner is None and len({one.expectation.subject for one in group}) == 1
 
 
 def _held(placed: Placed, known: Weighing) -> Optional[_One]:
@@ -71,8 +80,7 @@ def _held(placed: Placed, known: Weighing) -> Optional[_One]:
 
 def _own_alarm(placed: Placed, known: Weighing) -> Optional[float]:
     """Return since when the component has an alarm, in epoch seconds, None where it has none."""
-    one = placed.expectation
-    found = known.evidence((one.layer, one.component, False))
+    found = known.evidence(placed.expectation.subject)
     return found.since if found and found.alarm else None
 
 

@@ -11,7 +11,9 @@ from plumbline.output.icinga_text import block, listed, literal, printable, quot
 from plumbline.output.monitored import (
     AGENT_SERVICE,
     COLLECTION_SERVICE,
+    ONE_COLLECTION_ALARM,
     ONE_LOST_PACKET,
+    SILENT_BEHIND_A_SUSPECT,
     Host,
     Monitored,
 )
@@ -141,8 +143,7 @@ def _paths(watched: Monitored, options: ObjectOptions) -> Iterator[str]:
             (watched.paths[0].host, COLLECTION_SERVICE),
             ("collection", "node"),
             (),
-            "One alarm where nobody looks for suspects; the services below are UNKNOWN then and "
-            "notify nobody.",
+            ONE_COLLECTION_ALARM,
         )
     for path in watched.paths:
         yield _path_service(
@@ -154,10 +155,7 @@ def _paths(watched: Monitored, options: ObjectOptions) -> Iterator[str]:
 
 
 def _behind(watched: Monitored, path: PathService) -> Iterator[str]:
-    why = (
-        "A loss behind a component with an alarm of its own is shown and notifies nobody. Only a "
-        "known fault silences:\nwhere suspects are UNKNOWN, every service notifies."
-    )
+    why = SILENT_BEHIND_A_SUSPECT
     for service in watched.members(path):
         yield _dependency(
             f"plumbline {path.description}",

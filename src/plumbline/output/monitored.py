@@ -25,6 +25,18 @@ ONE_LOST_PACKET = (
 )
 """Why the service of the agent is asked more than once before it notifies."""
 
+ONE_COLLECTION_ALARM = (
+    "One alarm where nobody looks for suspects; the services below are UNKNOWN then and notify "
+    "nobody."
+)
+"""Why the collection has a service of its own."""
+
+SILENT_BEHIND_A_SUSPECT = (
+    "A loss behind a component with an alarm of its own is shown and notifies nobody. Only a "
+    "known fault silences:\nwhere suspects are UNKNOWN, every service notifies."
+)
+"""Why services depend on the suspect that they are behind."""
+
 PLAN_SCHEMA = 1
 _REMEDY = "write it with: plumbline plan -i INVENTORY --json"
 

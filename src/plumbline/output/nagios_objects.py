@@ -6,7 +6,14 @@ from typing import Iterator, Optional
 
 from plumbline.model.path_service import PathService
 from plumbline.model.service import NODE, Service
-from plumbline.output.monitored import AGENT_SERVICE, COLLECTION_SERVICE, ONE_LOST_PACKET, Monitored
+from plumbline.output.monitored import (
+    AGENT_SERVICE,
+    COLLECTION_SERVICE,
+    ONE_COLLECTION_ALARM,
+    ONE_LOST_PACKET,
+    SILENT_BEHIND_A_SUSPECT,
+    Monitored,
+)
 from plumbline.output.nagios_templates import commands, templates
 from plumbline.output.nagios_text import Line, argument, define, one_line, states_text
 from plumbline.output.object_options import ObjectOptions
@@ -159,8 +166,7 @@ def _collection(host: str, options: ObjectOptions) -> str:
             _stale(options),
             _node_states(options),
         ],
-        "One alarm where nobody looks for suspects; the services below are UNKNOWN then and notify "
-        "nobody.",
+        ONE_COLLECTION_ALARM,
     )
 
 
@@ -194,10 +200,7 @@ def _dependencies(watched: Monitored) -> Iterator[str]:
     for service in watched.services:
         yield _dependency((service.node, AGENT_SERVICE), service, "w,u,c", why)
         why = ""
-    why = (
-        "A loss behind a component with an alarm of its own is shown and notifies nobody. Only a "
-        "known fault silences:\nwhere suspects are UNKNOWN, every service notifies."
-    )
+    why = SILENT_BEHIND_A_SUSPECT
     for path in watched.paths:
         for service in watched.members(path):
             yield _dependency((path.host, path.description), service, "w,c", why)

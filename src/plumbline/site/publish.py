@@ -22,8 +22,8 @@ from plumbline.store.replacing import replace_own
 class Terms(NamedTuple):
     """How suspects are found and shown.
 
-    What is written holds for ``stale_after_s``; an alarm
-    that has stood for ``notified_after_s`` has been notified.
+    What is written holds for ``stale_after_s``; an alarm that has stood for ``notified_after_s``
+    has been notified.
     """
 
     stale_after_s: float
