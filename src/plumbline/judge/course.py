@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from plumbline.errors import DocumentError
 from plumbline.judge.finding import Finding, Rule
+from plumbline.judge.measured import contended
 from plumbline.judge.phrases import figures
+from plumbline.judge.recurring import recurrence
 from plumbline.model.kinds import numbers
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.reason import Reason
@@ -44,6 +46,24 @@ def other_course(of: Measured) -> Optional[Finding]:
         f"(limit {100 * of.limits.profile_distance:g} %)"
     )
     return Finding(State.WARNING, Reason.PROFILE, text)
+
+
+def course_over_runs(of: Measured) -> Optional[Finding]:
+    """Return the same by what the last runs say together: one that went otherwise is watched."""
+    last = other_course(of)
+    limit = of.limits.profile_distance
+    shown = [
+        (sample.started_at, sample.apart > limit)
+        for sample in reversed(of.samples)
+        if sample.apart is not None and not contended(sample.coverage, of.limits)
+    ]
+    found = recurrence(shown, of.limits.alarm_odds)
+    if found.alarm:
+        text = last.text if last else f"{figures(of)}: {course_words(of)}"
+        return Finding(State.WARNING, Reason.PROFILE, f"{text}; {found.words}")
+    if last is None:
+        return None
+    return Finding(State.OK, Reason.WATCHED, f"watching: {last.text}; {found.words}")
 
 
 def course_words(of: Measured) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from math import hypot
-from typing import NamedTuple
+
+from plumbline.model.named_tuple import NamedTuple
 
 
 class Noise(NamedTuple):

@@ -8,6 +8,7 @@ from plumbline.judge.evidence import evidence, figure
 from plumbline.judge.finding import Finding, Ruling, deciding
 from plumbline.judge.measured import label
 from plumbline.judge.phrases import several, summary
+from plumbline.judge.retransmits import Tests, in_last_run, over_runs
 from plumbline.judge.service import by_evidence, with_runs
 from plumbline.judge.shared_floor import host_below
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
@@ -22,13 +23,10 @@ if TYPE_CHECKING:
 
     from plumbline.model.evidence import Evidence
     from plumbline.model.expectation import Expectation, Partner
+    from plumbline.model.limits import Limits
     from plumbline.model.record import Operation, Scenario
     from plumbline.model.series import Running, Series
     from plumbline.model.verdict import Verdict
-
-SEGMENT_BYTES = 1448
-"""TCP payload of one packet: MTU 1500 less 20 IP, 20 TCP and 12 of time stamps (RFC 791, 9293,
-7323), which Linux sends by default."""
 
 
 class _Pairs(NamedTuple):
@@ -47,6 +45,11 @@ class _Pairs(NamedTuple):
         return min(self.rulings, key=lambda pair: _severity(pair[1].finding.state))
 
     @property
+    def tests(self) -> Tests:
+        """Return the tests that gave a rate."""
+        return Tests(label(self.operation, self.scenario), [one for _, one in self.usable])
+
+    @property
     def ruling(self) -> Ruling:
         """Return the ruling of the chosen partner, or that the host is below its floor with all."""
         chosen = self.chosen[1]
@@ -57,11 +60,18 @@ class _Pairs(NamedTuple):
         return chosen._replace(finding=below) if below else chosen
 
 
+class _By(NamedTuple):
+    """By what a host is judged, its last run or the last ones together: rates, and segments."""
+
+    rulings: Callable[[Sequence[Ruling]], Sequence[Ruling]]
+    retransmits: Callable[[Sequence[Tests], Limits], Optional[Finding]]
+
+
 def judge_pair_host(
     expectation: Expectation, series: Sequence[Series], running: Sequence[Running], now: float
 ) -> Verdict:
     """Return what the last runs of a host with each partner say by themselves."""
-    return _judge(expectation, series, running, now)
+    return _judge(expectation, series, running, now, _By(tuple, in_last_run))
 
 
 def judge_pair_service(
@@ -72,8 +82,8 @@ def judge_pair_service(
     known: Optional[Evidence],
 ) -> Verdict:
     """Return the verdict on a host by what its runs say together, as ``judge_service`` does."""
-    found = _judge(expectation, series, running, now, lambda rulings: by_evidence(rulings, known))
-    return with_runs(found, known)
+    by = _By(lambda rulings: by_evidence(rulings, known), over_runs)
+    return with_runs(_judge(expectation, series, running, now, by), known)
 
 
 def _judge(
@@ -81,7 +91,7 @@ def _judge(
     series: Sequence[Series],
     running: Sequence[Running],
     now: float,
-    by: Callable[[Sequence[Ruling]], Sequence[Ruling]] = tuple,
+    by: _By,
 ) -> Verdict:
     pairs = tuple(
         _pairs(expectation, place, series, now) for place in operations(expectation, series)
@@ -106,7 +116,7 @@ def rulings_on_host(
     for place in operations(expectation, series):
         of = _pairs(expectation, place, series, now)
         if of.rulings:
-            yield of.chosen[1], _share(of)
+            yield of.chosen[1], of.tests.share
 
 
 def _nothing(expectation: Expectation) -> Finding:
@@ -177,14 +187,14 @@ def of_pair(one: Expectation, partner: Partner, reference: Reference) -> Referen
 def _decide(
     expectation: Expectation,
     pairs: Sequence[_Pairs],
-    by: Callable[[Sequence[Ruling]], Sequence[Ruling]],
+    by: _By,
 ) -> Verdict:
-    retransmits = _retransmits(expectation, pairs)
-    chosen = by(tuple(of.ruling for of in pairs))
+    chosen = by.rulings(tuple(of.ruling for of in pairs))
     decided = by_rate = deciding(chosen)
     fine = decided.finding.reason.fine
     text = summary([each.measured for each in chosen if each.measured]) if fine else ""
     text = text or decided.finding.text
+    retransmits = by.retransmits([of.tests for of in pairs], expectation.limits)
     if retransmits:
         text += f"; {retransmits.text}"
         if decided.finding.state is State.OK:
@@ -223,30 +233,6 @@ def _slow_alone(of: _Pairs) -> Iterator[str]:
             yield f"{ruling.measured.what} with partner {name} {rate}"
 
 
-def _retransmits(expectation: Expectation, pairs: Sequence[_Pairs]) -> Optional[Finding]:
-    """Return the finding on segments retransmitted, by the lower median over the partners."""
-    limit = expectation.limits.retransmit_share
-    for of in pairs:
-        share = _share(of)
-        if share is not None and share > limit:
-            text = (
-                f"{100 * share:.2f} % of the segments of {label(of.operation, of.scenario)} "
-                f"retransmitted (limit {100 * limit:g} %), bad cable?"
-            )
-            return Finding(State.WARNING, Reason.RETRANSMITS, text)
-    return None
-
-
-def _share(of: _Pairs) -> Optional[float]:
-    """Return the lower median over the partners of retransmitted segments / segments."""
-    shares = sorted(
-        ruling.record.retransmits * SEGMENT_BYTES / ruling.record.bytes
-        for _, ruling in of.usable
-        if ruling.record and ruling.record.retransmits is not None and ruling.record.bytes
-    )
-    return shares[(len(shares) - 1) // 2] if shares else None
-
-
 def _lines(of: _Pairs, now: float) -> Iterator[str]:
     for name, ruling in of.rulings:
         yield from evidence(ruling, now, f"with {name}: ")
@@ -258,7 +244,7 @@ def _figures(expectation: Expectation, pairs: Sequence[_Pairs]) -> Iterator[Figu
         if not of.rulings:
             continue
         yield figure(of.chosen[1])
-        share = _share(of)
+        share = of.tests.share
         yield Figure(
             f"{label(of.operation, of.scenario).replace(' ', '_')}_retransmits",
             None if share is None else 100 * share,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plumbline.judge.course import other_course
+from plumbline.judge.course import course_over_runs
 from plumbline.judge.finding import Finding
 from plumbline.judge.floor import below_floor, below_goal
 from plumbline.judge.phrases import figures, figures_and_ceiling, over_runs, so_far, weighed
@@ -64,8 +64,12 @@ def _finding(ruling: Ruling, known: Optional[Evidence], *, alarm: bool) -> Findi
         # the operation that has lost most has the alarm
         return _watched(finding, known)
     if finding.reason.of_one_run and _is_low(of):
-        other = below_goal(of) or below_floor(of) or other_course(of)
+        other = below_goal(of) or below_floor(of) or course_over_runs(of)
         return other or _watched(finding, known)
+    if finding.reason is Reason.PROFILE or finding.reason.fine:
+        course = course_over_runs(of)
+        if course:
+            return course
     if known and finding.reason is Reason.NO_REFERENCE:
         return Finding(State.OK, Reason.FINE, figures(of))
     if known and finding.reason.fine and known.worth_a_word and known.what == of.what:

@@ -12,13 +12,14 @@ from statistics import median
 
 from plumbline.errors import DocumentError
 from plumbline.judge.component import firmly, rule
-from plumbline.judge.pair import SEGMENT_BYTES, of_pair
+from plumbline.judge.pair import of_pair
 from plumbline.judge.peers import FEW_APART, LEAST_SPREAD
 from plumbline.judge.provisional import CERTAIN
 from plumbline.locate.observation import SEGMENTS, Observation, Vote
 from plumbline.locate.votes import votes
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.reason import Reason
+from plumbline.model.record import segments_retransmitted
 from plumbline.plan.rounds import cycle, span
 from plumbline.units import DAY_S
 
@@ -222,9 +223,11 @@ def _segments(placed: Placed, ruling: Ruling) -> Iterator[Observation]:
     too small overflows near full speed only, so a slow pair that loses none is inconclusive.
     """
     record, measured = ruling.record, ruling.measured
-    if measured is None or record is None or not record.bytes or record.retransmits is None:
+    if measured is None or record is None:
         return
-    share = record.retransmits * SEGMENT_BYTES / record.bytes
+    share = segments_retransmitted(record.retransmits, record.bytes)
+    if share is None:
+        return
     limits = placed.expectation.limits
     limit, slow = limits.retransmit_share, 1 - limits.peer_loss
     of = resending(placed.of)

@@ -82,6 +82,19 @@ class Tool(NamedTuple):
     argv: tuple[str, ...]
 
 
+SEGMENT_BYTES = 1448
+"""TCP payload of one packet: MTU 1500 less 20 IP, 20 TCP and 12 of time stamps (RFC 791, 9293,
+7323), which Linux sends by default."""
+
+
+def segments_retransmitted(segments: Optional[float], moved: float) -> Optional[float]:
+    """Return the share of the segments that were retransmitted, None where that is not known.
+
+    ``moved`` is in bytes.
+    """
+    return segments * SEGMENT_BYTES / moved if segments is not None and moved else None
+
+
 class _RecordFields(NamedTuple):
     id: str
     run_id: str

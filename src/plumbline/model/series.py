@@ -56,6 +56,8 @@ class Sample(NamedTuple):
     ``rate_Bps`` is None where the run gave no rate.  ``peers_Bps`` is the median rate of the
     ``peers`` other members of the group in that run; ``partner`` is the other host of a pair.
     ``excluded`` is True where the component was degraded or failed over: the rate is not its own.
+    ``retransmitted`` is the share of segments that were sent again, ``apart`` how far its profile
+    is from the baseline's beyond its own scatter; both None where that is not known.
     """
 
     started_at: float
@@ -65,6 +67,8 @@ class Sample(NamedTuple):
     peers: int
     partner: Optional[str]
     excluded: bool = False
+    retransmitted: Optional[float] = None
+    apart: Optional[float] = None
 
 
 class Running(NamedTuple):
@@ -174,6 +178,10 @@ def _sample(raw: Sequence[Any]) -> Sample:
     if not isinstance(sample.excluded, bool):
         raise TypeError(f"excluded is {sample.excluded!r}")
     rates_or_none(rate_Bps=sample.rate_Bps, peers_Bps=sample.peers_Bps)
+    for name in ("retransmitted", "apart"):
+        share = getattr(sample, name)
+        if share is not None:
+            within(0, LARGEST, **{name: share})
     return sample
 
 

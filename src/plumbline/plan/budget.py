@@ -12,12 +12,16 @@ from plumbline.plan.policy import Policy
 _GROUPED = ("ost", "raw", "net")
 """Layers whose groups are asked as one; of hosts that is all of them."""
 
+_ASKED_TWICE = ("net", "fs")
+"""Layers of which a run shows more than its rates: segments retransmitted, a profile."""
+
 
 def alarm_odds(policy: Policy, measured: Sequence[Assignment]) -> float:
     """Return the odds against chance that an alarm takes.
 
     Each run asks whether a component is slow, whether its group is as one, and whether a part is
-    that several devices share or a pair of hosts that meet.
+    that several devices share or a pair of hosts that meet; of a host whether it retransmits, and
+    of what is measured in parallel whether its profile is another.
     """
     asked = {layer: MONTH_S / _period_s(policy, layer) for layer in ("ost", "raw", "net", "fs")}
     questions = sum(asked[layer] for layer in _asked(measured))
@@ -31,6 +35,8 @@ def _asked(measured: Sequence[Assignment]) -> Iterator[str]:
     hosts = 0
     for one in measured:
         yield one.layer
+        if one.layer in _ASKED_TWICE:
+            yield one.layer
         hosts += one.layer == "net"
         if one.layer in _GROUPED:
             group = one.layer, "" if one.layer == "net" else one.group

@@ -170,6 +170,23 @@ class History(Store):
         )
         return tuple(map(Point._make, rows))
 
+    def fields(self, key: SeriesKey, count: int, *paths: str) -> tuple[list[Any], ...]:
+        """Return what the latest ``count`` records of a series say under two JSON paths or more.
+
+        Newest first, as :meth:`points`; None stands for what a record does not say, and where it is
+        damaged.
+        """
+        nothing = json.dumps([None] * len(paths))
+        said = f"json_extract(body{', ?' * len(paths)})"
+        # the paths are bound, their number is the caller's own
+        query = (
+            f"SELECT CASE WHEN json_valid(body) THEN {said} ELSE ? END FROM records "  # noqa: S608
+            "WHERE layer = ? AND component = ? AND operation = ? AND scenario = ? AND partner = ? "
+            "ORDER BY seq DESC LIMIT ?"
+        )
+        rows = self._database.table(query, (*paths, nothing, *key, count))
+        return tuple(read_json(text) for (text,) in rows)
+
     def latest(self, key: SeriesKey) -> Record:
         """Return the latest record of a series, whole; raise StoreError when there is none."""
         query = (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from statistics import median
+from types import MappingProxyType
 from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.expectation import Expectation
@@ -15,17 +16,25 @@ from plumbline.model.record import Flag, Operation, Record, Scenario
 from plumbline.model.series import SAMPLES, Running, Sample, Series
 from plumbline.peer_rates import median_without
 from plumbline.store.history import History, SeriesKey
+from plumbline.store.shown import apart, retransmitted
 
 _NOBODY = (None, 0)
 _NOT_ITS_OWN = {Flag.DEGRADED.value, Flag.DRAINING.value, Flag.FAILED_OVER.value}
 """What is known to be slow for a while says nothing about the time before and after."""
 
 
+_NOTHING: Mapping[str, Sequence[float]] = MappingProxyType({})
+
+
 class Member(NamedTuple):
-    """An expected component among its peers; of low coverage a rate does not speak for it."""
+    """An expected component among its peers; of low coverage a rate does not speak for it.
+
+    ``profiles`` are those of its baselines, by ``operation/scenario``.
+    """
 
     group: str
     min_coverage: float
+    profiles: Mapping[str, Sequence[float]] = _NOTHING
 
 
 Groups = Mapping[tuple[str, str], Member]
@@ -35,7 +44,16 @@ Groups = Mapping[tuple[str, str], Member]
 def groups_of(expected: Iterable[Expectation]) -> Groups:
     """Return the group of each component that is expected."""
     return {
-        (one.layer, one.component): Member(one.group, one.limits.min_coverage) for one in expected
+        (one.layer, one.component): Member(one.group, one.limits.min_coverage, _profiles(one))
+        for one in expected
+    }
+
+
+def _profiles(one: Expectation) -> Mapping[str, Sequence[float]]:
+    return {
+        key: reference.baseline.profile
+        for key, reference in one.references.items()
+        if reference.baseline and reference.baseline.profile
     }
 
 
@@ -126,19 +144,25 @@ class Recent:
 
     def _samples(self, key: SeriesKey) -> tuple[Sample, ...]:
         runs, name, partner = self._peers[self._place(key)], key.component, key.partner or None
-        return tuple(
-            [
-                Sample(
-                    started_at,
-                    rate_Bps,
-                    coverage,
-                    *runs[run_id].beside(name),
-                    partner,
-                    in_known_state(flags),
-                )
-                for run_id, started_at, rate_Bps, coverage, flags in self._points[key]
-            ]
-        )
+        samples = [
+            Sample(
+                started_at,
+                rate_Bps,
+                coverage,
+                *runs[run_id].beside(name),
+                partner,
+                in_known_state(flags),
+            )
+            for run_id, started_at, rate_Bps, coverage, flags in self._points[key]
+        ]
+        profile = self._groups[key.layer, name].profiles.get(f"{key.operation}/{key.scenario}")
+        if partner:
+            shares = retransmitted(self._history, key)
+            samples = [one._replace(retransmitted=of) for one, of in zip(samples, shares)]
+        if profile:
+            shares = apart(self._history, key, profile)
+            samples = [one._replace(apart=of) for one, of in zip(samples, shares)]
+        return tuple(samples)
 
     def _place(self, key: SeriesKey) -> _Place:
         group = self._groups[key.layer, key.component].group

@@ -7,14 +7,15 @@ from typing import Any, Optional, Sequence
 import pytest
 
 from plumbline.errors import DocumentError
-from plumbline.judge.component import judge
+from plumbline.judge.component import judge, judge_service
 from plumbline.model.limits import Limits
 from plumbline.model.reason import Reason
 from plumbline.model.reference import Reference
+from plumbline.model.series import Sample
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
 from plumbline.profile.distance import form
-from tests.package.judgements import BASELINE, CEILING, NOW, expectation, series
+from tests.package.judgements import BASELINE, CEILING, DAY_S, NOW, expectation, series
 from tests.package.profile.curves import declining, flat
 
 FLAT = form(flat(120))
@@ -61,6 +62,43 @@ def test_a_read_that_declines_where_it_was_flat_warns_though_their_means_agree()
 def test_what_is_no_other_course(own: Any, known: Sequence[float], changes: Any) -> None:
     verdict = judged(own, known, **changes)
     assert (verdict.state, verdict.reason) == (State.OK, Reason.FINE)
+
+
+@pytest.mark.parametrize(
+    ("apart", "state", "reason", "text"),
+    [
+        ([0.0, 0.0, 0.3], State.OK, Reason.WATCHED, "watching: read 200.0 MB/s"),
+        ([0.0, *[0.3] * 8], State.WARNING, Reason.PROFILE, "; in 8 of 8 runs since 2024-09-26"),
+        ([*[0.3] * 9, 0.0], State.WARNING, Reason.PROFILE, "; in 9 of 10 runs since 2024-09-24"),
+        ([*[0.3] * 9, *[0.1] * 8], State.OK, Reason.FINE, "99 % of baseline"),
+    ],
+    ids=["once", "night after night", "not today", "mended"],
+)
+def test_a_service_alarms_about_a_profile_when_it_recurs(
+    apart: Sequence[float], state: State, reason: Reason, text: str
+) -> None:
+    reference = Reference(CEILING, BASELINE._replace(profile=tuple(FLAT)))
+    entry = expectation(references={"read/single": reference})
+    last = STEEP if apart[-1] > 0.1 else FLAT
+    samples = [
+        Sample(NOW - 3610 - age * DAY_S, 200e6, None, 201e6, 5, None, apart=share)
+        for age, share in enumerate(reversed(apart))
+    ]
+    of = series(details={"form": percents(last)})._replace(samples=tuple(samples))
+    verdict = judge_service(entry, [of], (), NOW, None)
+    assert (verdict.state, verdict.reason) == (state, reason)
+    assert text in verdict.sentence
+
+
+def test_a_contended_run_says_nothing_of_the_profile() -> None:
+    reference = Reference(CEILING, BASELINE._replace(profile=tuple(FLAT)))
+    entry = expectation(references={"read/single": reference})
+    samples = [
+        Sample(NOW - 3610 - age * DAY_S, 200e6, 0.5 if age else None, 201e6, 5, None, apart=0.3)
+        for age in range(9)
+    ]
+    of = series(details={"form": percents(STEEP)})._replace(samples=tuple(samples))
+    assert judge_service(entry, [of], (), NOW, None).reason is Reason.WATCHED
 
 
 def test_a_slow_rate_is_told_as_slow_whatever_its_course() -> None:

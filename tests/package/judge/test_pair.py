@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Sequence
 
 import pytest
 
-from plumbline.judge.pair import judge_pair_host, of_pair, rulings_on_host
+from plumbline.judge.pair import judge_pair_host, judge_pair_service, of_pair, rulings_on_host
 from plumbline.model.reason import Reason
 from plumbline.model.record import Operation, Outcome
 from plumbline.model.reference import Reference
-from plumbline.model.series import Running, Series
+from plumbline.model.series import Running, Sample, Series
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
 from tests.package.judgements import BASELINE, DAY_S, NOW, host_expectation, sent
@@ -129,6 +129,52 @@ def test_many_retransmits_with_all_partners_make_a_bad_cable() -> None:
     label, value, *rest = verdict.figures[1]
     assert (label, rest) == ("send_retransmits", ["%", "0.5", "", None])
     assert value == pytest.approx(2.0)
+
+
+def nights_of_retransmits(partner: str, shares: Sequence[float]) -> Series:
+    """Return one run a night, the last one today."""
+    samples = [
+        Sample(NOW - 3610 - age * DAY_S, 117e6, None, None, 0, partner, retransmitted=share)
+        for age, share in enumerate(reversed(shares))
+    ]
+    found = retransmitting(partner, 117e6, round(shares[-1] * 1_000_000))
+    return found._replace(samples=tuple(samples))
+
+
+@pytest.mark.parametrize(
+    ("shares", "state", "reason", "text"),
+    [
+        (
+            [0.0, 0.0, 0.02],
+            State.OK,
+            Reason.WATCHED,
+            "watching: 2.00 % of the segments of send retransmitted (limit 0.5 %), bad cable? one "
+            "run is no evidence yet",
+        ),
+        (
+            [0.0, *[0.02] * 7],
+            State.WARNING,
+            Reason.RETRANSMITS,
+            "2.00 % of the segments of send retransmitted (limit 0.5 %), bad cable? in 7 of 7 runs "
+            "since 2024-09-27, odds ",
+        ),
+        (
+            [*[0.02] * 9, 0.001],
+            State.WARNING,
+            Reason.RETRANSMITS,
+            "0.10 % of the segments of send retransmitted (limit 0.5 %), bad cable? in 9 of 10 ",
+        ),
+        ([*[0.02] * 9, *[0.001] * 8], State.OK, Reason.FINE, "100 % of baseline"),
+    ],
+    ids=["once", "night after night", "not today", "mended"],
+)
+def test_a_service_alarms_about_retransmits_when_they_recur(
+    shares: Sequence[float], state: State, reason: Reason, text: str
+) -> None:
+    every = [nights_of_retransmits(name, shares) for name in ("oss1", "oss2")]
+    verdict = judge_pair_service(host_expectation("oss1", "oss2"), every, (), NOW, None)
+    assert (verdict.state, verdict.reason) == (state, reason)
+    assert text in verdict.sentence
 
 
 def test_retransmits_with_one_partner_do_not_accuse_this_host() -> None:

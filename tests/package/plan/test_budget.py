@@ -42,13 +42,18 @@ def test_one_false_alarm_a_month_takes_as_many_odds_as_a_month_has_questions() -
     [
         pytest.param("ost", ["fs1", "fs1", "fs2", "fs2"], 2, id="two file systems"),
         pytest.param("raw", ["oss1", "oss1", "oss1", "oss1"], 1, id="one server"),
-        pytest.param("fs", ["fs1", "fs1", "fs1", "fs1"], 0, id="driven at once, a whole anyway"),
     ],
 )
 def test_a_group_is_one_more_question(layer: str, groups: Sequence[str], more: int) -> None:
     weekly = {"fs": {"schedule": {"calendar": "daily", "every": "1 d"}}}
     made = [one(layer, number, group=group) for number, group in enumerate(list(groups) * 10)]
     assert of(made, layers=weekly) == pytest.approx((40 + more) * 30.44)
+
+
+def test_what_is_driven_at_once_has_no_group_and_is_asked_for_its_profile_too() -> None:
+    weekly = {"fs": {"schedule": {"calendar": "daily", "every": "1 d"}}}
+    made = [one("fs", number, group="fs1") for number in range(40)]
+    assert of(made, layers=weekly) == pytest.approx(2 * 40 * 30.44)
 
 
 @pytest.mark.parametrize(
@@ -65,9 +70,9 @@ def test_a_part_that_devices_read_together_share_is_one_more_question(
     assert of(made) == pytest.approx((10 + more) * 30.44)
 
 
-def test_hosts_are_one_question_for_each_pair_that_meets_and_one_for_all() -> None:
+def test_hosts_are_asked_for_rates_and_segments_and_for_each_pair_and_for_all() -> None:
     slot = {"net": {"schedule": {"slot": "1 d"}}}
-    assert odds(["net"] * 40, layers=slot) == pytest.approx((40 + 20 + 1) * 30.44)
+    assert odds(["net"] * 40, layers=slot) == pytest.approx((40 + 40 + 20 + 1) * 30.44)
 
 
 def test_twice_the_budget_takes_half_the_odds() -> None:

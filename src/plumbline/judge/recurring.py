@@ -1,0 +1,126 @@
+"""What a run shows or does not, such as segments retransmitted: when it recurs beyond chance.
+
+A healthy component shows it now and then, and then rather in the next run too; one that is at
+fault shows it in nearly every run.  The ratio of the two chances of each run is a Bayes factor, and
+alarms follow from it and from the budget of false alarms as those of rates do (judge/chance.py).
+"""
+
+from __future__ import annotations
+
+from math import exp, inf, log, log1p
+
+from plumbline.judge.noise import BESIDE_PEERS, FADES, HOUR_S, IN_ONE_GO_S
+from plumbline.judge.phrases import date_of, number, odds
+from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Iterator, Optional, Sequence
+
+    Shown = tuple[float, bool]
+    """When a run began, in epoch seconds, and whether it showed it."""
+
+_BY_CHANCE = 0.05
+"""Runs of a healthy component that show it: nobody knows, so a share that no healthy site has for
+long.  A site at which more do has limits that do not suit it."""
+_AT_FAULT = 0.9
+"""Runs of a component at fault that show it."""
+_FEWEST = 2
+"""Runs that an alarm rests on, as for rates (judge/alarm.py)."""
+
+
+class Recurrence(NamedTuple):
+    """How often it was shown: in ``shown`` of ``runs`` since a moment, in epoch seconds.
+
+    ``odds`` is the natural logarithm of the odds against chance; ``alarm`` says whether one was
+    raised and stands.
+    """
+
+    odds: float
+    alarm: bool
+    since: float
+    shown: int
+    runs: int
+
+    @property
+    def words(self) -> str:
+        """Return how often it was shown, and how certain that is."""
+        if self.runs < _FEWEST:
+            return "one run is no evidence yet"
+        return (
+            f"in {self.shown} of {number(self.runs, 'run')} since {date_of(self.since)}, odds "
+            f"{odds(self.odds)} to 1 against chance"
+        )
+
+
+NEVER = Recurrence(0.0, alarm=False, since=0.0, shown=0, runs=0)
+
+
+def recurrence(runs: Sequence[Shown], alarm_odds: float) -> Recurrence:
+    """Return what runs in the order of time say together.
+
+    The statistic is that of Shiryaev and Roberts, whose threshold says how seldom an alarm is
+    false; it stands until the odds that the component is healthy again are as high.
+    """
+    needed = log(alarm_odds)
+    found, before = NEVER, None
+    healthy = 0.0
+    for run in runs:
+        factor = _factor(run, before)
+        before = run
+        if found.alarm:
+            healthy = -factor + _log_of_one_more(healthy)
+            if healthy >= needed:
+                found = NEVER
+                continue
+        found = _with(found, run, factor)
+        if not found.alarm and found.odds >= needed and found.shown >= _FEWEST:
+            found, healthy = found._replace(alarm=True), -inf
+    return found
+
+
+def in_moments(shares: Sequence[Sequence[tuple[float, float]]], limit: float) -> Iterator[Shown]:
+    """Yield for each moment whether more than half of some sources were above a limit.
+
+    Each source has pairs of a run's begin and its share; what is measured in one go is a moment.
+    """
+    runs = sorted((at, number, share) for number, one in enumerate(shares) for at, share in one)
+    begun = 0.0
+    seen: dict[int, float] = {}
+    for at, source, share in runs:
+        if seen and (source in seen or at - begun > IN_ONE_GO_S):
+            yield begun, lower_median(tuple(seen.values())) > limit
+            seen = {}
+        begun = begun if seen else at
+        seen[source] = share
+    if seen:
+        yield begun, lower_median(tuple(seen.values())) > limit
+
+
+def lower_median(values: Sequence[float]) -> float:
+    """Return the middle of some values, the lower one of two; there is one at least."""
+    return sorted(values)[(len(values) - 1) // 2]
+
+
+def _with(found: Recurrence, run: Shown, factor: float) -> Recurrence:
+    """Return what is known after one more run; what speaks for chance alone is not counted."""
+    odds = factor + _log_of_one_more(found.odds if found.runs else -inf)
+    if odds <= 0 and not found.alarm:
+        return NEVER
+    since = found.since if found.runs else run[0]
+    return Recurrence(max(0.0, odds), found.alarm, since, found.shown + run[1], found.runs + 1)
+
+
+def _factor(run: Shown, before: Optional[Shown]) -> float:
+    """Return the logarithm of how much likelier a run is where the component is at fault."""
+    at, shown = run
+    chance = _BY_CHANCE
+    if before and before[1]:
+        # a disturbance tends to go on, the more the sooner the next run follows
+        goes_on: float = BESIDE_PEERS.again * (1 + max(0.0, at - before[0]) / HOUR_S) ** -FADES
+        chance = max(chance, goes_on)
+    return log(_AT_FAULT / chance) if shown else log((1 - _AT_FAULT) / (1 - chance))
+
+
+def _log_of_one_more(logarithm: float) -> float:
+    """Return log(1 + exp(x)): one more start."""
+    return logarithm + log1p(exp(-logarithm)) if logarithm > 0 else log1p(exp(logarithm))

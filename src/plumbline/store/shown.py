@@ -1,0 +1,48 @@
+"""What the last records of a series show beside their rates: segments retransmitted, profiles."""
+
+from __future__ import annotations
+
+from typing import Optional, Sequence
+
+from plumbline.model.kinds import numbers
+from plumbline.model.record import segments_retransmitted
+from plumbline.model.series import SAMPLES
+from plumbline.profile.distance import distance
+from plumbline.store.history import History, SeriesKey
+
+Shares = list[Optional[float]]
+"""One for each record, newest first; None where it is not known, or an old record is damaged."""
+
+
+def retransmitted(history: History, key: SeriesKey) -> Shares:
+    """Return which share of the segments each run of a pair retransmitted."""
+    return [
+        segments_retransmitted(segments, moved) if _all_numbers([segments, moved]) else None
+        for segments, moved in history.fields(key, SAMPLES, "$.retransmits", "$.bytes")
+    ]
+
+
+def apart(history: History, key: SeriesKey, profile: Sequence[float]) -> Shares:
+    """Return how far each run's profile is from that of the baseline, 0 within its own scatter."""
+    return [
+        _apart(form, profile)
+        for form, _ in history.fields(key, SAMPLES, "$.details.form", "$.seconds")
+    ]
+
+
+def _apart(form: object, profile: Sequence[float]) -> Optional[float]:
+    if not isinstance(form, list) or not _all_numbers(form) or min(form, default=-1) < 0:
+        return None
+    if not sum(form) > 0:
+        return None
+    found = distance(form, profile)
+    return found.share if found.share > found.noise else 0.0
+
+
+def _all_numbers(values: Sequence[object]) -> bool:
+    try:
+        for value in values:
+            numbers(value=value)
+    except TypeError:
+        return False
+    return True

@@ -1,0 +1,113 @@
+"""What a run shows or not is an alarm when it recurs, within the budget of false alarms."""
+
+from __future__ import annotations
+
+from math import exp, log
+from random import Random
+from typing import Sequence
+
+import pytest
+
+from plumbline.judge.recurring import NEVER, in_moments, recurrence
+from tests.package.judgements import DAY_S, NOW
+
+ODDS = 20_000.0
+
+
+def nights(shown: str) -> list[tuple[float, bool]]:
+    """Return a run of each night, the last one last; x shows it."""
+    return [(NOW + number * DAY_S, one == "x") for number, one in enumerate(shown)]
+
+
+@pytest.mark.parametrize(
+    ("shown", "alarm"),
+    [
+        ("x", False),
+        ("xx", False),
+        ("....x....", False),
+        ("x.......x.......x......x", False),
+        ("xxxxxxx", True),
+        ("....xxxxxxxx", True),
+        ("xxxx.xxxxx", True),
+        ("xxxxxxxxxxxx.", True),
+        ("xxxxxxxxxxxx........", False),
+        ("xxxxxxxxxxxx........xx", False),
+    ],
+)
+def test_it_takes_several_runs_to_raise_an_alarm_and_several_to_end_it(
+    shown: str, alarm: bool
+) -> None:
+    assert recurrence(nights(shown), ODDS).alarm is alarm
+
+
+def test_a_first_run_gives_the_odds_of_its_two_chances() -> None:
+    found = recurrence(nights("x"), ODDS)
+    assert exp(found.odds) == pytest.approx(0.9 / 0.05)
+    assert (found.shown, found.runs, found.since) == (1, 1, NOW)
+    assert recurrence([], ODDS) == recurrence(nights("...."), ODDS) == NEVER
+
+
+def test_a_run_of_the_next_day_says_less_and_of_the_next_minute_least() -> None:
+    day, minute = (
+        recurrence([(NOW, True), (NOW + after_s, True)], ODDS).odds for after_s in (DAY_S, 60)
+    )
+    assert exp(day) == pytest.approx(0.9 / (0.5 * 25**-0.3) * (1 + 18))
+    assert exp(minute) == pytest.approx(0.9 / 0.5 * (1 + 18), rel=0.01)
+    long_after = recurrence([(NOW, True), (NOW + 1000 * DAY_S, True)], ODDS).odds
+    assert exp(long_after) == pytest.approx(0.9 / 0.05 * (1 + 18))
+
+
+def test_an_alarm_rests_on_two_runs_at_least_whatever_the_odds() -> None:
+    assert not recurrence(nights("x"), 2.0).alarm
+    assert recurrence(nights("xx"), 2.0).alarm
+
+
+@pytest.mark.parametrize(("more", "alarm"), [(-1e-6, True), (1e-6, False)])
+def test_an_alarm_takes_the_odds_of_the_budget(more: float, alarm: bool) -> None:
+    reached = recurrence(nights("xxx"), 1e9).odds
+    assert recurrence(nights("xxx"), exp(reached + more)).alarm is alarm
+
+
+@pytest.mark.parametrize(("more", "alarm"), [(-1e-6, False), (1e-6, True)])
+def test_an_alarm_stands_until_the_odds_that_it_is_healthy_are_as_high(
+    more: float, alarm: bool
+) -> None:
+    after_one = 0.5 * 25**-0.3
+    refuted = log((1 - after_one) / 0.1), log(0.95 / 0.1)
+    healthy = refuted[1] + log(1 + exp(refuted[0]))
+    assert recurrence(nights("xx.."), exp(healthy + more)).alarm is alarm
+
+
+def test_healthy_components_alarm_as_seldom_as_the_odds_promise() -> None:
+    """A chain as the noise is taken to be: one run in twenty, and rather after another one."""
+    random = Random(4)
+    alarms, asked, goes_on = 0, 300_000, 0.5 * 25**-0.3
+    runs: list[tuple[float, bool]] = []
+    before = False
+    for night in range(asked):
+        before = random.random() < (goes_on if before else 0.05)
+        runs.append((night * DAY_S, before))
+        if len(runs) == 30:
+            alarms += recurrence(runs, 100.0).alarm
+            runs = []
+    assert 0 < alarms <= asked / 100
+
+
+@pytest.mark.parametrize(
+    ("shares", "shown"),
+    [
+        ([[(0.0, 0.02)]], [True]),
+        ([[(0.0, 0.01)]], [False]),
+        ([[(0.0, 0.02)], [(5.0, 0.0)]], [False]),
+        ([[(0.0, 0.02)], [(5.0, 0.0)], [(9.0, 0.02)]], [True]),
+        ([[(0.0, 0.02), (700.0, 0.0)], [(5.0, 0.02)]], [True, False]),
+        ([[(0.0, 0.02), (9.0, 0.0)]], [True, False]),
+        ([[(0.0, 0.02)], [(600.0, 0.0)]], [False]),
+        ([[(0.0, 0.02)], [(600.5, 0.0)]], [True, False]),
+        ([[], []], []),
+    ],
+)
+def test_most_partners_of_one_moment_decide(
+    shares: Sequence[Sequence[tuple[float, float]]], shown: list[bool]
+) -> None:
+    assert [one for _, one in in_moments(shares, 0.01)] == shown
