@@ -59,6 +59,7 @@ OWN = {
     "past": ("alarm",),
     "phrases": ("rules", "component", "weighing"),
     "references": ("shared_loss",),
+    "retransmits": ("pair",),
     "weighing": ("shared_loss",),
 }
 """Tests that are about a module beside those named after it."""

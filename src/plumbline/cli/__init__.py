@@ -12,6 +12,7 @@ import os
 import sys
 from contextlib import suppress
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, NoReturn, Optional, Sequence
 
 from plumbline import __version__
@@ -42,6 +43,22 @@ VERBS = (
 
 MACHINE_VERBS = ("investigate", "submit", "export", "publish", "metrics")
 """Those that roles, timers and playbooks call; the help lists them below the others."""
+
+NODE_VERBS = (
+    "topology",
+    "probe",
+    "sweep",
+    "sample",
+    "judge",
+    "history",
+    "note",
+    "status",
+    "symptoms",
+    "where",
+    "export",
+    "metrics",
+)
+"""Those that a node has, with all that they import; the console has every verb."""
 
 
 _EPILOG = """\
@@ -94,13 +111,33 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("-V", "--version", action="version", version=f"plumbline {__version__}")
     subparsers = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     for verb in VERBS:
-        import_module(f"plumbline.cli.{verb}").add(subparsers)
+        _add(verb, subparsers)
     unlisted = _Unlisted(subparsers)
     for verb in MACHINE_VERBS:
-        import_module(f"plumbline.cli.{verb}").add(unlisted)
+        _add(verb, unlisted)
     lines = (f"    {verb:12} {text}" for verb, text in unlisted.listed.items())
     parser.epilog = _EPILOG.format(machine_verbs="\n".join(lines))
     return parser
+
+
+def _add(verb: str, subparsers: Any) -> None:
+    """Declare a verb; one that this host was not given says where it is."""
+    module = f"plumbline.cli.{verb}"
+    if find_spec(module):
+        import_module(module).add(subparsers)
+        return
+    # no character begins an option: all that follows is taken as it is
+    where = {"help": "on the console and the control host", "prefix_chars": "\0"}
+    parser = subparsers.add_parser(verb, add_help=False, **where)
+    parser.add_argument("given", nargs=argparse.REMAINDER)
+    parser.set_defaults(run=_absent)
+
+
+def _absent(arguments: argparse.Namespace) -> int:
+    raise UsageError(
+        f"this host has what nodes need, without plumbline {arguments.verb}; call it on the "
+        "monitoring host or on the control host"
+    )
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Mapping, NamedTuple
 
@@ -192,8 +193,20 @@ def _text(path: Path) -> str:
     return data.decode("utf-8")
 
 
+def _reads_inventories() -> bool:
+    try:
+        return find_spec("plumbline.plan.policy") is not None
+    except ModuleNotFoundError:
+        return False
+
+
 def need_console_libraries() -> None:
-    """Refuse a host without PyYAML and pydantic 2; raise ToolError."""
+    """Refuse a node, and a host without PyYAML and pydantic 2; raise ToolError."""
+    if not _reads_inventories():
+        raise ToolError(
+            "this host has what nodes need, which reads no inventory; do so on the monitoring host "
+            "or on the control host"
+        )
     remedy = "reading an inventory needs PyYAML and pydantic 2: pip install 'plumbline[console]'"
     try:
         import pydantic

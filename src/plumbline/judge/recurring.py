@@ -62,13 +62,12 @@ def recurrence(runs: Sequence[Shown], alarm_odds: float) -> Recurrence:
     false; it stands until the odds that the component is healthy again are as high.
     """
     needed = log(alarm_odds)
-    found, before = NEVER, None
-    healthy = 0.0
+    found, before, healthy = NEVER, None, -inf
     for run in runs:
         factor = _factor(run, before)
         before = run
         if found.alarm:
-            healthy = -factor + _log_of_one_more(healthy)
+            healthy = -factor + log1p(exp(healthy))
             if healthy >= needed:
                 found = NEVER
                 continue
@@ -84,7 +83,7 @@ def in_moments(shares: Sequence[Sequence[tuple[float, float]]], limit: float) ->
     Each source has pairs of a run's begin and its share; what is measured in one go is a moment.
     """
     runs = sorted((at, number, share) for number, one in enumerate(shares) for at, share in one)
-    begun = 0.0
+    begun = -inf
     seen: dict[int, float] = {}
     for at, source, share in runs:
         if seen and (source in seen or at - begun > IN_ONE_GO_S):
@@ -103,11 +102,12 @@ def lower_median(values: Sequence[float]) -> float:
 
 def _with(found: Recurrence, run: Shown, factor: float) -> Recurrence:
     """Return what is known after one more run; what speaks for chance alone is not counted."""
-    odds = factor + _log_of_one_more(found.odds if found.runs else -inf)
+    # one more start, whose odds are even
+    odds = factor + (log1p(exp(found.odds)) if found.runs else 0.0)
     if odds <= 0 and not found.alarm:
         return NEVER
     since = found.since if found.runs else run[0]
-    return Recurrence(max(0.0, odds), found.alarm, since, found.shown + run[1], found.runs + 1)
+    return Recurrence(odds, found.alarm, since, found.shown + run[1], found.runs + 1)
 
 
 def _factor(run: Shown, before: Optional[Shown]) -> float:
@@ -119,8 +119,3 @@ def _factor(run: Shown, before: Optional[Shown]) -> float:
         goes_on: float = BESIDE_PEERS.again * (1 + max(0.0, at - before[0]) / HOUR_S) ** -FADES
         chance = max(chance, goes_on)
     return log(_AT_FAULT / chance) if shown else log((1 - _AT_FAULT) / (1 - chance))
-
-
-def _log_of_one_more(logarithm: float) -> float:
-    """Return log(1 + exp(x)): one more start."""
-    return logarithm + log1p(exp(-logarithm)) if logarithm > 0 else log1p(exp(logarithm))

@@ -45,6 +45,23 @@ def test_a_first_run_gives_the_odds_of_its_two_chances() -> None:
     assert exp(found.odds) == pytest.approx(0.9 / 0.05)
     assert (found.shown, found.runs, found.since) == (1, 1, NOW)
     assert recurrence([], ODDS) == recurrence(nights("...."), ODDS) == NEVER
+    assert NEVER == (0.0, False, 0.0, 0, 0)
+
+
+def test_what_speaks_for_chance_alone_begins_again() -> None:
+    assert recurrence(nights("x.x"), ODDS)[2:] == (NOW, 2, 3)
+    assert recurrence(nights("x..x"), ODDS)[2:] == (NOW + 3 * DAY_S, 1, 1)
+    minutes = [
+        (NOW + 60 * number, shown) for number, shown in enumerate([True, False, False, True])
+    ]
+    assert recurrence(minutes, ODDS)[2:] == (NOW + 180, 1, 1)
+
+
+def test_it_is_said_how_often_and_how_surely() -> None:
+    assert recurrence(nights("x"), ODDS).words == "one run is no evidence yet"
+    assert recurrence(nights("xx"), ODDS).words == (
+        "in 2 of 2 runs since 2024-10-04, odds 90 to 1 against chance"
+    )
 
 
 def test_a_run_of_the_next_day_says_less_and_of_the_next_minute_least() -> None:
@@ -53,6 +70,9 @@ def test_a_run_of_the_next_day_says_less_and_of_the_next_minute_least() -> None:
     )
     assert exp(day) == pytest.approx(0.9 / (0.5 * 25**-0.3) * (1 + 18))
     assert exp(minute) == pytest.approx(0.9 / 0.5 * (1 + 18), rel=0.01)
+    for after_s in (0, -60):
+        at_once = recurrence([(NOW, True), (NOW + after_s, True)], ODDS).odds
+        assert exp(at_once) == pytest.approx(0.9 / 0.5 * (1 + 18), rel=1e-9)
     long_after = recurrence([(NOW, True), (NOW + 1000 * DAY_S, True)], ODDS).odds
     assert exp(long_after) == pytest.approx(0.9 / 0.05 * (1 + 18))
 
@@ -102,6 +122,7 @@ def test_healthy_components_alarm_as_seldom_as_the_odds_promise() -> None:
         ([[(0.0, 0.02)], [(5.0, 0.0)], [(9.0, 0.02)]], [True]),
         ([[(0.0, 0.02), (700.0, 0.0)], [(5.0, 0.02)]], [True, False]),
         ([[(0.0, 0.02), (9.0, 0.0)]], [True, False]),
+        ([[(0.0, 0.01), (900.0, 0.02)]], [False, True]),
         ([[(0.0, 0.02)], [(600.0, 0.0)]], [False]),
         ([[(0.0, 0.02)], [(600.5, 0.0)]], [True, False]),
         ([[], []], []),

@@ -1,0 +1,136 @@
+"""What is pushed to a node runs there alone, and is less than the console has."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from plumbline.cli import MACHINE_VERBS, NODE_VERBS, VERBS
+from tests.project.repository import ROOT
+
+PACK = ROOT / "roles" / "agent" / "files" / "pack.py"
+
+
+LOAD = """
+import importlib, sys
+sys.path.insert(0, {build!r})
+for name in {names!r}:
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        # a node that drives no file system under MPI has no need of it
+        if error.name != "mpi4py":
+            raise
+"""
+
+
+@pytest.fixture(scope="module")
+def builds(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Return what a node and the console get, unpacked."""
+    folder = tmp_path_factory.mktemp("builds")
+    archives = subprocess.run(
+        [sys.executable, str(PACK), str(ROOT), str(folder)],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    found = []
+    for name, path in zip(("node", "console"), archives):
+        with tarfile.open(path) as archive:
+            archive.extractall(folder / name)
+        found.append(folder / name)
+    node, console = found
+    return node, console
+
+
+def plumbline(build: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command of a build as on a node: with the standard library and nothing else."""
+    code = f"import sys; sys.path.insert(0, {str(build)!r}); from plumbline.cli import main; "
+    return subprocess.run(
+        [sys.executable, "-I", "-S", "-c", f"{code}sys.exit(main())", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def files(build: Path) -> set[str]:
+    return {str(path.relative_to(build)) for path in build.rglob("*.py")}
+
+
+def test_a_node_gets_less_than_the_console_which_gets_all(builds: tuple[Path, Path]) -> None:
+    node, console = map(files, builds)
+    every = {
+        f"plumbline/{path.relative_to(ROOT / 'src' / 'plumbline')}"
+        for path in (ROOT / "src" / "plumbline").rglob("*.py")
+    }
+    assert console == every
+    assert node < console
+    for stage in ("report", "simulate", "locate"):
+        assert not [name for name in node if name.startswith(f"plumbline/{stage}/")], stage
+    assert len(list((builds[0] / "checks").iterdir())) == len(list(ROOT.glob("checks/check_*")))
+
+
+@pytest.mark.parametrize("verb", NODE_VERBS)
+def test_a_node_has_its_verbs(builds: tuple[Path, Path], verb: str) -> None:
+    done = plumbline(builds[0], verb, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("usage: ")
+
+
+def test_a_verb_of_the_console_says_where_it_is(builds: tuple[Path, Path]) -> None:
+    for verb in {*VERBS, *MACHINE_VERBS} - {*NODE_VERBS}:
+        done = plumbline(builds[0], verb, "--plan", "x")
+        assert done.returncode == 64
+        assert done.stderr == (
+            f"plumbline: this host has what nodes need, without plumbline {verb}; call it on the "
+            "monitoring host or on the control host\n"
+        )
+    assert plumbline(builds[0], "--help").returncode == 0
+
+
+def test_a_node_reads_no_inventory_and_says_so(builds: tuple[Path, Path]) -> None:
+    done = plumbline(builds[0], "topology", "check", "-i", str(ROOT / "inventories" / "lab"))
+    assert done.returncode == 69
+    assert done.stderr == (
+        "plumbline: this host has what nodes need, which reads no inventory; do so on the "
+        "monitoring host or on the control host\n"
+    )
+
+
+def test_every_module_of_a_node_can_be_loaded_there(builds: tuple[Path, Path]) -> None:
+    """Imports within functions too: all of a module's imports are in the build."""
+    names = [
+        name.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+        for name in sorted(files(builds[0]))
+        if not name.endswith("__main__.py")
+    ]
+    code = LOAD.format(build=str(builds[0]), names=names)
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False
+    )
+    assert done.stderr == ""
+
+
+def test_a_probe_runs_from_what_a_node_has(builds: tuple[Path, Path], tmp_path: Path) -> None:
+    done = plumbline(builds[0], "status", "--snapshot", str(tmp_path / "none.json"))
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+
+
+def test_equal_sources_make_equal_archives(tmp_path: Path) -> None:
+    printed = [
+        subprocess.run(
+            [sys.executable, str(PACK), str(ROOT), str(tmp_path)],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for _ in range(2)
+    ]
+    assert printed[0] == printed[1]
+    assert len(list(tmp_path.iterdir())) == 2
