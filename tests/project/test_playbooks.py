@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any, Iterator
 
-from plumbline.model.layers import LAYERS
+from plumbline.layers import LAYERS
 from tests.project.repository import ROOT, document, tracked
 
 

@@ -17,6 +17,7 @@ from typing import Any, Iterable, Mapping, NamedTuple, Optional, Sequence
 from plumbline.baseline.document import Baselines, Candidate, Key, rate_text
 from plumbline.baseline.floor import with_floors
 from plumbline.baseline.statistics import summarize
+from plumbline.layers import WHOLE
 from plumbline.model.conditions import Conditions, filled_otherwise, of_record
 from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Limits
@@ -33,9 +34,6 @@ LAST_RUNS = 12
 
 _SURE = 2.0
 """Standard errors that a low median may be off by."""
-
-_PARALLEL = "fs"
-"""The layer whose runs are long and alike enough for a profile to be kept of them."""
 
 _UNSOUND = (Flag.DEGRADED, Flag.DRAINING, Flag.FAILED_OVER, Flag.SHORT)
 
@@ -131,7 +129,7 @@ def _sound(
             left_out[reason] += 1
         elif record.rate_Bps is not None:
             common = _shared(record, shared)
-            course = form(record.profile_Bps, POINTS) if record.layer == _PARALLEL else ()
+            course = form(record.profile_Bps, POINTS) if record.layer in WHOLE else ()
             run = _Run(record.started_at, record.rate_Bps, record.fill, common, course)
             sound.setdefault(key_of(record), []).append(run)
     return sound

@@ -11,6 +11,7 @@ from socket import gethostname
 from typing import Sequence
 
 from plumbline.errors import DocumentError, UsageError
+from plumbline.layers import SINGLE_TARGETS
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.store.places import STATE
 from plumbline.store.snapshot import EXPECTATIONS, load_expectations
@@ -66,13 +67,13 @@ def refuse_elsewhere(document: Expectations, layer: str, name: str) -> None:
         DocumentError: this node knows nothing of it.
     """
     others = document.elsewhere or {}
-    if layer != "ost" or any(
+    if layer not in SINGLE_TARGETS or any(
         (entry.get("layer"), entry.get("component")) == (layer, name) for entry in document.entries
     ):
         return
     if name not in others:
         raise DocumentError(
-            f"expectations of {document.node} have no {name} in layer ost; another client may "
+            f"expectations of {document.node} have no {name} in layer {layer}; another client may "
             "measure it (plumbline plan -i INVENTORY), else add it to the topology and deploy the "
             "role agent again"
         )

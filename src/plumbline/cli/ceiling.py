@@ -7,7 +7,7 @@ import json
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Optional
 
-from plumbline.model.layers import LAYERS
+from plumbline.layers import LAYERS, PAIRED
 
 if TYPE_CHECKING:
     from plumbline.expect.scenarios import Line
@@ -67,4 +67,4 @@ def _lines(topology: Topology, policy: Policy, layer: Optional[str]) -> list[Lin
     measured = assignments(topology, policy)
     every = chain(measurements(topology, measured), at_once(topology))
     found = [line for line in every if layer in (None, line.layer)]
-    return found + (list(pairs(topology, measured)) if layer == "net" else [])
+    return found + (list(pairs(topology, measured)) if layer in PAIRED else [])

@@ -10,6 +10,7 @@ from typing import Iterator, Sequence
 from plumbline.cli.directories import named_directories
 from plumbline.cli.progress import progress
 from plumbline.cli.results import end, print_commands, print_json
+from plumbline.layers.ost import OST
 from plumbline.model.record import Operation
 from plumbline.run.ost import TargetUnit
 from plumbline.site.compare import caveat, expected, measure_once, memory_bytes, own_locks
@@ -21,7 +22,7 @@ def compare(given: Sequence[str], size_bytes: int, arguments: argparse.Namespace
     """Measure directories given as NAME=PATH, print how they compare, and return the exit code."""
     directories = named_directories(given)
     expectations = expected(directories, size_bytes)
-    units = [TargetUnit(entry) for entry in expectations.find("ost")]
+    units = [TargetUnit(entry) for entry in expectations.find(OST.name)]
     if arguments.dry_run:
         return print_commands(units)
     said = caveat(directories, size_bytes, memory_bytes())

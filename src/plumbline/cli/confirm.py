@@ -11,8 +11,9 @@ from typing import Mapping, Sequence
 from plumbline.cli.progress import progress
 from plumbline.cli.results import end
 from plumbline.errors import UsageError
-from plumbline.judge.confirm import LAYERS, Place
+from plumbline.judge.confirm import Place
 from plumbline.judge.phrases import odds, several
+from plumbline.layers import GROUPED
 from plumbline.model.expectation import Expectations
 from plumbline.model.state import worst
 from plumbline.run.clock import SystemClock
@@ -29,10 +30,10 @@ _NOTHING = "nothing to confirm"
 
 def refuse_confirm(arguments: argparse.Namespace) -> None:
     """Refuse what makes no sense beside ``--confirm``; raise UsageError."""
-    if arguments.layer not in LAYERS:
+    if arguments.layer not in GROUPED:
         raise UsageError(
             f"--confirm measures single targets and devices again; layer {arguments.layer} has "
-            f"none: call plumbline probe {' or '.join(LAYERS)}"
+            f"none: call plumbline probe {' or '.join(GROUPED)}"
         )
     beside = {
         "--component": arguments.component,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
 from plumbline.errors import StoreError
+from plumbline.layers import LAYERS
 from plumbline.store.places import DATABASE, STATE
 from plumbline.units import format_rate, parse_duration
 
@@ -27,9 +28,7 @@ def add(subparsers: Any) -> None:
         epilog="For example: plumbline history scratch-OST0003 --since 30d",
     )
     parser.add_argument("component", nargs="?", help="this component alone")
-    parser.add_argument(
-        "--layer", choices=("ost", "raw", "net", "fs", "sweep", "server"), help="this layer alone"
-    )
+    parser.add_argument("--layer", choices=(*LAYERS, "sweep", "server"), help="this layer alone")
     parser.add_argument("--since", metavar="TIME", help="no older than this, e.g. 30d or 36h")
     parser.add_argument("--state", metavar="DIR", default=STATE, help="default: %(default)s")
     parser.add_argument("--json", action="store_true", help="print whole records, one a line")

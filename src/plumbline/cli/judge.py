@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 from plumbline.cli.source import add_source, asks_for_site
 from plumbline.errors import UsageError
-from plumbline.model.layers import LAYERS
+from plumbline.layers import LAYERS
 from plumbline.model.state import worst
 
 if TYPE_CHECKING:

@@ -10,6 +10,9 @@ from typing import Sequence
 
 from plumbline.cli.directories import named_directories
 from plumbline.errors import UsageError
+from plumbline.layers import WHOLE
+from plumbline.layers.fs import FS
+from plumbline.layers.ost import OST
 from plumbline.model.limits import Limits
 from plumbline.run.clock import SystemClock
 from plumbline.run.lock import Locks
@@ -42,8 +45,8 @@ def _given(given: Sequence[str], least: int) -> Members:
 def _expected(arguments: argparse.Namespace) -> Members:
     """Return the targets of one file system that this node drives, or else measures alone."""
     expectations = load_expectations(arguments.expectations or EXPECTATIONS)
-    drives = any(entry.get("layer") == "fs" for entry in expectations.entries)
-    found = [one for one in expectations.find("fs" if drives else "ost") if not one.parallel]
+    drives = any(entry.get("layer") in WHOLE for entry in expectations.entries)
+    found = [one for one in expectations.find(FS.name if drives else OST.name) if not one.parallel]
     names = list(dict.fromkeys(entry.group for entry in found))
     name = arguments.file_system or names[0]
     if name not in names or (len(names) > 1 and not arguments.file_system):

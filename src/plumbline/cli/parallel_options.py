@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from plumbline.errors import UsageError
+from plumbline.layers import WHOLE
 
 _DEFAULTS = {
     "test": "ost",
@@ -56,7 +57,7 @@ def refuse_parallel(arguments: argparse.Namespace) -> None:
     """Raise UsageError where an option belongs to ``fs`` alone; fill in the defaults of it."""
     for name in (*_DEFAULTS, *_OTHERS):
         given = getattr(arguments, name)
-        if arguments.layer != "fs" and given not in (None, False):
+        if arguments.layer not in WHOLE and given not in (None, False):
             option = f"--{name.replace('_', '-')}"
             raise UsageError(f"{option} belongs to plumbline probe fs; leave it out")
     fill_in(arguments)

@@ -18,6 +18,8 @@ from plumbline.cli.progress import progress
 from plumbline.cli.results import end, print_commands, print_json
 from plumbline.errors import DocumentError, UsageError
 from plumbline.judge.fs import judge_whole, wholes
+from plumbline.layers import WHOLE
+from plumbline.layers.fs import FS
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.verdict import Verdict
 from plumbline.output.ranks_table import table
@@ -62,7 +64,7 @@ def planned(arguments: argparse.Namespace) -> Optional[Planned]:
     if not said <= _GOES_WITH:
         return None
     document = load_expectations(arguments.expectations or EXPECTATIONS)
-    if all(entry.get("layer") != "fs" for entry in document.entries):
+    if all(entry.get("layer") not in WHOLE for entry in document.entries):
         return None
     chosen = _chosen(document, arguments.file_system)
     own_expectations(arguments, document, [one for _, members in chosen for one in members])
@@ -103,7 +105,7 @@ def probe_planned(of: Planned, arguments: argparse.Namespace) -> int:
 def _chosen(
     document: Expectations, name: Optional[str]
 ) -> list[tuple[Expectation, tuple[Expectation, ...]]]:
-    found = list(wholes(document.find("fs")))
+    found = list(wholes(document.find(FS.name)))
     names = [whole.component for whole, _ in found]
     if name is not None and name not in names:
         raise UsageError(
@@ -153,7 +155,7 @@ def _course(
 def _judged(of: Planned, measured: Result, snapshot: str) -> dict[str, Verdict]:
     """Return the verdicts on the file systems that were measured."""
     recorded = {record.component for record in measured.records}
-    memory, entries = load_snapshot(snapshot), of.document.find("fs")
+    memory, entries = load_snapshot(snapshot), of.document.find(FS.name)
     return {
         name: judge_whole(entries, name, memory, memory.written_at)
         for name in of.units
@@ -167,7 +169,7 @@ def _print(of: Planned, measured: Result, judged: Mapping[str, Verdict], *, as_j
     if as_json:
         print_json(measured._replace(verdicts=(*own, *judged.values())))
         return
-    for whole, members in wholes(of.document.find("fs")):
+    for whole, members in wholes(of.document.find(FS.name)):
         name = whole.component
         names = {name, *(each.component for each in members)}
         verdicts = [one for one in own if one.component in names]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 from plumbline.cli.plan_objects import FORMATS, print_objects
 from plumbline.errors import UsageError
+from plumbline.layers import GROUPED
 from plumbline.units import format_duration, format_rate
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def _timer(plan: Plan, layer: str, names: Sequence[str]) -> str:
     text = f"{layer}: {timer['calendar']}"
     if timer["randomized_delay_s"]:
         text += f", spread over {format_duration(timer['randomized_delay_s'])}"
-    if layer not in ("ost", "raw"):
+    if layer not in GROUPED:
         return text
     steps = Steps(plan.expectations)
     takes = [(step.seconds, name) for name in names if (step := steps.all(layer, name))]

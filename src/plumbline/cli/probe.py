@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Optional, Sequence
 from plumbline.cli.another_client import add_another_client, own_expectations, refuse_elsewhere
 from plumbline.cli.parallel_options import add_parallel, refuse_parallel
 from plumbline.errors import UsageError
+from plumbline.layers import LAYERS, ON_TARGETS, PAIRED, SINGLE_TARGETS, WHOLE
 from plumbline.store.places import DATABASE, LOCKS, SNAPSHOT_FILE, STATE
 from plumbline.units import parse_bytes, parse_duration
 
@@ -38,7 +39,7 @@ def add(subparsers: Any) -> None:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("layer", choices=("ost", "raw", "net", "fs"), help="what to measure")
+    parser.add_argument("layer", choices=LAYERS, help="what to measure")
     parser.add_argument("--component", action="append", metavar="NAME", help="this one alone, ...")
     parser.add_argument("--slot", type=int, metavar="N", help="pair hosts as in slot N (net)")
     parser.add_argument(
@@ -70,7 +71,7 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure, print, and return the exit code."""
-    if arguments.layer == "fs" and not arguments.confirm:
+    if arguments.layer in WHOLE and not arguments.confirm:
         return _parallel(arguments)
     _refuse_contradictions(arguments)
     if arguments.directory:
@@ -95,19 +96,21 @@ def _refuse_contradictions(arguments: argparse.Namespace) -> None:
         from plumbline.cli.confirm import refuse_confirm
 
         refuse_confirm(arguments)
-    if arguments.slot is not None and arguments.layer != "net":
+    if arguments.slot is not None and arguments.layer not in PAIRED:
         raise UsageError(f"--slot pairs hosts; layer {arguments.layer} has none: leave it out")
-    if arguments.directory and arguments.layer not in ("ost", "fs"):
+    if arguments.directory and arguments.layer not in ON_TARGETS:
         raise UsageError("--directory compares storage targets: call plumbline probe ost or fs")
     refuse_parallel(arguments)
     if arguments.directory and (arguments.component or arguments.expectations):
         raise UsageError("--directory needs no --component and no --expectations: leave them out")
-    if arguments.another_client and (arguments.layer != "ost" or not arguments.expectations):
+    if arguments.another_client and (
+        arguments.layer not in SINGLE_TARGETS or not arguments.expectations
+    ):
         raise UsageError(
             "--another-client measures the targets of another client: call plumbline probe ost "
             "with its --expectations"
         )
-    if arguments.bytes and not arguments.directory and arguments.layer != "fs":
+    if arguments.bytes and not arguments.directory and arguments.layer not in WHOLE:
         raise UsageError("--bytes belongs to --directory; otherwise the policy says how much")
 
 
@@ -144,7 +147,7 @@ def _chosen(expectations: Expectations, arguments: argparse.Namespace) -> list[E
 
 
 def _units(arguments: argparse.Namespace, entries: Sequence[Expectation]) -> list[Unit]:
-    if arguments.layer == "net":
+    if arguments.layer in PAIRED:
         return _pairs(entries, arguments.slot)
     from plumbline.run.units import units_of
 

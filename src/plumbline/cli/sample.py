@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterator, Optional, Sequence
 
 from plumbline.errors import DocumentError, UsageError
+from plumbline.layers.raw import RAW
 from plumbline.store.places import DATABASE, STATE
 from plumbline.store.snapshot import EXPECTATIONS
 from plumbline.units import format_rate, parse_duration
@@ -188,7 +189,7 @@ def _named(words: Sequence[str]) -> list[tuple[str, str]]:
 
 def _planned(node: Expectations) -> list[tuple[str, str]]:
     """Return the devices that this node is to read, each with its path."""
-    layer = "raw"
+    layer = RAW.name
     if all(entry.get("layer") != layer for entry in node.entries):
         return []
     return [(one.component, str(one.target["device"])) for one in node.find(layer)]

@@ -11,6 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Collection, Sequence
 
 from plumbline.errors import UsageError
+from plumbline.layers import SINGLE_TARGETS
 from plumbline.store.snapshot import EXPECTATIONS, load_expectations
 from plumbline.targets.unnamed import compare
 
@@ -86,7 +87,7 @@ def _mounts(node: Expectations) -> dict[str, list[str]]:
     mounts: dict[str, list[str]] = {}
     for entry in node.entries:
         target = entry["target"]
-        if entry["layer"] == "ost" and target["kind"] == "lustre":
+        if entry["layer"] in SINGLE_TARGETS and target["kind"] == "lustre":
             mounts.setdefault(target["mount"], []).append(target["ost"])
     return mounts
 

@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from plumbline.errors import SkipTarget, ToolError
+from plumbline.layers.ost import OST
 from plumbline.store.snapshot import EXPECTATIONS
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     from plumbline.store.snapshot import load_expectations
     from plumbline.targets.whereabouts import whereabouts
 
-    entries = load_expectations(arguments.expectations).find("ost")
+    entries = load_expectations(arguments.expectations).find(OST.name)
     known = {one.component: one.target for one in entries}
     try:
         found = whereabouts(SystemRunner(), arguments.path, known)

@@ -11,6 +11,7 @@ from typing import Any, Iterator, Mapping, NamedTuple, Optional
 from plumbline.coverage.counted import PART_S, by_sampling
 from plumbline.coverage.share import MOST_APART_S, Covered, Servers, covered
 from plumbline.errors import DocumentError
+from plumbline.layers import ON_TARGETS
 from plumbline.model.expectation import Expectations
 from plumbline.model.others import Others
 from plumbline.model.record import Record
@@ -25,7 +26,6 @@ _SETTLED_S = 3600.0
 """What is in doubt stays open for so long: more of its run may come, and then tell."""
 
 _KINDS = ("lustre", "lustre-striped")
-_LAYERS = ("ost", "fs")
 
 
 class Measured(NamedTuple):
@@ -72,7 +72,7 @@ def cover(history: Path, nodes: Mapping[str, Expectations], now: float) -> Cover
     found: list[Found] = []
     with Uncovered(history) as uncovered:
         work = _Work(uncovered, measured, now)
-        for layer in _LAYERS:
+        for layer in ON_TARGETS:
             names = {component for known, component in measured if known == layer}
             since = now - _LOOKED_BACK_S
             for record in uncovered.records(layer, names, since) if names else ():
@@ -89,7 +89,7 @@ def _measured(
 ) -> Iterator[tuple[tuple[str, str], Measured]]:
     """Yield layer and component of all that lies on Lustre targets, with what is known of it."""
     for node in nodes.values():
-        for layer in _LAYERS:
+        for layer in ON_TARGETS:
             if any(entry["layer"] == layer and _targets(entry) for entry in node.entries):
                 for one in node.find(layer):
                     targets = _targets(one._asdict())
@@ -100,7 +100,7 @@ def _measured(
 def _targets(entry: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the OSTs of an entry of the expectations, none of anything else."""
     target = entry["target"]
-    if entry["layer"] not in _LAYERS or target.get("kind") not in _KINDS:
+    if entry["layer"] not in ON_TARGETS or target.get("kind") not in _KINDS:
         return ()
     return osts_of(target) or (target.get("ost", entry["component"]),)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Sequence, Union
+from typing import Any, Mapping, Sequence
 
+from plumbline.layers import GROUPED
 from plumbline.model.confirm import OFF, Confirm
 from plumbline.model.expectation import Expectation
 from plumbline.plan.assignment import Assignment
-from plumbline.plan.policy import OstLayer, Policy, RawLayer
+from plumbline.plan.policy import OstLayer, Policy
 from plumbline.units import DAY_S, LARGEST
 
 _IN_A_RUN = 3
@@ -46,7 +47,7 @@ def confirm_schedule(policy: Policy) -> dict[str, dict[str, Any]]:
     }
 
 
-def _terms(layer: Union[OstLayer, RawLayer], measured: Sequence[Assignment]) -> Confirm:
+def _terms(layer: OstLayer, measured: Sequence[Assignment]) -> Confirm:
     """Return the terms of a node's layer, of which something is measured.
 
     What one component takes to be confirmed can always be saved up, however little a node measures.
@@ -60,5 +61,6 @@ def _terms(layer: Union[OstLayer, RawLayer], measured: Sequence[Assignment]) -> 
     return Confirm(policy.runs, policy.every, min(LARGEST, daily), min(LARGEST, whole + share))
 
 
-def _rules(policy: Policy) -> dict[str, Union[OstLayer, RawLayer]]:
-    return {"ost": policy.layers.ost, "raw": policy.layers.raw}
+def _rules(policy: Policy) -> dict[str, OstLayer]:
+    found = {name: policy.layer(name) for name in GROUPED}
+    return {name: rules for name, rules in found.items() if isinstance(rules, OstLayer)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Iterator, Mapping, Optional, Sequence
 
+from plumbline.layers import WHOLE
 from plumbline.model.expectation import PARALLEL
 from plumbline.model.record import Operation
 from plumbline.model.reference import Ceiling, Reference
@@ -33,7 +34,7 @@ def find_goals(
             if whole:
                 goal_Bps = goal_of(policy, one.layer, one.component, _direction(step))
                 found[one.layer, one.component, step] = Reference(None, None, goal_Bps=goal_Bps)
-            elif one.layer != "fs":
+            elif one.layer not in WHOLE:
                 groups.setdefault((one.layer, one.group, step), []).append(one)
     for (layer, group, step), members in groups.items():
         goal_Bps = goal_of(policy, layer, group, _direction(step))

@@ -14,6 +14,7 @@ from typing import Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.ceiling import Capacities, Limit, in_sum, together
 from plumbline.expect.speeds import Limits, Speeds
+from plumbline.layers import WHOLE
 from plumbline.model.expectation import PARALLEL
 from plumbline.model.record import Operation
 from plumbline.model.reference import Ceiling
@@ -43,7 +44,7 @@ def by_file_system(
     measured: Sequence[Assignment],
 ) -> Iterator[tuple[list[Assignment], Assignment]]:
     """Yield the members and the whole of each file system of layer ``fs``."""
-    found = [one for one in measured if one.layer == "fs"]
+    found = [one for one in measured if one.layer in WHOLE]
     for whole in found:
         if whole.target["kind"] == PARALLEL:
             yield [one for one in found if one.group == whole.component], whole
@@ -60,7 +61,7 @@ def limits_of_all(
         parts = capacities.of(operation)
         paths = _paths(topology, ranks, operation)
         slowest = _slowest(parts, paths)
-        found["fs", whole.component, step] = slowest
+        found[whole.layer, whole.component, step] = slowest
         even_Bps = slowest.ceiling.rate_Bps / len(members) if slowest else None
         for member in members:
             own = {
@@ -69,7 +70,7 @@ def limits_of_all(
                 if ranks.targets[int(place)] == member.component
             }
             total = in_sum(parts, own)
-            found["fs", member.component, step] = _beside(total and total.limit, even_Bps)
+            found[member.layer, member.component, step] = _beside(total and total.limit, even_Bps)
     return found
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
+from plumbline.layers import ON_TARGETS
 from plumbline.model.path_service import PathService
 from plumbline.model.service import NODE, Service
 from plumbline.plan.assignment import Assignment
@@ -88,7 +89,7 @@ def _members(
         of = judged[service.node, service.layer, service.component, service.group]
         for name in frozenset(of[0].path).intersection(*(one.path for one in of)):
             crossing.setdefault(name, []).append(place)
-        if service.layer in ("ost", "fs"):
+        if service.layer in ON_TARGETS:
             systems.setdefault(of[0].group, []).append(place)
     return systems, crossing
 

@@ -14,6 +14,8 @@ from plumbline.expect.goals import find_goals
 from plumbline.expect.paths import parents, path_services
 from plumbline.expect.references import expectation, find_ceilings
 from plumbline.expect.services import services
+from plumbline.layers import LAYERS, PAIRED, SINGLE_TARGETS
+from plumbline.layers.fs import FS
 from plumbline.model.expectation import Expectation, Expectations, Neighbour
 from plumbline.model.part import SitePart
 from plumbline.model.path_service import PathService
@@ -21,8 +23,9 @@ from plumbline.model.service import Service
 from plumbline.plan.assignment import Assignment
 from plumbline.plan.assignments import assignments
 from plumbline.plan.budget import alarm_odds
-from plumbline.plan.policy import FsLayer, Policy, TimedLayer
+from plumbline.plan.policy import FsLayer, Policy
 from plumbline.plan.rounds import cycle
+from plumbline.plan.schedule import Timer
 from plumbline.topology.graph import Component, Topology
 
 SCHEMA = 1
@@ -148,12 +151,12 @@ def _neighbours(topology: Topology, host: Component) -> Iterator[Neighbour]:
 def _served(measured: Sequence[Assignment], server: str) -> Iterator[str]:
     """Yield the names that Lustre has for the targets of a server."""
     for one in measured:
-        if one.layer == "ost" and one.host == server and one.target["kind"] == "lustre":
+        if one.layer in SINGLE_TARGETS and one.host == server and one.target["kind"] == "lustre":
             yield one.target["ost"]
 
 
 def _schedule(policy: Policy, measured: Sequence[Assignment]) -> dict[str, dict[str, Any]]:
-    hosts = [len(one.target["hosts"]) for one in measured if one.layer == "net"]
+    hosts = [len(one.target["hosts"]) for one in measured if one.layer in PAIRED]
     slots = policy.layers.net.schedule
     net = {
         "calendar": slots.calendar(),
@@ -162,14 +165,14 @@ def _schedule(policy: Policy, measured: Sequence[Assignment]) -> dict[str, dict[
         "window_s": round(slots.window),
         "slots": max(map(cycle, hosts), default=0),
     }
-    found = {"ost": _timed(policy.layers.ost), "raw": _timed(policy.layers.raw), "net": net}
-    if policy.layers.fs.clients:
-        found["fs"] = _timed(policy.layers.fs)
+    timers = ((name, policy.layer(name).schedule) for name in LAYERS)
+    found = {name: _timed(one) if isinstance(one, Timer) else net for name, one in timers}
+    if not policy.layers.fs.clients:
+        del found[FS.name]
     return found
 
 
-def _timed(layer: TimedLayer) -> dict[str, Any]:
-    timer = layer.schedule
+def _timed(timer: Timer) -> dict[str, Any]:
     return {
         "calendar": timer.calendar,
         "randomized_delay_s": round(timer.randomized_delay),

@@ -10,6 +10,8 @@ from plumbline.errors import DocumentError
 from plumbline.expect.goals import Goals
 from plumbline.expect.parallel import by_file_system, limits_of_all
 from plumbline.expect.speeds import Limits, speeds
+from plumbline.layers import PAIRED
+from plumbline.layers.raw import RAW
 from plumbline.model.expectation import Expectation, Partner
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.reference import Ceiling, Reference
@@ -41,7 +43,7 @@ def find_limits(topology: Topology, measured: Sequence[Assignment]) -> Limits:
     step = (Operation.READ, Scenario.TOGETHER)
     for members in by_server(measured):
         shares = together(capacities.reads, {one.component: one.path for one in members})
-        found.update({("raw", name, step): share for name, share in shares.items()})
+        found.update({(RAW.name, name, step): share for name, share in shares.items()})
     for members, whole in by_file_system(measured):
         found.update(limits_of_all(topology, capacities, members, whole))
     return found
@@ -55,7 +57,7 @@ def find_ceilings(topology: Topology, measured: Sequence[Assignment]) -> Ceiling
 
 
 def _kind_of_host(topology: Topology, one: Assignment) -> str:
-    return topology.components[one.component].kind if one.layer == "net" else ""
+    return topology.components[one.component].kind if one.layer in PAIRED else ""
 
 
 def _with_kinds(topology: Topology, limit: Optional[Limit]) -> Optional[Ceiling]:
@@ -88,7 +90,7 @@ def expectation(
         spec=one.spec,
         references=references,
         limits=one.limits,
-        partners=_partners(topology, one) if one.layer == "net" else (),
+        partners=_partners(topology, one) if one.layer in PAIRED else (),
     )
 
 

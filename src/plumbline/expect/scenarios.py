@@ -10,7 +10,9 @@ from typing import Any, Iterator, NamedTuple, Optional, Sequence
 from plumbline.ceiling import Limit, in_sum
 from plumbline.expect.references import find_limits, find_pair
 from plumbline.expect.speeds import Speeds, speeds
-from plumbline.model.record import Operation
+from plumbline.layers import PAIRED
+from plumbline.layers.net import NET
+from plumbline.layers.ost import OST
 from plumbline.plan.assignment import Assignment
 from plumbline.topology.graph import Topology
 from plumbline.topology.sharing import Sharing, sharings
@@ -69,7 +71,7 @@ def measurements(topology: Topology, measured: Sequence[Assignment]) -> Iterator
 
 def pairs(topology: Topology, measured: Sequence[Assignment]) -> Iterator[Line]:
     """Yield the limits of the network between each two hosts, a pair once."""
-    hosts = [one for one in measured if one.layer == "net"]
+    hosts = [one for one in measured if one.layer in PAIRED]
     for index, one in enumerate(hosts):
         for other in hosts[index + 1 :]:
             path, limit = find_pair(topology, one.component, other.component)
@@ -84,12 +86,6 @@ def _one(
     return Line(one.layer, "one", 1, one.component, partner, *step, limit, each, one.path)
 
 
-_DIRECTIONS = {
-    "ost": ("ost", Operation.WRITE, Operation.READ),
-    "net": ("net", Operation.SEND, Operation.RECEIVE),
-}
-
-
 def at_once(topology: Topology) -> Iterator[Line]:
     """Yield what targets and hosts come to that share a part, and all of them at once."""
     capacities = speeds(topology)
@@ -98,14 +94,15 @@ def at_once(topology: Topology) -> Iterator[Line]:
 
 
 def _of_sharing(sharing: Sharing, capacities: Speeds) -> Iterator[Line]:
-    layer, away, back = _DIRECTIONS["ost" if sharing.flows == "targets" else "net"]
+    layer = OST if sharing.flows == "targets" else NET
+    away, back = layer.operations
     kind = sharing.flows.rstrip("s")
     sent = in_sum(capacities.of(away, kind), sharing.paths)
     alike = capacities.reads is capacities.writes
     got = sent if alike else in_sum(capacities.of(back, kind), sharing.paths)
     for operation, found in ((away, sent), (back, got)):
         yield Line(
-            layer,
+            layer.name,
             sharing.flows,
             len(sharing.paths),
             sharing.of,

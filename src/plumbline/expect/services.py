@@ -11,6 +11,7 @@ from typing import Iterator, Sequence
 
 from plumbline.errors import DocumentError
 from plumbline.expect.parallel import by_file_system
+from plumbline.layers import PAIRED, WHOLE, layer_of
 from plumbline.model.anchor import anchor, group_anchor
 from plumbline.model.service import NODE, Service
 from plumbline.plan.assignment import Assignment
@@ -24,7 +25,7 @@ def services(measured: Sequence[Assignment]) -> tuple[Service, ...]:
     Raises:
         DocumentError: two of them would have the same NRPE command on one node.
     """
-    each = [one for one in measured if one.layer != "fs"]
+    each = [one for one in measured if one.layer not in WHOLE]
     found = (
         *(_of_component(one) for one in each),
         *_of_groups(each),
@@ -43,13 +44,14 @@ def services(measured: Sequence[Assignment]) -> tuple[Service, ...]:
 
 
 def _of_component(one: Assignment) -> Service:
+    layer = layer_of(one.layer)
     operations = dict.fromkeys(operation.value for operation, _ in one.steps)
     return Service(
         one.host,
         one.node,
-        " ".join([one.layer.upper(), one.component, *operations]),
+        " ".join([layer.title, one.component, *operations]),
         _command(one.layer, one.component),
-        f"check_{one.layer}",
+        layer.check,
         ("--component", one.component),
         one.layer,
         one.component,
@@ -63,16 +65,16 @@ def _of_groups(measured: Sequence[Assignment]) -> Iterator[Service]:
     """Yield the services of groups: one for each node that measures two or more members."""
     members: dict[tuple[str, str, str], list[Assignment]] = {}
     for one in measured:
-        if one.layer != "net":
+        if one.layer not in PAIRED:
             members.setdefault((one.layer, one.group, one.node), []).append(one)
     for (layer, group, node), found in members.items():
         if len(found) > 1:
             yield Service(
                 node,
                 node,
-                f"{layer.upper()} group {group}",
+                f"{layer_of(layer).title} group {group}",
                 _command(layer, f"group_{group}"),
-                f"check_{layer}",
+                layer_of(layer).check,
                 ("--group", group),
                 layer,
                 "",
@@ -83,19 +85,19 @@ def _of_groups(measured: Sequence[Assignment]) -> Iterator[Service]:
 
 
 def _of_whole(whole: Assignment) -> Service:
-    name = whole.component
+    name, layer = whole.component, layer_of(whole.layer)
     return Service(
         whole.host,
         whole.node,
-        f"FS {name} write read",
-        _command("fs", name),
-        "check_fs",
+        f"{layer.title} {name} write read",
+        _command(layer.name, name),
+        layer.check,
         ("--group", name),
-        "fs",
+        layer.name,
         "",
         name,
         round(whole.limits.stale_after_s),
-        group_anchor("fs", name),
+        group_anchor(layer.name, name),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from plumbline.judge.finding import Finding
 from plumbline.judge.phrases import moment
+from plumbline.layers import layer_of
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.reason import Reason
 from plumbline.model.record import Outcome
@@ -47,7 +48,7 @@ def never(what: str, layer: str) -> Finding:
     return Finding(
         State.UNKNOWN,
         Reason.NEVER_MEASURED,
-        f"{what} was never recorded on this node; run systemctl start plumbline-{layer}.service",
+        f"{what} was never recorded on this node; run systemctl start {layer_of(layer).service}",
     )
 
 
@@ -71,7 +72,7 @@ def hung_run(expectation: Expectation, running: Iterable[Running], now: float) -
                 Reason.HANGS,
                 f"hangs: a run has not ended since {moment(run.since)}, "
                 f"{format_duration(now - run.since)} ago (limit {format_duration(limit)}); "
-                f"see systemctl status plumbline-{run.layer}.service and the kernel log",
+                f"see systemctl status {layer_of(run.layer).service} and the kernel log",
             )
     return None
 
@@ -86,7 +87,7 @@ def interruption(expectation: Expectation, running: Iterable[Running]) -> str:
         if here and run.interrupted:
             return (
                 f"; the run that began {moment(run.since)} was interrupted before it ended, see "
-                f"journalctl -u plumbline-{run.layer}.service"
+                f"journalctl -u {layer_of(run.layer).service}"
             )
     return ""
 
@@ -114,7 +115,7 @@ def stale(last: Last) -> Optional[Finding]:
         State.UNKNOWN,
         Reason.STALE,
         f"{last.what} is stale: last run {moment(record.finished_at)}, {format_duration(age)} ago "
-        f"(limit {format_duration(limit)}); see systemctl status plumbline-{record.layer}.timer "
+        f"(limit {format_duration(limit)}); see systemctl status {layer_of(record.layer).timer} "
         f"on {record.host}",
     )
 

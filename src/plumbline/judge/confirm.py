@@ -26,8 +26,6 @@ CONTROLS = 2
 """Healthy peers in each run: one alone may have a low moment itself."""
 TARGETS = 2
 """Suspects in each run: more than the controls would be their own reference."""
-LAYERS = ("ost", "raw")
-"""Layers whose components can be measured one by one at any time."""
 
 _EARLY = 0.9
 """A timer that is late once must not be too early the next time."""

@@ -16,6 +16,7 @@ from plumbline.judge.finding import Finding, Ruling, deciding
 from plumbline.judge.measured import label
 from plumbline.judge.phrases import several, summary
 from plumbline.judge.service import by_evidence
+from plumbline.layers import WHOLE
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.reason import Reason
 from plumbline.model.state import State, worst
@@ -73,7 +74,7 @@ def wholes(
     entries: Sequence[Expectation],
 ) -> Iterator[tuple[Expectation, tuple[Expectation, ...]]]:
     """Yield each file system of layer ``fs`` with its targets."""
-    found = [each for each in entries if each.layer == "fs"]
+    found = [each for each in entries if each.layer in WHOLE]
     for whole in found:
         if whole.parallel:
             yield whole, tuple(each for each in found if each.group == whole.component)

@@ -11,6 +11,7 @@ from plumbline.judge.measured import label
 from plumbline.judge.phrases import over_runs, several, so_far, weighed
 from plumbline.judge.service import severity
 from plumbline.judge.shared_floor import group_below
+from plumbline.layers import SINGLE_TARGETS
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.reason import Reason
 from plumbline.model.state import State, worst
@@ -261,7 +262,7 @@ def _reason(deciding: Sequence[_Median]) -> Reason:
 
 def _subject(deciding: Sequence[_Median], layer: str) -> str:
     """Return what a group is called: all targets below their floor are their file system."""
-    system = layer == "ost" and any(median.by_floor for median in deciding)
+    system = layer in SINGLE_TARGETS and any(median.by_floor for median in deciding)
     return "file system" if system else "group"
 
 

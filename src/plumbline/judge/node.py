@@ -12,6 +12,7 @@ from plumbline.judge.absence import Last, absence, hung_run, never
 from plumbline.judge.component import operations
 from plumbline.judge.measured import label
 from plumbline.judge.phrases import several
+from plumbline.layers import GROUPED
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.reason import Reason
 from plumbline.model.service import NODE
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 _ALARM_OF_ITS_OWN = frozenset({Reason.HUNG, Reason.BROKEN})
 _ALARM_OF_THE_GROUP = frozenset({Reason.UNREACHABLE, Reason.NO_MOUNT})
-_WITHOUT_GROUPS = ("net", "fs")
 
 
 class Asked(NamedTuple):
@@ -165,7 +165,7 @@ def _without_alarm(
     for each, _ in known:
         sizes[each.group] = sizes.get(each.group, 0) + 1
     for each, found in known:
-        grouped = sizes[each.group] > 1 and each.layer not in _WITHOUT_GROUPS
+        grouped = sizes[each.group] > 1 and each.layer in GROUPED
         rated = any(one.finding is None for one in found)
         for one in found:
             reason = one.finding and one.finding.reason

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from math import log, sqrt
 
+from plumbline.layers import GROUPED
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.units import DAY_S
 
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
 
 CERTAIN = 4.5
 """Standard errors: of a thousand healthy measurements a night one passes in a year."""
-
-LAYERS = ("ost", "raw")
-"""Layers of which one component can be measured on demand."""
 
 _RUN_ERROR = 0.19
 """Runs of one healthy component differ by this over a year of scheduled benchmarks
@@ -60,7 +58,7 @@ def provisional(series: Series, weak: Optional[Baseline], limits: Limits) -> Opt
 
     ``weak`` is a baseline that was taken under the same conditions and is not firm.
     """
-    if series.latest.layer not in LAYERS:
+    if series.latest.layer not in GROUPED:
         return None
     if weak is None:
         return _recent(series, limits)

@@ -19,6 +19,7 @@ from plumbline.judge.noise import ALONE
 from plumbline.judge.pair import of_pair
 from plumbline.judge.past import Moments, Past
 from plumbline.judge.references import Era, Held, Measurement, References, common
+from plumbline.layers import GROUPED, ON_DEVICES, PAIRED, SINGLE_TARGETS
 from plumbline.model.evidence import WORTH_A_WORD, Evidence, Subject
 from plumbline.model.expectation import Expectation, Partner
 from plumbline.model.limits import Limits
@@ -32,11 +33,6 @@ Nodes = Mapping[str, Sequence[Expectation]]
 Component = tuple[str, str]
 """Layer and name."""
 
-_GROUPED = ("ost", "raw")
-"""Layers whose groups have a service.  A file system whose targets are driven at once is measured
-as a whole, and a node is one host."""
-_HOSTS = "net"
-"""The layer whose components, all hosts of a site, are one group: a switch slows all of them."""
 _FEWEST_MEMBERS = 2
 
 _LEAST_LIMIT = 0.01
@@ -67,10 +63,10 @@ class Weighing:
         }
         self._systems = _systems(nodes)
         self._group_of = {
-            (one.layer, one.component): "" if one.layer == _HOSTS else one.group
+            (one.layer, one.component): "" if one.layer in PAIRED else one.group
             for found in nodes.values()
             for one in found
-            if one.layer in (*_GROUPED, _HOSTS)
+            if one.layer in (*GROUPED, *PAIRED)
         }
         self._groups: dict[tuple[str, str], list[Component]] = {}
         for place, group in self._group_of.items():
@@ -160,7 +156,7 @@ class Weighing:
         for what in dict.fromkeys(one.what for one in asked):
             of_all = [one for one in asked if one.what == what]
             # two hosts meet at a time
-            least = len(members) // 2 if members[0][0] == _HOSTS else len(members)
+            least = len(members) // 2 if members[0][0] in PAIRED else len(members)
             found = common([one.measurement for one in of_all], least)
             if found:
                 yield of_all[0], found
@@ -243,7 +239,7 @@ class Weighing:
         self, one: Expectation, operation: Operation, scenario: Scenario, reference: Reference
     ) -> Hashable:
         """Return what those have in common that should give the same: their ceiling too."""
-        group = one.group if one.layer != "raw" else self._systems.get(one.component, "")
+        group = one.group if one.layer not in ON_DEVICES else self._systems.get(one.component, "")
         ceiling = reference.ceiling.rate_Bps if reference.ceiling else None
         if one.parallel:
             group = f"all of {one.component}"
@@ -257,7 +253,7 @@ def _tell_apart(asked: dict[Component, list[Asked]]) -> None:
     """
     ends: dict[Hashable, list[tuple[str, str]]] = {}
     for (layer, name), found in asked.items():
-        for one in found if layer == _HOSTS else ():
+        for one in found if layer in PAIRED else ():
             ends.setdefault(one.measurement.kind, []).append((name, one.partner))
     most = {kind: Counter(chain(*pairs)).most_common(1)[0][1] for kind, pairs in ends.items()}
     for place, found in asked.items():
@@ -278,7 +274,7 @@ def _systems(nodes: Nodes) -> dict[str, str]:
     found: dict[str, set[str]] = {}
     for expectations in nodes.values():
         for one in expectations:
-            if one.layer == "ost":
+            if one.layer in SINGLE_TARGETS:
                 for name in one.path:
                     found.setdefault(name, set()).add(one.group)
     return {name: next(iter(groups)) for name, groups in found.items() if len(groups) == 1}

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from math import hypot
 
+from plumbline.layers import ON_DEVICES, ON_TARGETS, PAIRED
 from plumbline.locate.observation import BOTH, Vote
 from plumbline.locate.parts import Part, make_lane
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from plumbline.locate.observation import Measurable, Observation
     from plumbline.locate.parts import Lane
 
-_STORAGE = ("raw", "ost", "fs")
 _DIFFER = 0.02
 """What one cause takes from several devices differs by so much, a standard deviation."""
 
@@ -45,8 +45,8 @@ def find_alike(observations: Sequence[Observation]) -> dict[str, Part]:
 
     Each is a host of devices or lies behind one: beyond it the tests of the network tell.
     """
-    hosts = {one.of.component for one in observations if one.of.layer == "net"}
-    hosts |= {one.of.node for one in observations if one.of.layer == "raw"}
+    hosts = {one.of.component for one in observations if one.of.layer in PAIRED}
+    hosts |= {one.of.node for one in observations if one.of.layer in ON_DEVICES}
     slow: dict[str, set[str]] = {}
     for one in observations:
         if one.vote is Vote.BAD:
@@ -68,9 +68,11 @@ def find_alike(observations: Sequence[Observation]) -> dict[str, Part]:
 
 def device_of(of: Measurable) -> Optional[str]:
     """Return the device that a measurement of storage ends in, None for any other."""
-    if of.layer not in _STORAGE or not set(of.lanes[0] if of.lanes else ()) <= set(BOTH):
+    if of.layer not in (*ON_DEVICES, *ON_TARGETS) or not set(
+        of.lanes[0] if of.lanes else ()
+    ) <= set(BOTH):
         return None
-    on_it = of.layer != "raw" and of.path[-1] == of.component and len(of.path) > 1
+    on_it = of.layer not in ON_DEVICES and of.path[-1] == of.component and len(of.path) > 1
     return of.path[-2] if on_it else of.path[-1]
 
 
@@ -82,7 +84,7 @@ def between(of: Measurable, hosts: set[str]) -> Sequence[str]:
     path = of.path[: of.path.index(device)]
     last = max((place for place, name in enumerate(path) if name in hosts), default=None)
     # a client is no host of devices
-    if last is None or (of.layer != "raw" and last == 0):
+    if last is None or (of.layer not in ON_DEVICES and last == 0):
         return ()
     return path[last:]
 

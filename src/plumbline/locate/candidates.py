@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from itertools import islice
 
+from plumbline.layers import ON_DEVICES, PAIRED, SINGLE_TARGETS, WHOLE
 from plumbline.locate.measurables import Site
 from plumbline.locate.observation import READ
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
@@ -50,12 +51,12 @@ class Candidates:
             node: one.path
             for node, found in nodes.items()
             for one in found
-            if one.layer == "net" and node not in site.servers
+            if one.layer in PAIRED and node not in site.servers
         }
         self._crossing: dict[str, list[Placed]] = {}
         for placed in site.measurables():
             # what loads a whole file system is never the next to be asked for
-            if placed.of.layer == "fs":
+            if placed.of.layer in WHOLE:
                 continue
             for name in placed.of.path:
                 self._crossing.setdefault(name, []).append(placed)
@@ -80,7 +81,7 @@ class Candidates:
         if not placed.of.expected_Bps:
             return
         yield _planned(placed)
-        if suspects and placed.of.layer == "ost" and placed.operation is Operation.READ:
+        if suspects and placed.of.layer in SINGLE_TARGETS and placed.operation is Operation.READ:
             yield from self._other_clients(placed.of)
             yield from self._together(placed, suspects)
             yield from self._failover(placed)
@@ -102,7 +103,8 @@ class Candidates:
             members = [
                 other.of
                 for other in self._crossing[name]
-                if (other.of.layer, other.of.operation) == ("ost", READ)
+                if other.of.layer in SINGLE_TARGETS
+                and other.of.operation == READ
                 and other.of.path[0] == of.path[0]
             ]
             if len(members) > 1:
@@ -122,7 +124,7 @@ class Candidates:
         for part in own:
             for other in self._crossing[part]:
                 server = other.expectation.host
-                if other.of.layer == "ost" and server != host:
+                if other.of.layer in SINGLE_TARGETS and server != host:
                     partners.setdefault(server, (part, other))
         for server, (part, other) in partners.items():
             way = other.of.path
@@ -140,7 +142,7 @@ def _planned(placed: Placed) -> Candidate:
     if placed.scenario is Scenario.TOGETHER:
         words = f"a raw read of all devices of {of.node} together, {of.component} among them"
         return Candidate(of, Intrusion.TOGETHER, words)
-    if one.layer == "raw":
+    if one.layer in ON_DEVICES:
         return Candidate(of, Intrusion.RAW_READ, f"a raw read of {of.component} on {of.node}")
     words = f"a {of.operation} of {of.component} from {of.node}"
     reads = placed.operation is Operation.READ

@@ -6,6 +6,7 @@ same nights low in all of them.
 
 from __future__ import annotations
 
+from plumbline.layers import ON_DEVICES
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.record import Scenario
 
@@ -25,7 +26,7 @@ def companions(measured: Sequence[Placed]) -> list[tuple[int, ...]]:
     for index, placed in enumerate(measured):
         of = placed.of
         found.setdefault((of.layer, of.component, placed.partner), []).append(index)
-        if of.layer == "raw" and placed.scenario is Scenario.TOGETHER:
+        if of.layer in ON_DEVICES and placed.scenario is Scenario.TOGETHER:
             for part in of.path[:-1]:
                 found.setdefault(part, []).append(index)
     return list(dict.fromkeys(tuple(each) for each in found.values() if len(each) > 1))

@@ -7,6 +7,7 @@ on the host at fault stands for all targets behind it.
 from __future__ import annotations
 
 from plumbline.judge.phrases import moment, several
+from plumbline.layers import SINGLE_TARGETS
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.reason import Reason
 from plumbline.model.record import Outcome
@@ -63,7 +64,7 @@ def _latest(
     """Yield the latest record of each operation on a target that is not stale."""
     for node, entries, memory in nodes:
         for entry in entries:
-            if entry.layer == "ost":
+            if entry.layer in SINGLE_TARGETS:
                 for series in memory.of(entry.layer, entry.component):
                     if now - series.latest.finished_at <= entry.limits.stale_after_s:
                         yield node, entry, series.latest

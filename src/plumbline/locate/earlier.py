@@ -6,7 +6,8 @@ Earlier runs never vote: an old good measurement must not clear a part that has 
 from __future__ import annotations
 
 from plumbline.errors import DocumentError
-from plumbline.judge.provisional import LAYERS, clearing
+from plumbline.judge.provisional import clearing
+from plumbline.layers import GROUPED, PAIRED
 from plumbline.model.conditions import differences, of_record
 from plumbline.model.named_tuple import TYPE_CHECKING
 
@@ -48,7 +49,7 @@ def unreferenced(
         (one.layer, one.component)
         for node, found in nodes.items()
         for one in found
-        if one.layer in (*LAYERS, "net")
+        if one.layer in (*GROUPED, *PAIRED)
         and not _has_baseline(one)
         and not (node in earlier and _has_run(one, earlier[node], now))
     )

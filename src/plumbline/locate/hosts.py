@@ -8,6 +8,7 @@ slows devices alike (``alike``), that counts only where capacities alone take mo
 
 from __future__ import annotations
 
+from plumbline.layers import PAIRED
 from plumbline.locate.observation import NETWORK, Vote
 from plumbline.locate.parts import Part, make_lane
 from plumbline.model.named_tuple import TYPE_CHECKING
@@ -31,7 +32,7 @@ def find_hosts(
     suspected = {
         name: None
         for one in observations
-        if one.vote is Vote.BAD and one.of.is_rate and one.of.layer == "net"
+        if one.vote is Vote.BAD and one.of.is_rate and one.of.layer in PAIRED
         for name in _ends(one.of)
     }
     for name, (tests, streams) in _crossing(observations, suspected).items():
@@ -60,7 +61,7 @@ def _crossing(
         for name, lanes, flows in one.of.crossings():
             if name not in hosts:
                 continue
-            ends = one.of.layer == "net" and name in _ends(one.of)
+            ends = one.of.layer in PAIRED and name in _ends(one.of)
             for lane in lanes:
                 into, key = (0, NETWORK + lane) if ends else (1, lane)
                 found[name][into].setdefault(key, []).append((index, flows))

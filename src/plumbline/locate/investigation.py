@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import islice
 
 from plumbline.errors import UsageError
-from plumbline.judge.provisional import LAYERS
+from plumbline.layers import BY_DEPTH, GROUPED, ON_DEVICES, PAIRED, SINGLE_TARGETS
 from plumbline.locate.candidates import Candidates
 from plumbline.locate.failures import FAILURES, failing
 from plumbline.locate.next_probe import next_probe
@@ -133,13 +133,12 @@ class Investigation:
             if not any(located.sets for located in found):
                 yield from self._behind()
         else:
-            yield from self._whole("raw")
+            yield from self._whole(ON_DEVICES)
 
     def _opening(self) -> Iterator[Step]:
         """Yield the measurements of what was asked about."""
         if not self._targets:
-            yield from self._whole("net")
-            yield from self._whole("ost")
+            yield from self._whole((*PAIRED, *SINGLE_TARGETS))
         for name in self._targets:
             own = list(self._measuring(name, crossing=False))
             yield from own or self._pairs(name)
@@ -149,18 +148,16 @@ class Investigation:
     def _pairs(self, host: str) -> Iterator[Step]:
         """Yield the pairs that a host begins, the first few."""
         possible = self._candidates.crossing([host], ())
-        own = [one for one in possible if (one.of.layer, one.of.component) == ("net", host)]
+        own = [one for one in possible if one.of.layer in PAIRED and one.of.component == host]
         steps = {step.key: step for one in own if (step := self._steps.of(one))}
         yield from islice((step for step in steps.values() if not self._unasked(step)), _PAIRS)
 
-    def _whole(self, layer: str) -> Iterator[Step]:
-        step = self._steps.all(layer)
-        if step:
-            yield step
+    def _whole(self, layers: Sequence[str]) -> Iterator[Step]:
+        yield from (step for layer in layers if (step := self._steps.all(layer)))
 
     def _measuring(self, name: str, *, crossing: bool) -> Iterator[Step]:
         """Yield the steps that measure a part itself, or all targets behind it."""
-        for layer in ("raw", "ost"):
+        for layer in (one.name for one in BY_DEPTH if one.grouped):
             for node, found in self._nodes.items():
                 for one in found:
                     wanted = name in one.path if crossing else name == one.component
@@ -180,7 +177,7 @@ class Investigation:
         yield from _best_first(located, one, silent)
 
     def _rate_says_nothing(self, step: Step) -> bool:
-        return step.layer == "net" and ("net", step.component) in self._unreferenced
+        return step.layer in PAIRED and (step.layer, step.component) in self._unreferenced
 
     def _possible(
         self, located: Located, one: AmbiguitySet, done: Sequence[Step]
@@ -205,25 +202,25 @@ class Investigation:
         }
         for candidate in self._candidates.crossing(sorted(parts), ()):
             of, step = candidate.of, self._steps.of(candidate)
-            if of.layer == "net":
+            if of.layer in PAIRED:
                 wanted = {of.component, step.partner if step else ""} <= parts
             else:
-                wanted = of.layer == "raw" and of.component in parts
+                wanted = of.layer in ON_DEVICES and of.component in parts
             if step and wanted and step.component and step.key not in seen:
                 seen.add(step.key)
                 yield step
 
     def _beside(self, slow: Located) -> Iterator[Step]:
         """Yield other devices of a server with a slow one: all of them may be slow alike."""
-        raw = [one.of for one in slow.observations if one.of.layer == "raw"]
-        votes = {(one.of.node, one.vote) for one in slow.observations if one.of.layer == "raw"}
-        judged = {of.component for of in raw}
-        for node in dict.fromkeys(of.node for of in raw):
+        devices = [one for one in slow.observations if one.of.layer in ON_DEVICES]
+        votes = {(one.of.node, one.vote) for one in devices}
+        judged = {one.of.component for one in devices}
+        for node in dict.fromkeys(one.of.node for one in devices):
             if (node, Vote.GOOD) in votes or (node, Vote.BAD) not in votes:
                 continue
             for one in self._nodes[node]:
-                if one.layer == "raw" and one.component not in judged:
-                    yield self._steps.one("raw", one.component, node)
+                if one.layer in ON_DEVICES and one.component not in judged:
+                    yield self._steps.one(one.layer, one.component, node)
 
     def _judgeable(self, step: Step, left: Budget) -> Iterator[Step]:
         """Yield a step; with peers where its target or device has no other reference."""
@@ -246,7 +243,7 @@ class Investigation:
         rated = {
             (one.of.layer, one.of.component, one.of.node)
             for one in found.failed.observations
-            if one.vote is Vote.GOOD and one.of.layer in LAYERS
+            if one.vote is Vote.GOOD and one.of.layer in GROUPED
         }
         judged = {
             (one.of.layer, one.of.component, one.of.node)
@@ -262,9 +259,8 @@ class Investigation:
                 yield from islice(self._steps.peers(step), _MAX_PEERS)
 
     def _osts(self) -> list[str]:
-        return [
-            one.component for found in self._nodes.values() for one in found if one.layer == "ost"
-        ]
+        every = (one for found in self._nodes.values() for one in found)
+        return [one.component for one in every if one.layer in SINGLE_TARGETS]
 
 
 def _best_first(
@@ -286,7 +282,7 @@ def _answers(candidate: Candidate, lanes: Collection[str]) -> Iterator[Candidate
         yield candidate._replace(of=failing(candidate.of))
         return
     yield candidate
-    if candidate.of.layer == "net" and any(lane.startswith(SEGMENTS) for lane in lanes):
+    if candidate.of.layer in PAIRED and any(lane.startswith(SEGMENTS) for lane in lanes):
         yield candidate._replace(of=resending(candidate.of))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from plumbline.judge.pair import of_pair
+from plumbline.layers import GROUPED, PAIRED, WHOLE
 from plumbline.locate.observation import BOTH, READ, WRITE, Measurable
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.record import Operation, Scenario
@@ -35,9 +36,9 @@ class Site:
         """Find which hosts are servers, and which parts are whose own."""
         every = [one for found in nodes.values() for one in found]
         self._nodes = nodes
-        self.servers = frozenset(one.host for one in every if one.layer in ("ost", "raw"))
+        self.servers = frozenset(one.host for one in every if one.layer in GROUPED)
         """The hosts that have targets or devices."""
-        self._own = {one.component: frozenset(one.path) for one in every if one.layer == "net"}
+        self._own = {one.component: frozenset(one.path) for one in every if one.layer in PAIRED}
 
     def measurables(self) -> Iterator[Placed]:
         """Yield all that the nodes measure, in their order."""
@@ -55,7 +56,7 @@ class Site:
         found = self._nodes[node]
         together, left_out = _sharing(found), _left_out(found)
         for one in found:
-            if one.layer == "net":
+            if one.layer in PAIRED:
                 yield from self._pairs(node, one)
             elif (one.layer, one.component) not in left_out:
                 yield from _alone(node, one, together)
@@ -103,7 +104,7 @@ def _left_out(found: Sequence[Expectation]) -> set[tuple[str, str]]:
     With several clients the rank that reads is on another one than the rank that has written.
     """
     wholes = {one.component: one for one in found if one.parallel}
-    members = [one for one in found if one.layer == "fs" and one.group in wholes]
+    members = [one for one in found if one.layer in WHOLE and one.group in wholes]
     several = [one for one in members if len(wholes[one.group].target["clients"]) > 1]
     return {(one.layer, one.component) for one in (*wholes.values(), *several)}
 

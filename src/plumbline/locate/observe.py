@@ -15,6 +15,7 @@ from plumbline.judge.component import firmly, rule
 from plumbline.judge.pair import of_pair
 from plumbline.judge.peers import FEW_APART, LEAST_SPREAD
 from plumbline.judge.provisional import CERTAIN
+from plumbline.layers import WHOLE
 from plumbline.locate.observation import SEGMENTS, Observation, Vote
 from plumbline.locate.votes import votes
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
@@ -91,7 +92,7 @@ def _observe(placed: Placed, memory: Memory, now: float, known: Optional[Weighin
     if known:
         # who waits for more runs has a better reference in these
         ruling = firmly(ruling)
-    if series and one.layer == "fs" and now - series.latest.started_at > _SELDOM_S:
+    if series and one.layer in WHOLE and now - series.latest.started_at > _SELDOM_S:
         begun = series.latest.started_at
         return _Observed(Observation(placed.of, Vote.NONE, 0.0, 0.0, begun, 0.0, _SUPERSEDED))
     segments = tuple(_segments(placed, ruling)) if placed.partner else ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from plumbline.layers import ON_DEVICES, PAIRED, layer_of
 from plumbline.locate.candidates import Intrusion
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.plan.rounds import Role, cycle, span, turn
@@ -77,11 +78,11 @@ class Steps:
         Units exist for what the plan has; reads from another client or on another way do not.
         """
         of = candidate.of
-        if candidate.intrusion is Intrusion.TOGETHER and of.layer == "raw":
-            return self.all("raw", of.node)
+        if candidate.intrusion is Intrusion.TOGETHER and of.layer in ON_DEVICES:
+            return self.all(of.layer, of.node)
         if candidate.intrusion in (Intrusion.OTHER_CLIENT, Intrusion.TOGETHER, Intrusion.FAILOVER):
             return None
-        if of.layer == "net":
+        if of.layer in PAIRED:
             return self._pair(of)
         return self.one(of.layer, of.component, of.node)
 
@@ -89,7 +90,7 @@ class Steps:
         """Return the step that measures one target or device."""
         found = [one for one in self._entries(layer, node) if one.component == component]
         seconds, moved = _cost(found)
-        return Step(layer, component, node, _WORDS[layer].format(component), seconds, moved)
+        return Step(layer, component, node, layer_of(layer).one.format(component), seconds, moved)
 
     def all(self, layer: str, node: str = "") -> Optional[Step]:
         """Return the step that measures a whole layer, None where nobody measures it.
@@ -104,9 +105,9 @@ class Steps:
         if not costs:
             return None
         where = f" of {node}" if node else ""
-        words = _ALL_WORDS[layer] + where
-        if layer == "net":
-            return self._rounds(words) if len(costs) > 1 else None
+        words = layer_of(layer).all + where
+        if layer in PAIRED:
+            return self._rounds(layer, words) if len(costs) > 1 else None
         seconds = self._batches(len(costs)) * max(seconds for seconds, _ in costs)
         return Step(layer, "", node, words, seconds, sum(moved for _, moved in costs))
 
@@ -128,17 +129,19 @@ class Steps:
     def _entries(self, layer: str, node: str) -> list[Expectation]:
         return [one for one in self._nodes[node] if one.layer == layer]
 
-    def _rounds(self, words: str) -> Step:
-        entries = [one for name in self._nodes for one in self._entries("net", name)]
+    def _rounds(self, layer: str, words: str) -> Step:
+        entries = [one for name in self._nodes for one in self._entries(layer, name)]
         slots = max(span(len(_hosts(one))) for one in entries)
         costs = [_cost([one]) for one in entries]
         # in each slot half of the hosts begin, and no pair moves more than the mean of its two
         seconds = slots * self._batches(len(entries) // 2) * max(seconds for seconds, _ in costs)
         total = slots * sum(moved for _, moved in costs) // 2
-        return Step("net", "", "", words, seconds, total, tuple(range(slots)))
+        return Step(layer, "", "", words, seconds, total, tuple(range(slots)))
 
     def _pair(self, of: Measurable) -> Optional[Step]:
-        one = next(each for each in self._entries("net", of.node) if each.component == of.component)
+        one = next(
+            each for each in self._entries(of.layer, of.node) if each.component == of.component
+        )
         partner = of.operation.rpartition(" ")[2]
         hosts = _hosts(one)
         for slot in range(cycle(len(hosts))):
@@ -146,16 +149,10 @@ class Steps:
             if met and met.partner == partner and met.role is Role.INITIATOR:
                 words = f"the network between {one.component} and {partner}"
                 seconds, moved = _cost([one], partner)
-                return Step("net", one.component, of.node, words, seconds, moved, (slot,), partner)
+                return Step(
+                    one.layer, one.component, of.node, words, seconds, moved, (slot,), partner
+                )
         return None
-
-
-_WORDS = {"ost": "write and read of target {}", "raw": "raw read of {}"}
-_ALL_WORDS = {
-    "net": "the network between pairs of hosts",
-    "ost": "write and read of all targets",
-    "raw": "raw reads of all devices",
-}
 
 
 def _hosts(one: Expectation) -> Sequence[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice, product
 from math import exp, inf
 
+from plumbline.layers import PAIRED
 from plumbline.locate.alike import find_alike
 from plumbline.locate.hosts import find_hosts
 from plumbline.locate.likelihood import EQUAL, expected, odds
@@ -52,9 +53,9 @@ class Suspect(NamedTuple):
         """Return what it leaves of a measurement, in B/s; infinite where it does not slow it."""
         left = {loss.lane: loss.left_Bps for loss in self.losses}
         before = ""
-        if of.layer == "net" and any(lane.startswith(NETWORK) for lane in left):
+        if of.layer in PAIRED and any(lane.startswith(NETWORK) for lane in left):
             before = NETWORK
-        elif of.layer == "net" and self.alike:
+        elif of.layer in PAIRED and self.alike:
             return inf
         return min(
             (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from plumbline.layers import BY_DEPTH, LAYERS, ON_DEVICES
 from plumbline.locate.alike import device_of
 from plumbline.locate.observation import NETWORK, Vote
 from plumbline.model.named_tuple import TYPE_CHECKING
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 HEADERS = ("vote", "measurement", "measured", "expected", "share", "crosses", "verdict")
 
-_NOUNS = {"ost": "target", "raw": "disk", "net": "host", "fs": "target"}
-_LAYERS = (("raw", "raw reads"), ("net", "network"), ("ost", "targets"), ("fs", "targets at once"))
 _SHOWN = 4
 _WHOLE = 0.97
 
@@ -137,7 +136,7 @@ def _shared_host(located: Located, parts: Parts) -> Iterator[str]:
     }
     found: dict[str, dict[str, object]] = {}
     for one in located.observations:
-        if one.of.layer == "raw" and one.vote is not Vote.NONE and one.of.node in parts:
+        if one.of.layer in ON_DEVICES and one.vote is not Vote.NONE and one.of.node in parts:
             suspects = accused.get(one.of.name)
             found.setdefault(one.of.node, {}).setdefault(one.of.component, suspects)
     for host, devices in found.items():
@@ -203,7 +202,7 @@ def _tally(located: Located, ambiguity: AmbiguitySet) -> str:
             crosses = not suspects.isdisjoint(one.of.path)
             into[one.of.component] = into.get(one.of.component, False) or crosses
     fine = [crosses for name, crosses in healthy.items() if name not in slow]
-    noun = _NOUNS.get(layer, "measurement")
+    noun = LAYERS[layer].noun if layer in LAYERS else "measurement"
     them = "it" if len(suspects) == 1 else "them"
     crossing = sum(slow.values())
     what = f"{noun}{'s' * (len(slow) != 1)}"
@@ -226,7 +225,7 @@ def _counted(count: int) -> str:
 def _main_layer(explained: Iterable[Observation]) -> str:
     """Return the layer to count in: targets are what people ask about, then disks, then hosts."""
     layers = {one.of.layer for one in explained}
-    return next((layer for layer in _NOUNS if layer in layers), min(layers))
+    return next((layer for layer in LAYERS if layer in layers), min(layers))
 
 
 def _losses(suspects: Sequence[Suspect], ambiguity: AmbiguitySet, parts: Parts) -> list[str]:
@@ -268,12 +267,12 @@ def _by_layer(located: Located, ambiguity: AmbiguitySet) -> str:
             found.setdefault(one.of.layer, []).append(one)
     texts = []
     drops = any(one.drops for one in ambiguity.suspects)
-    for layer, named in _LAYERS:
-        words = f"{named} rates" if drops and layer == "net" else named
-        slow = [one.ratio for one in found.get(layer, ()) if one.vote is Vote.BAD]
+    for layer in BY_DEPTH:
+        words = f"{layer.results} rates" if drops and layer.paired else layer.results
+        slow = [one.ratio for one in found.get(layer.name, ()) if one.vote is Vote.BAD]
         if slow:
             texts.append(f"{words} {_share(slow)} of what is expected")
-        elif layer in found:
+        elif layer.name in found:
             texts.append(f"{words} fine")
     return ", ".join(texts)
 

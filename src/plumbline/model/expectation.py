@@ -12,7 +12,7 @@ from plumbline.model.reference import Ceiling, Reference
 from plumbline.model.spec import ProbeSpec
 
 if TYPE_CHECKING:
-    from typing import Any, Mapping, Optional
+    from typing import Any, Collection, Mapping, Optional
 
     from plumbline.model.evidence import Subject
 
@@ -146,14 +146,15 @@ class Expectations(NamedTuple):
         layers = dict.fromkeys(entry["layer"] for entry in self.entries)
         return tuple(each for layer in layers for each in self.find(layer))
 
-    def targets(self) -> Optional[frozenset[str]]:
+    def targets(self, layers: Collection[str]) -> Optional[frozenset[str]]:
         """Return all targets that the topology has for the file systems of this node.
 
-        None where the document is of an older version, which names its own alone.
+        ``layers`` are those that measure targets one by one.  None where the document is of an
+        older version, which names its own alone.
         """
         if self.elsewhere is None:
             return None
-        own = {entry["component"] for entry in self.entries if entry["layer"] == "ost"}
+        own = {entry["component"] for entry in self.entries if entry["layer"] in layers}
         return frozenset({*own, *self.elsewhere})
 
     def members(self, layer: str, group: str) -> tuple[Expectation, ...]:

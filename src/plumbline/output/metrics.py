@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Callable, Iterable, Iterator, NamedTuple, Optional
 
 from plumbline import __version__
+from plumbline.layers import ON_TARGETS
 from plumbline.model.expectation import PARALLEL, Expectation
 from plumbline.model.verdict import Verdict
 from plumbline.output.exposition import Family, Labels
@@ -185,4 +186,4 @@ def _file_system(each: Expectation) -> str:
     """Return the file system; empty for a disk, which does not know of any, and for a host."""
     if each.target.get("kind") == PARALLEL:
         return each.component
-    return each.group if each.layer in ("ost", "fs") else ""
+    return each.group if each.layer in ON_TARGETS else ""

@@ -12,6 +12,7 @@ import sys
 import time
 
 from plumbline.errors import PlumblineError, UsageError
+from plumbline.layers import PAIRED, WHOLE
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.state import State
 from plumbline.output.call import parse
@@ -19,17 +20,11 @@ from plumbline.output.plugin import plugin_output, status_line
 from plumbline.store.snapshot import load_expectations, load_snapshot
 
 if TYPE_CHECKING:
-    from typing import Callable, NoReturn, Optional, Sequence
+    from typing import Callable, NoReturn, Sequence
 
-    from plumbline.model.evidence import Evidence
-    from plumbline.model.expectation import Expectation
-    from plumbline.model.series import Running, Series
+    from plumbline.judge.by_layer import Judge
     from plumbline.model.verdict import Verdict
     from plumbline.output.call import Call
-
-    Judge = Callable[
-        [Expectation, Sequence[Series], Sequence[Running], float, Optional[Evidence]], Verdict
-    ]
 
 
 class _OutOfTime(PlumblineError):
@@ -70,7 +65,7 @@ def _outcome(service: str, layer: str, judge: Judge, call: Call) -> tuple[State,
 
 
 def _judged(layer: str, judge: Judge, call: Call, now: float) -> Verdict:
-    if call.group and layer == "net":
+    if call.group and layer in PAIRED:
         raise UsageError("--group: a node measures one host, its own; name it with --component")
     if call.group:
         return _of_group(layer, call, now)
@@ -83,7 +78,7 @@ def _judged(layer: str, judge: Judge, call: Call, now: float) -> Verdict:
 
 def _of_group(layer: str, call: Call, now: float) -> Verdict:
     # most checks are of a component and do not need these
-    if layer == "fs":
+    if layer in WHOLE:
         from plumbline.judge.fs import judge_whole
 
         found = load_expectations(call.expectations).find(layer)

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import Iterator, Sequence
+from typing import Callable, Iterator, Sequence
 
 from plumbline.errors import DocumentError
+from plumbline.layers import LAYERS, ON_DEVICES, WHOLE
+from plumbline.layers.fs import FS
+from plumbline.layers.net import NET
+from plumbline.layers.ost import OST
+from plumbline.layers.raw import RAW
 from plumbline.model.expectation import PARALLEL
 from plumbline.model.limits import Limits
 from plumbline.model.spec import ProbeSpec
@@ -15,9 +20,16 @@ from plumbline.plan.feasible import refuse_infeasible
 from plumbline.plan.parallel import parallel, spec_of_all
 from plumbline.plan.places import Place, devices, paired, targets
 from plumbline.plan.policy import Policy, hung_after_given, limits_of, spec_of
-from plumbline.plan.rounds import span
 from plumbline.ranks.terms import SPARE_S, limit_s
 from plumbline.topology.graph import Topology
+
+PLACES: dict[str, Callable[[Topology, Policy], list[Place]]] = {
+    OST.name: lambda topology, _: targets(topology),
+    RAW.name: lambda topology, _: devices(topology),
+    NET.name: paired,
+    FS.name: parallel,
+}
+"""Where the components of each layer are measured."""
 
 
 def assignments(topology: Topology, policy: Policy) -> tuple[Assignment, ...]:
@@ -30,12 +42,8 @@ def assignments(topology: Topology, policy: Policy) -> tuple[Assignment, ...]:
             clients would measure one target.
     """
     found = []
-    for layer, places in (
-        ("ost", targets(topology)),
-        ("raw", devices(topology)),
-        ("net", paired(topology, policy)),
-        ("fs", parallel(topology, policy)),
-    ):
+    for layer in LAYERS:
+        places = PLACES[layer](topology, policy)
         _refuse_unknown_names(policy, layer, places)
         found += [_assignment(policy, layer, place, places) for place in places]
     refuse_two_clients(found)
@@ -46,7 +54,7 @@ def _assignment(policy: Policy, layer: str, place: Place, places: Sequence[Place
     names = (layer, _system(place), place.component)
     spec = _spec(policy, layer, place, places)
     limits = limits_of(policy, *names)._replace(
-        stale_after_s=stale_after_s(policy, layer, len(places))
+        stale_after_s=policy.layer(layer).schedule.stale_after_s(len(places))
     )
     if not hung_after_given(policy, *names):
         limits = limits._replace(hung_after_s=_hung_after_s(layer, spec, len(place.steps)))
@@ -61,7 +69,7 @@ def _system(place: Place) -> str:
 
 
 def _spec(policy: Policy, layer: str, place: Place, places: Sequence[Place]) -> ProbeSpec:
-    if layer != "fs":
+    if layer not in WHOLE:
         return spec_of(policy, layer, place.group, place.component)
     system = _system(place)
     return spec_of_all(policy, system, sum(one.group == system for one in places))
@@ -69,23 +77,10 @@ def _spec(policy: Policy, layer: str, place: Place, places: Sequence[Place]) -> 
 
 def _hung_after_s(layer: str, spec: ProbeSpec, steps: int) -> float:
     """Return the seconds after which a run hangs of which nobody has said it."""
-    if layer == "fs":
+    if layer in WHOLE:
         return limit_s(spec.seconds, steps) + SPARE_S
     # each repeat may take its whole time, and so may the preparation of a file
     return (steps * spec.repeats + 1) * spec.seconds + SPARE_S
-
-
-def stale_after_s(policy: Policy, layer: str, members: int) -> float:
-    """Return the age in seconds at which a layer's last record is too old.
-
-    A host is judged by its tests with several of ``members`` hosts, which takes several slots.
-    """
-    if layer == "net":
-        slots = policy.layers.net.schedule
-        return slots.stale_after or 1.5 * span(members) * slots.slot
-    layers = policy.layers
-    timed = {"ost": layers.ost, "raw": layers.raw, "fs": layers.fs}[layer]
-    return timed.schedule.stale_after_s()
 
 
 def _refuse_contradiction(limits: Limits, layer: str, component: str) -> None:
@@ -113,6 +108,6 @@ def _refuse_unknown_names(policy: Policy, layer: str, places: Sequence[Place]) -
 
 def by_server(found: Sequence[Assignment]) -> Iterator[list[Assignment]]:
     """Yield the raw measurements of each server that is measured with all devices together."""
-    raw = [one for one in found if one.layer == "raw" and len(one.steps) > 1]
+    raw = [one for one in found if one.layer in ON_DEVICES and len(one.steps) > 1]
     for _, members in groupby(sorted(raw, key=lambda one: one.group), key=lambda one: one.group):
         yield list(members)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Mapping, Optional, Sequence
 
 from plumbline.errors import DocumentError
+from plumbline.layers import ON_TARGETS, WHOLE
 from plumbline.model.expectation import PARALLEL
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ def refuse_two_clients(found: Sequence[Assignment]) -> None:
     """Raise DocumentError naming the target, both of its clients and the remedy."""
     first: dict[tuple[str, ...], Assignment] = {}
     for one in found:
-        storage = _storage(one.target, one.component) if one.layer in ("ost", "fs") else None
+        storage = _storage(one.target, one.component) if one.layer in ON_TARGETS else None
         if storage is None:
             continue
         other = first.setdefault(storage, one)
@@ -50,8 +51,8 @@ def _sentence(one: Assignment, other: Assignment) -> str:
         f"{names} would be measured by {one.node} (layer {one.layer}) and by {other.node} "
         f"(layer {other.layer}): two clients halve each other's rates"
     )
-    if {one.layer, other.layer} == {"ost", "fs"}:
-        own, launcher = (one, other) if one.layer == "ost" else (other, one)
+    if (one.layer in WHOLE) != (other.layer in WHOLE):
+        own, launcher = (other, one) if one.layer in WHOLE else (one, other)
         return (
             f"plumbline_policy: {text}; name {own.node} first in layers.fs.clients, or "
             f"{launcher.node} as client of the file system {own.group}"

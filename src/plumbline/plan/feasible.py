@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Optional, Sequence
 
 from plumbline.errors import DocumentError
+from plumbline.layers import WHOLE, layer_of
 from plumbline.model.command import Within
 from plumbline.model.expectation import PARALLEL
 from plumbline.model.limits import Limits
@@ -17,9 +18,6 @@ from plumbline.plan.places import Place
 from plumbline.probes import probe_for
 from plumbline.probes.interface import Job
 from plumbline.targets import target_for
-
-TOOLS = {"ost": ("fio",), "raw": ("sgp_dd",), "net": ("netperf", "iperf3")}
-"""What can measure each layer; ranks have no choice."""
 
 
 def refuse_infeasible(layer: str, place: Place, spec: ProbeSpec, limits: Limits) -> None:
@@ -36,8 +34,8 @@ def refuse_infeasible(layer: str, place: Place, spec: ProbeSpec, limits: Limits)
     try:
         limits.refuse_impossible()
         spec.refuse_impossible()
-        if layer in TOOLS:
-            _refuse_tool(TOOLS[layer], spec.tool)
+        if layer not in WHOLE:  # ranks have no choice
+            _refuse_tool(layer_of(layer).tools, spec.tool)
             _make_up_calls(place, spec, *subject)
     except (DocumentError, TypeError) as error:
         raise DocumentError(f"{where}: {error}") from error

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 from plumbline.errors import DocumentError
+from plumbline.layers.fs import FS
 from plumbline.model.expectation import PARALLEL
-from plumbline.model.record import Operation, Scenario
 from plumbline.model.spec import ProbeSpec
 from plumbline.plan.places import Place
 from plumbline.plan.policy import Policy, bytes_given, spec_of, test_of
@@ -19,11 +19,6 @@ from plumbline.ranks.tests import share_of_memory
 from plumbline.topology.graph import Target, Topology
 from plumbline.topology.paths import host_of, to_target
 from plumbline.units import format_size
-
-_STEPS = tuple(
-    (operation, Scenario.TOGETHER)
-    for operation in (Operation.WRITE, Operation.READ, Operation.REREAD)
-)
 
 _BUDGET = 64 << 30
 """Of a run whose bytes follow from memory, as for ``plumbline probe fs`` by hand."""
@@ -69,10 +64,10 @@ def _file_system(
     for target in targets:
         path = to_target(topology, target._replace(client=launcher))
         host = host_of(topology, path)
-        places.append(Place(target.name, launcher, host, name, target.reach, path, _STEPS))
+        places.append(Place(target.name, launcher, host, name, target.reach, path, FS.steps()))
     # in a group of its own: the sum is nobody's peer
     group = f"{name} as a whole"
-    whole = Place(name, launcher, launcher, group, _manner(policy), (launcher,), _STEPS)
+    whole = Place(name, launcher, launcher, group, _manner(policy), (launcher,), FS.steps())
     return [*places, whole]
 
 
@@ -96,7 +91,7 @@ def spec_of_all(policy: Policy, name: str, targets: int) -> ProbeSpec:
         DocumentError: the terms do not go together.
     """
     rules = policy.layers.fs
-    spec = _sized(spec_of(policy, "fs", name, name), policy, name, targets)
+    spec = _sized(spec_of(policy, FS.name, name, name), policy, name, targets)
     test = test_of(policy)._replace(transfer=spec.block_bytes)
     trouble = contradiction(test, spec.bytes, direct=spec.direct, names=_NAMES)
     if trouble:
@@ -112,7 +107,7 @@ def _sized(spec: ProbeSpec, policy: Policy, name: str, targets: int) -> ProbeSpe
     What a run moves is fixed when it is planned: with more memory it is another specification.
     """
     rules = policy.layers.fs
-    if rules.memory is None or bytes_given(policy, "fs", name, name):
+    if rules.memory is None or bytes_given(policy, FS.name, name, name):
         return spec
     ranks = rules.ranks_per_target * targets
     share = share_of_memory(rules.memory, max(spread(ranks, len(rules.clients))))

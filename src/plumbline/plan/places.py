@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Mapping, NamedTuple
 
+from plumbline.layers.net import NET
+from plumbline.layers.ost import OST
+from plumbline.layers.raw import RAW
 from plumbline.model.record import Operation, Scenario
 from plumbline.plan.policy import Policy
 from plumbline.topology.graph import Component, Topology
@@ -13,12 +16,6 @@ from plumbline.topology.paths import host_of, to_device, to_network, to_target
 Step = tuple[Operation, Scenario]
 """One operation in one scenario."""
 
-_ALONE = Scenario.SINGLE
-_STEPS = {
-    "ost": ((Operation.WRITE, _ALONE), (Operation.READ, _ALONE)),
-    "raw": ((Operation.READ, _ALONE),),
-    "net": ((Operation.SEND, _ALONE), (Operation.RECEIVE, _ALONE)),
-}
 _BLOCK_OF_DEVICES = 512
 
 
@@ -49,7 +46,7 @@ def targets(topology: Topology) -> list[Place]:
                     target.file_system,
                     target.reach,
                     path,
-                    _STEPS["ost"],
+                    OST.steps(),
                 )
             )
     return places
@@ -64,9 +61,7 @@ def devices(topology: Topology) -> list[Place]:
 
 def _device(device: Component, path: tuple[str, ...], counts: Mapping[str, int]) -> Place:
     server = path[0]
-    steps: tuple[Step, ...] = _STEPS["raw"]
-    if counts[server] > 1:
-        steps += ((Operation.READ, Scenario.TOGETHER),)
+    steps = RAW.steps(alone=counts[server] == 1)
     target = {"kind": "device", "device": device.device, "block_size": _BLOCK_OF_DEVICES}
     return Place(device.name, server, server, server, target, path, steps)
 
@@ -92,10 +87,10 @@ def paired(topology: Topology, policy: Policy) -> list[Place]:
             host.name,
             host.name,
             host.name,
-            "net",
+            NET.name,
             {"kind": "pair", "address": host.address, **common},
             to_network(topology, host),
-            _STEPS["net"],
+            NET.steps(),
         )
         for host in hosts
     ]

@@ -6,11 +6,12 @@ beats its layer, that beats the site.  The form is explained with examples in do
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Optional
+from typing import Annotated, Any, Literal, Optional, Union
 
 from pydantic import Field, field_validator, model_validator
 
 from plumbline.errors import DocumentError, UsageError
+from plumbline.layers import WHOLE, layer_of
 from plumbline.model.allowed import PATH, PROGRAM
 from plumbline.model.limits import Limits
 from plumbline.model.spec import MOST_DEPTH, MOST_REPEATS, ProbeSpec
@@ -75,6 +76,7 @@ class Layer(Strict):
 
     limits: LimitsPolicy = LimitsPolicy()
     probe: ProbePolicy = ProbePolicy()
+    schedule: Union[Timer, Slots]
     groups: dict[str, GroupOverride] = {}
     components: dict[str, Override] = {}
 
@@ -202,15 +204,6 @@ class Policy(Strict):
         return found
 
 
-_SPECS = {
-    "ost": ProbeSpec("fio", bytes=1 << 30, seconds=60.0, block_bytes=1 << 20, queue_depth=8),
-    "raw": ProbeSpec("sgp_dd", bytes=1 << 30, seconds=60.0, block_bytes=1 << 20, queue_depth=8),
-    "net": ProbeSpec("netperf", bytes=0, seconds=10.0, queue_depth=1, repeats=1, direct=False),
-    "fs": ProbeSpec("mpi", bytes=1 << 30, seconds=60.0, queue_depth=1, repeats=1),
-}
-_MIN_EFFICIENCY = {"ost": 0.3, "raw": 0.5, "net": 0.1, "fs": 0.35}
-"""The least share of the ceiling that a healthy layer demonstrates: docs/policy.md, Floors."""
-
 _SPEC_FIELDS = {"block": "block_bytes", "rate_cap": "rate_cap_Bps"}
 _LIMIT_FIELDS = {"hung_after": "hung_after_s", "max_age": "max_age_s"}
 
@@ -234,10 +227,11 @@ def spec_of(policy: Policy, layer: str, group: str, component: str) -> ProbeSpec
 
 def _default_spec(policy: Policy, layer: str) -> ProbeSpec:
     """Return the terms of a layer of which nothing is said; ranks have those of their test."""
-    if layer != "fs":
-        return _SPECS[layer]
+    spec = layer_of(layer).spec
+    if layer not in WHOLE:
+        return spec
     test = test_of(policy)
-    return _SPECS[layer]._replace(block_bytes=test.transfer, direct=may_be_direct(test))
+    return spec._replace(block_bytes=test.transfer, direct=may_be_direct(test))
 
 
 def bytes_given(policy: Policy, layer: str, group: str, component: str) -> bool:
@@ -259,7 +253,7 @@ def limits_of(policy: Policy, layer: str, group: str, component: str) -> Limits:
     merged = _merge(
         [policy.limits, rules.limits, *(override.limits for override in overrides)], _LIMIT_FIELDS
     )
-    return Limits(min_efficiency=_MIN_EFFICIENCY[layer])._replace(**merged)
+    return Limits(min_efficiency=layer_of(layer).min_efficiency)._replace(**merged)
 
 
 def goal_of(policy: Policy, layer: str, group: str, direction: str) -> Optional[float]:

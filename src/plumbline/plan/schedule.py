@@ -12,6 +12,7 @@ from pydantic import AfterValidator, model_validator
 
 from plumbline.errors import DocumentError
 from plumbline.model.allowed import CALENDAR
+from plumbline.plan.rounds import span
 from plumbline.topology.strict import Duration, Strict
 from plumbline.units import DAY_S
 
@@ -47,7 +48,11 @@ class Timer(Strict):
             raise ValueError("stale_after is shorter than every, so each result would go stale")
         return self
 
-    def stale_after_s(self) -> float:
+    def period_s(self) -> float:
+        """Return how often a component is measured."""
+        return self.every
+
+    def stale_after_s(self, _members: int = 1, /) -> float:
         """Return the age that is too old: given, or half as long again as the period."""
         return self.stale_after or 1.5 * self.every
 
@@ -85,6 +90,17 @@ class Slots(Strict):
         if self.stale_after is not None and self.stale_after < self.slot:
             raise ValueError("stale_after is shorter than slot, so each result would go stale")
         return self
+
+    def period_s(self) -> float:
+        """Return how often pairs meet."""
+        return self.slot
+
+    def stale_after_s(self, members: int, /) -> float:
+        """Return the age that is too old: given, or half as long again as a host takes.
+
+        It is judged by its tests with several of ``members`` hosts, which takes several slots.
+        """
+        return self.stale_after or 1.5 * span(members) * self.slot
 
     def calendar(self) -> str:
         """Return the slots as systemd's calendar; UTC, because slots count from the epoch."""

@@ -9,6 +9,7 @@ from math import exp, log
 from typing import Any, Iterable, Mapping, Optional, Sequence
 
 from plumbline.errors import DocumentError
+from plumbline.layers import WHOLE
 from plumbline.model.course import Run
 from plumbline.profile.calls import Profile
 from plumbline.profile.latencies import TENTHS
@@ -40,7 +41,7 @@ def calls_figure(profile: Optional[Profile], run: Optional[Run] = None) -> Figur
     """
     figure = Figure("calls", "System-call profile", ABOUT)
     if profile is None:
-        if run is None or run.layer != "fs":
+        if run is None or run.layer not in WHOLE:
             return figure._replace(absent=ABSENT)
         try:
             drawn, said = list(of_run(run)), _SECONDS

@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Any, Iterable, NamedTuple, Optional, Sequence
 
+from plumbline.layers import ON_TARGETS
 from plumbline.report.figure import Figure, Plot, Row, Table, shown
 from plumbline.report.marks import Mark, chosen_moment, drawn, levels, line_at, marks, moment
 from plumbline.report.palette import GREY, line
@@ -19,7 +20,6 @@ WINDOW_DAYS = 14
 
 _AGAINST = "compared with the days before"
 
-_BY_FILE_SYSTEM = ("ost", "fs")
 _MOST_GROUPS = 6
 _WORTH_NAMING = 0.10
 _NAMED = 6
@@ -87,7 +87,7 @@ def change_figure(site: Site, cohorts: Cohorts, against: Optional[float] = None)
 def _split(of: Cohort, members: Sequence[Member]) -> dict[str, Sequence[Member]]:
     """Return the members of each file system; what else is measured is one test for the site."""
     groups = by_group(members)
-    if of.layer not in _BY_FILE_SYSTEM or not 1 < len(groups) <= _MOST_GROUPS:
+    if of.layer not in ON_TARGETS or not 1 < len(groups) <= _MOST_GROUPS:
         return {str(of): members}
     return {f"{of} {group}": found for group, found in groups.items()}
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Iterable, NamedTuple, Optional, Sequence
 
+from plumbline.layers import PAIRED
+from plumbline.layers.net import NET
 from plumbline.model.anchor import anchor
 from plumbline.model.course import PairTest
 from plumbline.model.state import State
@@ -72,7 +74,7 @@ def network_figure(site: Site) -> Figure:
     if not site.pairs:
         return figure._replace(
             absent="no pair of hosts was tested in this time",
-            table=Table(HEADERS, [Row(_cells(one), anchor("net", one.name)) for one in nodes]),
+            table=Table(HEADERS, [Row(_cells(one), anchor(NET.name, one.name)) for one in nodes]),
         )
     ceilings = _ceilings(site)
     operations = sorted({one.operation for one in site.pairs}, reverse=True)
@@ -83,7 +85,7 @@ def network_figure(site: Site) -> Figure:
             *_retransmits(nodes),
             *(_matrix(operation, site.pairs, ceilings) for operation in operations),
         ],
-        table=Table(HEADERS, [Row(_cells(one), anchor("net", one.name)) for one in nodes]),
+        table=Table(HEADERS, [Row(_cells(one), anchor(NET.name, one.name)) for one in nodes]),
         numbers=[NUMBERS, *(_numbers(one, ceilings) for one in site.pairs)],
     )
 
@@ -95,14 +97,14 @@ def find_nodes(site: Site) -> list[Node]:
         tests.setdefault(one.component, []).append(one)
     found = []
     for each in site.expectations:
-        if each.layer == "net":
+        if each.layer in PAIRED:
             own = tests.get(each.component, [])
             again = [one.retransmits for one in own if one.retransmits is not None]
             found.append(
                 Node(
                     each.component,
-                    site.state("net", each.component),
-                    site.sentence("net", each.component),
+                    site.state(each.layer, each.component),
+                    site.sentence(each.layer, each.component),
                     middle(one.rate_Bps for one in own if one.operation == "send"),
                     middle(one.rate_Bps for one in own if one.operation == "receive"),
                     middle(partner.ceiling.rate_Bps for partner in each.partners),
@@ -117,7 +119,7 @@ def _ceilings(site: Site) -> dict[str, dict[str, float]]:
     return {
         each.component: {partner.name: partner.ceiling.rate_Bps for partner in each.partners}
         for each in site.expectations
-        if each.layer == "net"
+        if each.layer in PAIRED
     }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Iterator, Mapping, NamedTuple, Optional, Sequence
 
+from plumbline.layers import WHOLE
 from plumbline.locate.advice import advice
 from plumbline.locate.suspects import AmbiguitySet
 from plumbline.locate.words import headline, listed, sentence
@@ -148,7 +149,7 @@ def _alarms(known: _Known) -> Iterator[Entry]:
         if verdict.state in (State.CRITICAL, State.WARNING):
             suspect = known.behind.get((layer, name))
             following = f"see suspect {suspect}" if suspect else f"measure again: {_ASK}"
-            if not suspect and layer != "fs":
+            if not suspect and layer not in WHOLE:
                 following += f" -e target={name}"
             kind = Kind.EXPLAINED if suspect else Kind.ALARM
             yield _entry(kind, verdict, _since(known, verdict), following)

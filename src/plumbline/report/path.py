@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import isfinite
 from typing import Any, Iterator, Optional, Sequence
 
+from plumbline.layers import PAIRED, SINGLE_TARGETS, WHOLE
 from plumbline.report.figure import (
     Figure,
     Plot,
@@ -104,24 +105,24 @@ def _share(one: Path) -> float:
 
 def _at_once(site: Site) -> Iterator[str]:
     """Yield what the targets of each file system gave together in its latest parallel run."""
-    groups = dict.fromkeys(one.group for one in site.expectations if one.layer == "ost")
+    groups = dict.fromkeys(one.group for one in site.expectations if one.layer in SINGLE_TARGETS)
     for course in site.courses:
-        if course.layer == "fs" and course.component in groups:
+        if course.layer in WHOLE and course.component in groups:
             rates = [rate for rate in course.rates if isfinite(rate)]
             if rates:
-                latest = format_rate(rates[-1])
-                yield f"fs {course.component} {course.operation}: {latest} from all at once."
+                of, latest = f"{course.layer} {course.component}", format_rate(rates[-1])
+                yield f"{of} {course.operation}: {latest} from all at once."
 
 
 def _whole(cohorts: Cohorts) -> list[Cohort]:
     """Return what crosses the whole path: targets, or disks where no target is measured."""
-    targets = [of for of in cohorts if of.scenario == "single" and of.layer == "ost"]
-    return targets or [of for of in cohorts if of.scenario == "single" and of.layer != "net"]
+    targets = [of for of in cohorts if of.scenario == "single" and of.layer in SINGLE_TARGETS]
+    return targets or [of for of in cohorts if of.scenario == "single" and of.layer not in PAIRED]
 
 
 def _paths(of: Cohort, members: Sequence[Member]) -> dict[str, list[Member]]:
     """Return the targets of each file system; disks are alike wherever they are."""
-    return by_group(members) if of.layer == "ost" else {"": list(members)}
+    return by_group(members) if of.layer in SINGLE_TARGETS else {"": list(members)}
 
 
 def _finding(path: Path) -> str:

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from typing import Iterator, NamedTuple, Optional, Sequence
 
+from plumbline.layers import SINGLE_TARGETS
+from plumbline.layers.net import NET
+from plumbline.layers.raw import RAW
 from plumbline.report.site import Cohort, Cohorts, Member, Site, middle
 
 _AWAY = ("write", "send")
@@ -51,7 +54,7 @@ class Path(NamedTuple):
 
 def find_path(site: Site, cohorts: Cohorts, of: Cohort, members: Sequence[Member]) -> Path:
     """Return the path that the bytes of some members cross, without the name of a group."""
-    layers = list(_layers(cohorts, of)) if of.layer == "ost" else []
+    layers = list(_layers(cohorts, of)) if of.layer in SINGLE_TARGETS else []
     whole = _measured(f"whole path: {of.layer} {of.operation}", members)
     return Path(of, "", list(_parts(site, of, members)), layers, whole)
 
@@ -80,7 +83,7 @@ def _parts(site: Site, of: Cohort, members: Sequence[Member]) -> Iterator[Stage]
 
 def _layers(cohorts: Cohorts, of: Cohort) -> Iterator[Stage]:
     """Yield what the layers below show: the network for this direction, the disks for reads."""
-    wanted = {"net": "send" if of.operation in _AWAY else "receive", "raw": of.operation}
+    wanted = {NET.name: "send" if of.operation in _AWAY else "receive", RAW.name: of.operation}
     for layer, operation in wanted.items():
         members = [
             one

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import Any, Iterable, Optional, Sequence, TypeVar
 
+from plumbline.layers import PAIRED
 from plumbline.model.anchor import anchor, group_anchor
 from plumbline.model.state import State
 from plumbline.report.figure import Cell, Figure, Plot, Row, Table, counted, megabytes, shown
@@ -39,7 +40,7 @@ _RANK = (State.CRITICAL, State.WARNING, State.UNKNOWN)
 
 def targets_figure(site: Site, cohorts: Cohorts) -> Figure:
     """Return the figure: a picture for each cohort, the hosts of the network apart from it."""
-    drawn = {of: found for of, found in cohorts.items() if of.layer != "net"}
+    drawn = {of: found for of, found in cohorts.items() if of.layer not in PAIRED}
     figure = Figure("targets", "All targets", ABOUT)
     if not drawn:
         return figure._replace(absent="the plan has no target and no disk that is measured")

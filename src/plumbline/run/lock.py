@@ -20,6 +20,8 @@ from typing import Iterator, Mapping, Optional
 from urllib.parse import quote, unquote
 
 from plumbline.errors import BusyError, StoreError
+from plumbline.layers import ON_TARGETS
+from plumbline.layers.ost import OST
 from plumbline.run.clock import Clock
 from plumbline.run.holder import Holder, Left, left_at, name_of, read_holder
 from plumbline.units import format_duration
@@ -32,7 +34,7 @@ _LOOKS = 25
 _LONGEST_NAME = 240
 """No file system of Linux takes more than 255 bytes."""
 
-_FAMILIES = {"fs": "ost", "sweep": "ost"}
+_FAMILIES = dict.fromkeys((*ON_TARGETS, "sweep"), OST.name)
 """A parallel run works on the targets that are also measured one by one: one lock for both."""
 
 

@@ -11,6 +11,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import Callable, Collection, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.errors import BusyError, PlumblineError, PrivilegeError
+from plumbline.layers import layer_of
 from plumbline.model.command import CommandRunner
 from plumbline.model.record import Outcome, Record
 from plumbline.model.series import Running
@@ -150,7 +151,7 @@ class Session:
         if self._means.by_hand:
             # the whole comes last, and its unit measures all of it
             entry = (own or unit.tasks)[-1].entry
-            remedy = f"systemctl start plumbline-{entry.layer}@{entry.component}"
+            remedy = f"systemctl start {layer_of(entry.layer).unit(entry.component)}"
             sentence = f"{entry.layer} {entry.component}: not measured, {error}; as root: {remedy}"
             if sentence not in map(str, self.busy):
                 self.busy.append(PrivilegeError(sentence, entry.component))

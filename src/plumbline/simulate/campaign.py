@@ -11,6 +11,8 @@ from typing import Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.errors import UsageError
 from plumbline.judge.weighing import Weighing
+from plumbline.layers import PAIRED
+from plumbline.layers.net import NET
 from plumbline.locate.document import explanations
 from plumbline.locate.measurables import Site
 from plumbline.locate.observe import observe
@@ -79,10 +81,10 @@ class Attempt(NamedTuple):
 def days_for(fleet: Fleet) -> int:
     """Return the days until each target, and each pair of hosts, has had runs enough to tell."""
     layers = {member.key[0] for member in fleet.members}
-    hosts = sum(member.key[0] == "net" for member in fleet.members)
-    periods = [fleet.periods_s[layer] for layer in layers - {"net"}]
+    hosts = sum(member.key[0] in PAIRED for member in fleet.members)
+    periods = [fleet.periods_s[layer] for layer in layers.difference(PAIRED)]
     if hosts:
-        periods.append(cycle(hosts) * fleet.periods_s["net"])
+        periods.append(cycle(hosts) * fleet.periods_s[NET.name])
     longest = max(_DAYS * DAY_S, _RUNS * max(periods))
     return ceil(_FURTHER * longest / DAY_S)
 

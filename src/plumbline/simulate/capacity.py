@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.ceiling import Capacities, Limit, alone, together
+from plumbline.layers import SINGLE_TARGETS
 from plumbline.model.record import Operation, Scenario
 from plumbline.simulate.faults import SITE, Fault
 from plumbline.simulate.fleet import Fleet, Flow, Member
@@ -33,7 +34,9 @@ class Capacity:
         writes, reads = fleet.speeds.writes, fleet.speeds.reads
         self._given = {"away": writes, "back": reads, "pair": _both(reads, writes)}
         self._places = _places(fleet)
-        self._systems = {one.key[1]: one.system for one in fleet.members if one.key[0] == "ost"}
+        self._systems = {
+            one.key[1]: one.system for one in fleet.members if one.key[0] in SINGLE_TARGETS
+        }
         self._crossing: dict[str, dict[Flow, None]] = {}
         for flow, place in self._places.items():
             for name in place.path:
@@ -67,8 +70,8 @@ class Capacity:
         """Yield what a fault slows that is of no part: a release, a file system, the site."""
         system = fault.system if fault.version else fault.component
         for flow in self._places:
-            ours = flow.layer == "ost" and self._systems[flow.component] == system
-            every = flow.layer == "ost" if fault.version else fault.component == SITE
+            ours = flow.layer in SINGLE_TARGETS and self._systems[flow.component] == system
+            every = flow.layer in SINGLE_TARGETS if fault.version else fault.component == SITE
             if (ours or (every and not fault.system)) and _concerns(fault, flow.operation):
                 yield flow
 

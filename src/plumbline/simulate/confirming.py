@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.component import judge_service
-from plumbline.judge.confirm import LAYERS, Layer, Past, moved, places, steps_of, turns, wanted
+from plumbline.judge.confirm import Layer, Past, moved, places, steps_of, turns, wanted
 from plumbline.judge.weighing import Weighing
+from plumbline.layers import GROUPED
 from plumbline.model.confirm import Measured
 from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.expectation import Expectation
@@ -45,7 +46,7 @@ class Confirming:
         self._nodes = [
             _Node(chosen, every, [])
             for every in nodes.values()
-            for layer in LAYERS
+            for layer in GROUPED
             if (chosen := tuple(one for one in every if one.layer == layer and one.confirm.runs))
         ]
 

@@ -12,6 +12,7 @@ from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
 from plumbline.baseline.acceptance import accept
 from plumbline.baseline.capture import capture
 from plumbline.baseline.document import Baselines, Key
+from plumbline.layers import SINGLE_TARGETS
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Record
 from plumbline.model.verdict import Verdict
@@ -121,7 +122,7 @@ def _begun(fleet: Fleet, capacity: Capacity, scenario: Scenario, weather: Weathe
 def _under_release(fleet: Fleet, fault: Fault) -> Iterator[Flow]:
     """Yield what is measured through the clients that have a release."""
     for member in fleet.members:
-        if member.key[0] == "ost" and fault.system in ("", member.system):
+        if member.key[0] in SINGLE_TARGETS and fault.system in ("", member.system):
             yield from member.flows()
 
 

@@ -7,6 +7,7 @@ from typing import Iterator, Mapping, NamedTuple
 from plumbline.errors import DocumentError, UsageError
 from plumbline.expect.plan import compile_plan
 from plumbline.expect.speeds import Speeds, speeds
+from plumbline.layers import GROUPED, PAIRED, SINGLE_TARGETS
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Operation, Scenario
 from plumbline.plan.policy import Policy
@@ -67,7 +68,9 @@ class Fleet(NamedTuple):
     @property
     def systems(self) -> tuple[str, ...]:
         """Return the file systems whose targets are measured."""
-        return tuple(dict.fromkeys(one.system for one in self.members if one.key[0] == "ost"))
+        return tuple(
+            dict.fromkeys(one.system for one in self.members if one.key[0] in SINGLE_TARGETS)
+        )
 
     def neighbour(self, component: str) -> str:
         """Return the target or device that shares most parts with one.
@@ -99,12 +102,7 @@ def build(topology: Topology, policy: Policy) -> Fleet:
     """
     plan = compile_plan(topology, policy, {})
     systems = {one.on: one.file_system for one in topology.targets.values()}
-    layers = policy.layers
-    periods = {
-        "ost": layers.ost.schedule.every,
-        "raw": layers.raw.schedule.every,
-        "net": layers.net.schedule.slot,
-    }
+    periods = {name: policy.layer(name).schedule.period_s() for name in (*GROUPED, *PAIRED)}
     # what other layers measure has a noise of its own, which nobody has fitted
     members = tuple(
         Member(node, each, _system(each, systems), _covered(each, node))
@@ -125,13 +123,13 @@ def build(topology: Topology, policy: Policy) -> Fleet:
 
 
 def _system(one: Expectation, systems: Mapping[str, str]) -> str:
-    if one.layer == "net":
+    if one.layer in PAIRED:
         return ""
-    return one.group if one.layer == "ost" else systems.get(one.component, one.group)
+    return one.group if one.layer in SINGLE_TARGETS else systems.get(one.component, one.group)
 
 
 def _covered(one: Expectation, node: str) -> bool:
-    if one.layer == "net":
+    if one.layer in PAIRED:
         return False
     # the server of a Lustre target sees what it moves, a mere client does not
     local = one.target["kind"] == "lustre" and one.host == node

@@ -7,6 +7,8 @@ from statistics import median
 from typing import Callable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.baseline.capture import LAST_RUNS
+from plumbline.layers import PAIRED
+from plumbline.layers.net import NET
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Operation, Record, Scenario
 from plumbline.plan.rounds import Role, cycle, pairing
@@ -44,7 +46,7 @@ class Measuring:
         self._periods_s = fleet.periods_s
         self._groups = _groups(fleet.members)
         self._flows = {one.key: tuple(one.flows()) for one in fleet.members}
-        self._hosts = {one.key[1]: one for one in fleet.members if one.key[0] == "net"}
+        self._hosts = {one.key[1]: one for one in fleet.members if one.key[0] in PAIRED}
         self._partners = tuple(sorted(self._hosts))
         self._members = {one.key: one for one in fleet.members}
 
@@ -64,13 +66,13 @@ class Measuring:
             for start in starts(number, self._periods_s[group.layer]):
                 yield from self._run(group, start, rates_Bps)
         if number > -self._days_of_rounds():
-            for slot in _slots(number, self._periods_s["net"]) if self._hosts else ():
+            for slot in _slots(number, self._periods_s[NET.name]) if self._hosts else ():
                 yield from self._meet(slot, rates_Bps)
 
     def _days_of_rounds(self) -> int:
         if not self._hosts:
             return 0
-        return ceil(cycle(len(self._hosts)) * self._periods_s["net"] / DAY_S)
+        return ceil(cycle(len(self._hosts)) * self._periods_s[NET.name] / DAY_S)
 
     def again(
         self, chosen: Sequence[Expectation], start: float, rates_Bps: Mapping[Flow, float]
@@ -109,7 +111,7 @@ class Measuring:
         return Rate(start, median(repeats), repeats, coverage)
 
     def _meet(self, slot: int, rates_Bps: Mapping[Flow, float]) -> Iterator[Record]:
-        slot_s = self._periods_s["net"]
+        slot_s = self._periods_s[NET.name]
         for host, turn in pairing(self._partners, slot).items():
             if turn.role is not Role.INITIATOR:
                 continue
@@ -128,7 +130,7 @@ def _key(flow: Flow) -> tuple[str, str]:
 def _groups(members: Sequence[Member]) -> tuple[_Group, ...]:
     found: dict[tuple[str, str, str], list[Member]] = {}
     for one in members:
-        if one.expectation.layer != "net":
+        if one.expectation.layer not in PAIRED:
             place = (one.expectation.layer, one.node, one.expectation.group)
             found.setdefault(place, []).append(one)
     return tuple(_Group(*place, tuple(of)) for place, of in found.items())

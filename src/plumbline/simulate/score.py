@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
 
+from plumbline.layers import PAIRED
 from plumbline.model.reason import Reason
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
@@ -196,7 +197,7 @@ def _slow(fleet: Fleet, found: Mapping[Flow, float]) -> _Slow:
         layer, component = member.key
         flows = list(member.flows())
         slower = [flow in found for flow in flows]
-        if sum(slower) >= _MOST * len(flows) if layer == "net" else any(slower):
+        if sum(slower) >= _MOST * len(flows) if layer in PAIRED else any(slower):
             some.add((layer, component, False))
         groups.setdefault((layer, member.expectation.group, True), []).append(any(slower))
     most = {key for key, of in groups.items() if any(of) and sum(of) >= _MOST * len(of)}

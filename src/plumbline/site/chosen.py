@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Iterable, Iterator, NamedTuple, Optional, Sequ
 from plumbline.errors import DocumentError
 from plumbline.judge.explain import explain
 from plumbline.judge.phrases import weighed
+from plumbline.layers import LAYERS, WHOLE
 from plumbline.model.expectation import Expectation, Expectations
-from plumbline.model.layers import LAYERS
 from plumbline.model.verdict import Verdict
 from plumbline.site.judge import judge_site
 from plumbline.site.judging import Judging
@@ -92,7 +92,7 @@ def judge_here(place: Place, choice: Choice, now: float, *, last_run: bool) -> l
     if choice.component:
         return list(judging.components(chosen))
     # what is driven at once is judged as a whole
-    alone = [each for each in chosen if each.layer != "fs"]
+    alone = [each for each in chosen if each.layer not in WHOLE]
     return [*judging.components(alone), *judging.groups(chosen)]
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from socket import gethostname
 from typing import Mapping, Sequence
 
+from plumbline.layers.ost import OST
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.limits import Limits
 from plumbline.model.reference import Reference
@@ -87,7 +88,7 @@ def _device(path: str) -> str:
 
 def _expectation(name: str, path: str, size_bytes: int) -> Expectation:
     return Expectation(
-        layer="ost",
+        layer=OST.name,
         component=name,
         host=gethostname(),
         group=GROUP,

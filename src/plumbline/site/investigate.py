@@ -18,7 +18,7 @@ from typing import (
     Sequence,
 )
 
-from plumbline.judge.provisional import LAYERS
+from plumbline.layers import GROUPED
 from plumbline.locate.advice import advice
 from plumbline.locate.document import document, failed_sets
 from plumbline.locate.earlier import unreferenced
@@ -140,7 +140,7 @@ def _standing(
         with History(path) as history:
             for one in records:
                 # peers are those of the whole investigation: its steps are minutes apart
-                history.save(one._replace(run_id=one.layer) if one.layer in LAYERS else one)
+                history.save(one._replace(run_id=one.layer) if one.layer in GROUPED else one)
         slow, probes, *_ = locate_site(plan, path, time.time(), before.memories, last_run=True)
     nodes = plan.measured()
     failed = locate_failures(Site(nodes).measurables(), records)

@@ -15,6 +15,7 @@ from typing import Iterator, NamedTuple, Optional, Sequence, Union
 
 from plumbline.errors import PlumblineError, StoreError
 from plumbline.judge.node import Asked, judge_node
+from plumbline.layers import WHOLE
 from plumbline.model.expectation import Expectations
 from plumbline.model.judged import Judged
 from plumbline.model.service import NODE
@@ -159,7 +160,7 @@ def _judge(task: Task) -> list[Judged]:
 def _judge_node(node: Expectations, history: History, task: Task) -> Iterator[Judged]:
     _, chosen, memory, known = remembered(node, history)
     judging = Judging(memory, known, task.now, evidence=task.evidence)
-    alone = [each for each in chosen if task.members or each.layer != "fs"]
+    alone = [each for each in chosen if task.members or each.layer not in WHOLE]
     verdicts = [*judging.components(alone), *judging.groups(chosen)]
     if task.since is not None and node.entries:
         verdicts.append(judge_node(Asked(node, task.since, task.now), memory))

@@ -15,6 +15,7 @@ from plumbline.judge.group import decide_group
 from plumbline.judge.pair import judge_pair_host, judge_pair_service
 from plumbline.judge.phrases import weighed
 from plumbline.judge.service import by_evidence, with_runs
+from plumbline.layers import GROUPED, PAIRED
 from plumbline.model.reason import Reason
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
@@ -61,7 +62,7 @@ class Judging:
         for each in every:
             groups.setdefault((each.layer, each.group), []).append(each)
         for (layer, group), members in groups.items():
-            if layer not in ("net", "fs") and len(members) > 1:
+            if layer in GROUPED and len(members) > 1:
                 try:
                     ruled = [(each, self._rulings(each)) for each in members]
                     yield decide_group(ruled, self._weighed.evidence((layer, group, True)))
@@ -84,7 +85,7 @@ class Judging:
     def _component(self, each: Expectation) -> Verdict:
         try:
             known = self._weighed.evidence(each.subject)
-            found = self._host(each, known) if each.layer == "net" else self._target(each, known)
+            found = self._host(each, known) if each.layer in PAIRED else self._target(each, known)
         except DocumentError as error:
             return _damaged(each.layer, each.component, error)
         return found if self._evidence else found._replace(evidence=())

@@ -12,6 +12,7 @@ from typing import Any, Callable, ContextManager, Iterator, NamedTuple, Optional
 
 from plumbline.errors import PlumblineError
 from plumbline.judge.weighing import Weighing
+from plumbline.layers import SINGLE_TARGETS
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.record import Record
 from plumbline.model.verdict import Verdict
@@ -87,7 +88,7 @@ def measure(
                 journal=history,
                 locks=manner.locks,
                 clock=clock,
-                recorder=Recorder(run_id, node, clock, expectations.targets()),
+                recorder=Recorder(run_id, node, clock, expectations.targets(SINGLE_TARGETS)),
                 runner=SystemRunner,
                 publish=publisher,
                 progress=show,

@@ -10,6 +10,7 @@ from plumbline.judge.component import rulings_on
 from plumbline.judge.finding import Ruling
 from plumbline.judge.node import Asked, judge_node
 from plumbline.judge.pair import rulings_on_host
+from plumbline.layers import PAIRED, WHOLE
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.verdict import Verdict
 from plumbline.site.judging import Judging
@@ -65,7 +66,7 @@ def tell_site(plan: SitePlan, history: Path, since: float, now: float) -> Iterat
 
 def _told(asked: Asked, chosen: Sequence[Expectation], memory: Memory, judging: Judging) -> Told:
     # of what is driven at once the whole has a verdict, among the groups
-    alone = [each for each in chosen if each.layer != "fs"]
+    alone = [each for each in chosen if each.layer not in WHOLE]
     return Told(
         asked.expectations.node,
         tuple(zip(alone, judging.components(alone))),
@@ -83,7 +84,7 @@ def _steps(each: Expectation, memory: Memory, now: float) -> list[Step]:
     """Return the operations of a component; of a damaged document none, as its verdict says."""
     try:
         series = memory.of(each.layer, each.component)
-        if each.layer == "net":
+        if each.layer in PAIRED:
             return [Step(each, *found) for found in rulings_on_host(each, series, now)]
         return [Step(each, ruling) for ruling in rulings_on(each, series, now)]
     except DocumentError:

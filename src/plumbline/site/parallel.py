@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Mapping, NamedTuple, Sequence
 
 from plumbline.errors import UsageError
+from plumbline.layers.fs import FS
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.limits import Limits
 from plumbline.model.record import Operation
@@ -87,7 +88,9 @@ class Members(NamedTuple):
 
 def member(name: str, group: str, target: Mapping[str, Any], path: tuple[str, ...]) -> Expectation:
     """Return a target of a file system, of which nothing is expected yet."""
-    return Expectation("fs", name, name, group, target, path, ProbeSpec(TOOL, 0, 0.0), {}, Limits())
+    return Expectation(
+        FS.name, name, name, group, target, path, ProbeSpec(TOOL, 0, 0.0), {}, Limits()
+    )
 
 
 def entries_of(members: Members, terms: Terms) -> tuple[Expectation, ...]:

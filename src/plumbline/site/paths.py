@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Iterable, Mapping, NamedTuple, Sequence
 
+from plumbline.layers import SINGLE_TARGETS
 from plumbline.locate.cut_off import CutOff
 from plumbline.locate.document import explanations
 from plumbline.locate.observation import Observation, Vote
@@ -215,11 +216,11 @@ def _crosses(located: Located, indices: Iterable[int], names: set[str]) -> bool:
 
 def _targets(located: Located, indices: Iterable[int]) -> frozenset[str]:
     found = (located.observations[index].of for index in indices)
-    return frozenset(of.component for of in found if of.layer == "ost")
+    return frozenset(of.component for of in found if of.layer in SINGLE_TARGETS)
 
 
 def _is_of(one: Observation, targets: set[str]) -> bool:
-    return one.of.layer == "ost" and one.of.component in targets
+    return one.of.layer in SINGLE_TARGETS and one.of.component in targets
 
 
 def _is_bad(located: Located, index: int) -> bool:

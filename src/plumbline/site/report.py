@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Iterable, Optional
 
+from plumbline.layers import GROUPED, WHOLE
 from plumbline.model.state import worst
 from plumbline.model.verdict import Verdict
 from plumbline.report.site import Site
@@ -37,7 +38,7 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
             groups=_groups(one for one in judged if one.group),
             courses=pictures.courses(),
             pairs=pictures.pairs(),
-            run=pictures.latest_run(("fs", "ost", "raw")),
+            run=pictures.latest_run((*WHOLE, *GROUPED)),
             notes=[one for one in read_notes(path) if one.at >= since],
             changes=pictures.version_changes(),
             nodes={

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Iterable, Iterator, Mapping, Sequence
 
+from plumbline.layers import PAIRED
 from plumbline.locate.failures import fails
 from plumbline.locate.observation import Vote
 from plumbline.locate.words import listed, titled
@@ -75,7 +76,7 @@ class Silence:
             one.component: (name, one.target["hosts"])
             for name, found in self._nodes.items()
             for one in found
-            if one.layer == "net"
+            if one.layer in PAIRED
         }
         return {str(slot): list(self._waiting(hosts, slot)) for slot in step.slots}
 

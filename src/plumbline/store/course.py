@@ -10,6 +10,7 @@ from math import nan
 from pathlib import Path
 from typing import Any, Iterator, Optional, Sequence
 
+from plumbline.layers.net import NET
 from plumbline.model.course import SERVER, Course, PairTest, Run, VersionChange
 from plumbline.store.clocks import read_clocks
 from plumbline.store.database import Store
@@ -23,7 +24,7 @@ _COURSES = (
 # SQLite takes the other columns of a group from the row that has its max().
 _PAIRS = (
     "SELECT component, partner, operation, started_at, rate_Bps, body, max(seq) FROM records "
-    "WHERE layer = 'net' AND started_at >= ? GROUP BY component, partner, operation"
+    "WHERE layer = ? AND started_at >= ? GROUP BY component, partner, operation"
 )
 _LATEST_RUN = (
     "SELECT run_id FROM records WHERE layer = ? AND rate_Bps IS NOT NULL AND started_at >= ? "
@@ -62,7 +63,7 @@ class Pictures(Store):
 
     def pairs(self) -> tuple[PairTest, ...]:
         """Return the latest test of every pair of hosts, in each direction."""
-        rows: Iterator[tuple[Any, ...]] = self._database.rows(_PAIRS, (self._since,))
+        rows: Iterator[tuple[Any, ...]] = self._database.rows(_PAIRS, (NET.name, self._since))
         return tuple(self._pair(known, body) for *known, body, _ in rows)
 
     def version_changes(self) -> tuple[VersionChange, ...]:

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError, StoreError
+from plumbline.layers.fs import FS
 from plumbline.model.course import SERVER
 from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.json_text import read_json
@@ -247,7 +248,9 @@ class History(Store):
         """
         runs = sorted(
             at
-            for (at,) in self._database.table("SELECT started_at FROM records WHERE layer = 'fs'")
+            for (at,) in self._database.table(
+                "SELECT started_at FROM records WHERE layer = ?", (FS.name,)
+            )
         )
         old = self._database.table(
             "SELECT seq, started_at FROM records WHERE layer = ? AND started_at < ?",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, Iterator, Mapping, Optional, Sequence
 
 from plumbline.errors import DocumentError, ToolError
+from plumbline.layers import ON_DEVICES, PAIRED
 from plumbline.model.expectation import Expectations
 from plumbline.model.json_text import read_json
 from plumbline.symptoms.system import System
@@ -40,7 +41,7 @@ class Parts:
         self.disks = {
             entry["component"]: self.block_name(_said(entry, "device"))
             for entry in expectations.entries
-            if entry["layer"] == "raw"
+            if entry["layer"] in ON_DEVICES
         }
         self._found: dict[str, str] = {}
         self._owners: dict[str, set[str]] = {}
@@ -48,7 +49,7 @@ class Parts:
             for below in self.below(block):
                 self._owners.setdefault(below, set()).add(component)
         self._address = next(
-            (_said(one, "address") for one in expectations.entries if one["layer"] == "net"), ""
+            (_said(one, "address") for one in expectations.entries if one["layer"] in PAIRED), ""
         )
 
     def block_name(self, device: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from plumbline.errors import DocumentError
-from plumbline.model.layers import LAYERS
+from plumbline.layers import LAYERS
 from plumbline.model.limits import Limits
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.threshold import Range

@@ -8,6 +8,7 @@ from typing import Any, Optional
 import pytest
 
 from plumbline.errors import ToolError
+from plumbline.layers import SINGLE_TARGETS
 from plumbline.model.expectation import Expectations
 from plumbline.model.record import Outcome, Record
 from plumbline.run.clock import SystemClock
@@ -81,7 +82,7 @@ def test_expectations_say_which_targets_the_topology_names() -> None:
     entry = expectation().to_json()
     old = Expectations("client1", "lab", (entry,)).to_json()
     del old["elsewhere"]
-    assert Expectations.from_json(old).targets() is None
+    assert Expectations.from_json(old).targets(SINGLE_TARGETS) is None
     new = Expectations("client1", "lab", (entry,), elsewhere={"scratch-OST0004": ""})
     again = Expectations.from_json(new.to_json())
-    assert again.targets() == frozenset(("scratch-OST0003", "scratch-OST0004"))
+    assert again.targets(SINGLE_TARGETS) == frozenset(("scratch-OST0003", "scratch-OST0004"))

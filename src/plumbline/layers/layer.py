@@ -1,0 +1,80 @@
+"""What the other stages ask of a layer: one value, so that nobody compares its name."""
+
+from __future__ import annotations
+
+from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.record import Scenario
+
+if TYPE_CHECKING:
+    from plumbline.model.record import Operation
+    from plumbline.model.spec import ProbeSpec
+
+
+class Layer(NamedTuple):
+    """One way to measure storage, with what kind of component it measures.
+
+    ``name`` is its name in documents, records and on the command line, ``noun`` what a component of
+    it is called.  ``operations`` are those of a component, away from storage first, and
+    ``scenarios`` those in which they are measured.  ``spec`` are the terms of a probe where the
+    policy says nothing, ``tools`` what it may choose from.  ``min_efficiency`` is the least share
+    of the ceiling that a healthy system demonstrates.
+    """
+
+    name: str
+    noun: str
+    operations: tuple[Operation, ...]
+    scenarios: tuple[Scenario, ...]
+    spec: ProbeSpec
+    tools: tuple[str, ...]
+    min_efficiency: float
+    depth: int
+    """The place on the way from the disk to the whole, in which reports name the layers."""
+    results: str
+    """Its results in a report: ``raw reads`` fine."""
+    one: str = ""
+    """The measurement of one component, ``{}``; empty where no step of locating makes it."""
+    all: str = ""
+    """The measurement of all components; empty where no step of locating makes it."""
+    on_targets: bool = False
+    """Its components are the targets of a file system, which is their group."""
+    on_devices: bool = False
+    """Its components are block devices, read on their own server, which is their group."""
+    grouped: bool = False
+    """Its groups have a service; one component can be measured at any time, beside its peers."""
+    paired: bool = False
+    """Its components are hosts that are measured in pairs, all of a site one group."""
+    whole: bool = False
+    """All components of a group are measured at once, and the group is judged as a whole."""
+
+    def steps(self, *, alone: bool = False) -> tuple[tuple[Operation, Scenario], ...]:
+        """Return what is measured of a component, in this order; ``alone``: it has no peers."""
+        return tuple(
+            (operation, scenario)
+            for scenario in self.scenarios
+            if not (alone and scenario is Scenario.TOGETHER)
+            for operation in self.operations
+        )
+
+    @property
+    def title(self) -> str:
+        """Return the word that its services begin with."""
+        return self.name.upper()
+
+    @property
+    def check(self) -> str:
+        """Return the Nagios plug-in that judges it."""
+        return f"check_{self.name}"
+
+    @property
+    def timer(self) -> str:
+        """Return the systemd timer that measures it."""
+        return f"plumbline-{self.name}.timer"
+
+    @property
+    def service(self) -> str:
+        """Return the systemd service that measures it."""
+        return f"plumbline-{self.name}.service"
+
+    def unit(self, component: str) -> str:
+        """Return the systemd unit that measures one component."""
+        return f"plumbline-{self.name}@{component}"

@@ -1,0 +1,150 @@
+"""What is said of a layer outside of the registry is what the registry says."""
+
+from __future__ import annotations
+
+import re
+from typing import get_args
+
+import pytest
+
+from plumbline.baseline import document as baselines
+from plumbline.judge.by_layer import judge_of
+from plumbline.judge.component import judge_service
+from plumbline.judge.pair import judge_pair_service
+from plumbline.layers import GROUPED, LAYERS, ON_TARGETS, WHOLE
+from plumbline.layers.layer import Layer
+from plumbline.plan.assignments import PLACES
+from plumbline.plan.policy import Layers
+from plumbline.probes import probe_for
+from plumbline.run.units import UNITS
+from tests.project.repository import ROOT, document, section, tracked
+
+EACH = pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
+
+
+def text(path: str) -> str:
+    """Return a file of the repository."""
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def rows(path: str, heading: str) -> list[list[str]]:
+    """Return the cells of the table whose first line begins with a heading."""
+    found = re.search(
+        rf"^\| {re.escape(heading)} \|.*\n\|[-|]+\n((?:\|.*\n)+)", text(path), re.MULTILINE
+    )
+    assert found, f"{path} has no table {heading}"
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in found[1].splitlines()]
+
+
+# What the stages know of each layer.
+
+
+def test_the_policy_the_plan_and_baselines_know_every_layer() -> None:
+    assert list(Layers.model_fields) == list(LAYERS)
+    assert list(PLACES) == list(LAYERS)
+    (layer, _) = get_args(baselines._Layers)
+    assert get_args(layer) == tuple(LAYERS)
+
+
+def test_each_layer_with_groups_has_its_units() -> None:
+    assert tuple(UNITS) == GROUPED
+
+
+@EACH
+def test_each_tool_of_a_layer_has_its_probe(layer: Layer) -> None:
+    if not layer.whole:  # ranks are no tool
+        for tool in layer.tools:
+            assert probe_for(tool)
+
+
+# What nodes run.
+
+
+@EACH
+def test_each_layer_has_a_check_that_judges_it(layer: Layer) -> None:
+    check = text(f"checks/{layer.check}")
+    assert f'judge_of("{layer.name}")' in check
+    assert f'run("{layer.name}", judge,' in check
+    expected = judge_pair_service if layer.paired else judge_service
+    assert judge_of(layer.name) is expected
+    assert f"| `{layer.check}` |" in section("Checks")
+    assert f"`{layer.check}`" in text("docs/checks.md").splitlines()[2]
+
+
+def test_checks_that_judge_a_layer_are_of_one_that_there_is() -> None:
+    judging = {
+        path.name for path in tracked("checks/check_*") if "judge_of(" in path.read_text("utf-8")
+    }
+    assert judging == {layer.check for layer in LAYERS.values()}
+
+
+@EACH
+def test_each_layer_has_the_units_of_its_role(layer: Layer) -> None:
+    role = f"roles/{layer.name}_probe"
+    service = text(f"{role}/templates/{layer.service}.j2")
+    assert re.search(rf"^ExecStart=.* probe {layer.name}\b", service, re.MULTILINE)
+    assert (ROOT / role / "templates" / f"{layer.timer}.j2").is_file()
+    files = [path.read_text("utf-8") for path in tracked(f"{role}/tasks/*.yml")]
+    placed = "".join(file for file in files if "ansible.builtin.template:" in file)
+    removed = "".join(file for file in files if "state: absent" in file or "remove" in file)
+    for unit in (layer.service, layer.timer, f"{layer.unit('')}.service"):
+        assert unit in placed
+        assert unit in removed
+    assert f"| `{layer.service}`, `.timer` | `plumbline probe {layer.name}`" in text(
+        "docs/architecture.md"
+    )
+
+
+def test_each_role_that_measures_is_of_a_layer() -> None:
+    roles = {path.parents[1].name for path in tracked("roles/*_probe/tasks/main.yml")}
+    assert roles == {f"{name}_probe" for name in LAYERS}
+
+
+# What people read and type.
+
+
+def test_the_guide_to_probes_names_the_tools_of_each_layer() -> None:
+    said: dict[str, list[str]] = {}
+    for probe, operations, layer, *_ in rows("docs/probes.md", "probe"):
+        said.setdefault(layer.strip("`"), []).append(probe.strip("`"))
+        known = {operation.value for operation in LAYERS[layer.strip("`")].operations}
+        assert known <= set(operations.split(", "))
+    assert {name: tuple(tools) for name, tools in said.items()} == {
+        name: ("ranks of plumbline",) if layer.whole else layer.tools
+        for name, layer in LAYERS.items()
+    }
+
+
+def test_the_guide_to_policies_says_the_defaults_of_each_layer() -> None:
+    assert f"# one layer: {', '.join([*LAYERS][:-1])} or {[*LAYERS][-1]}\n" in text(
+        "docs/policy.md"
+    )
+    shares = {name: f"`{100 * layer.min_efficiency:.0f} %`" for name, layer in LAYERS.items()}
+    floors = {name: share for name, share, _ in rows("docs/policy.md", "layer")}
+    assert floors == shares
+    (line,) = (row for row in text("docs/policy.md").splitlines() if "| `min_efficiency` |" in row)
+    assert ", ".join(f"{name} {share}" for name, share in shares.items()) in line
+
+
+def test_the_guide_to_policies_says_the_terms_of_each_layer_that_has_a_tool() -> None:
+    layers = [layer for name, layer in LAYERS.items() if name not in WHOLE]
+    heading = " | ".join(["key", *(layer.name for layer in layers)])
+    said = {row[0].strip("`"): row[1 : len(layers) + 1] for row in rows("docs/policy.md", heading)}
+    assert said["tool"] == [layer.spec.tool for layer in layers]
+    for term in ("queue_depth", "repeats"):
+        assert said[term] == [str(getattr(layer.spec, term)) for layer in layers]
+
+
+@pytest.mark.parametrize("name", ["probe", "verdicts_info"])
+def test_modules_offer_every_layer(name: str) -> None:
+    (choices,) = re.findall(r"^    choices: \[(ost.*)\]$", text(f"plugins/modules/{name}.py"), re.M)
+    assert set(choices.split(", ")) == set(LAYERS)
+
+
+def test_filters_and_playbooks_measure_every_layer() -> None:
+    selection = text("plugins/filter/selection.py")
+    (offered,) = re.findall(r"^CHOICES = \((.*)\)$", selection, re.M)
+    assert set(re.findall(r"\w+", offered)) == set(LAYERS)
+    block = document(ROOT / "playbooks/tasks/measure.yml")[0]["block"]
+    (loop,) = (str(task["loop"]) for task in block if "measure_storage.yml" in str(task))
+    assert set(re.findall(r"'(\w+)'", loop.partition("]")[0])) == {*GROUPED, *ON_TARGETS}
