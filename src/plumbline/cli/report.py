@@ -144,15 +144,18 @@ def _profile(file: Optional[str]) -> Optional[Profile]:
 
 def _write(directory: Path, files: dict[str, str]) -> None:
     """Replace every file at once, so that whoever reads sees the old one or the new one."""
-    from plumbline.store.replacing import replacing
+    from plumbline.store.replacing import begin, replacing
 
     try:
         for name, text in files.items():
             path = directory / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            with replacing(path) as new:
-                # a name out of a damaged document may hold half a character
-                new.write_text(text, encoding="utf-8", errors="replace")
+            # a name out of a damaged document may hold half a character
+            with (
+                replacing(path) as new,
+                open(begin(new, 0o666), "w", encoding="utf-8", errors="replace") as file,
+            ):
+                file.write(text)
     except OSError as error:
         raise StoreError(
             f"report {directory} cannot be written: {error.strerror}; see that it is a directory "
