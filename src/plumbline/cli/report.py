@@ -144,20 +144,24 @@ def _profile(file: Optional[str]) -> Optional[Profile]:
 
 def _write(directory: Path, files: dict[str, str]) -> None:
     """Replace every file at once, so that whoever reads sees the old one or the new one."""
-    from plumbline.store.replacing import begin, replacing
+    from plumbline.store.replacing import replacing
 
     try:
         for name, text in files.items():
             path = directory / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            # a name out of a damaged document may hold half a character
-            with (
-                replacing(path) as new,
-                open(begin(new, 0o666), "w", encoding="utf-8", errors="replace") as file,
-            ):
-                file.write(text)
+            with replacing(path) as new:
+                _fill(new, text)
     except OSError as error:
         raise StoreError(
             f"report {directory} cannot be written: {error.strerror}; see that it is a directory "
             "with space that belongs to you"
         ) from error
+
+
+def _fill(new: Path, text: str) -> None:
+    from plumbline.store.replacing import begin
+
+    # a name out of a damaged document may hold half a character
+    with open(begin(new, 0o666), "w", encoding="utf-8", errors="replace") as file:
+        file.write(text)
