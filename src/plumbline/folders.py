@@ -94,16 +94,22 @@ def enter(above: int, path: str, *, make: bool = False) -> int:
 def check_place(path: str) -> None:
     """Return if what the caller makes in a folder cannot be renamed or removed by others.
 
-    Unlike ``enter`` this takes a folder where all may write, if it is sticky as /tmp is.
+    Unlike ``enter`` this takes folders where all may write, if they are sticky as /tmp is.  Those
+    above it count as well: who may rename one of them can exchange all that is below.
 
     Raises:
         UnsafeError: others can.
         OSError: it is not there.
     """
-    found = os.stat(path)
-    if found.st_uid in (0, os.geteuid()) and found.st_mode & S_ISVTX:
-        return
-    _check_folder(found, path, made=False)
+    os.stat(path)
+    here = os.path.realpath(path)
+    while True:
+        found = os.lstat(here)
+        if not (found.st_uid in (0, os.geteuid()) and found.st_mode & S_ISVTX):
+            _check_folder(found, here, made=False)
+        if here == "/":
+            return
+        here = os.path.dirname(here)
 
 
 def check_file(folder: int, path: str) -> Optional[os.stat_result]:

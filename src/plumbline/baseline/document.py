@@ -133,7 +133,7 @@ def read_baselines(raw: object) -> dict[Key, Baseline]:
     Raises:
         DocumentError: a key or value that is not understood, or nobody who accepted.
     """
-    if not raw:
+    if raw is None or raw == {}:
         return {}
     entries = _entries(parse(_Accepted, raw, DOCUMENT).accepted)
     for key, entry in entries.items():

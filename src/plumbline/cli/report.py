@@ -151,10 +151,17 @@ def _write(directory: Path, files: dict[str, str]) -> None:
             path = directory / name
             path.parent.mkdir(parents=True, exist_ok=True)
             with replacing(path) as new:
-                # a name out of a damaged document may hold half a character
-                new.write_text(text, encoding="utf-8", errors="replace")
+                _fill(new, text)
     except OSError as error:
         raise StoreError(
             f"report {directory} cannot be written: {error.strerror}; see that it is a directory "
             "with space that belongs to you"
         ) from error
+
+
+def _fill(new: Path, text: str) -> None:
+    from plumbline.store.replacing import begin
+
+    # a name out of a damaged document may hold half a character
+    with open(begin(new, 0o666), "w", encoding="utf-8", errors="replace") as file:
+        file.write(text)

@@ -9,8 +9,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from plumbline.errors import DocumentError, StoreError, UsageError
+from plumbline.errors import DocumentError, UsageError
 from plumbline.site.command_pipe import PIPE, hand_over
+from plumbline.store.replacing import replace_own
 
 if TYPE_CHECKING:
     from plumbline.model.judged import Judged
@@ -100,10 +101,8 @@ def _deliver(made: Batch, arguments: argparse.Namespace) -> None:
 def _write(path: Path, made: Batch) -> None:
     if path.exists() and not path.is_file():
         raise UsageError(f"--batch {path} is no file; a pipe is named with --pipe")
-    try:
-        path.write_text("".join(f"{line}\n" for line in made.lines), "utf-8", "replace")
-    except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror}; name another") from error
+    text = "".join(f"{line}\n" for line in made.lines).encode("utf-8", "replace").decode()
+    replace_own(path, text, mode=0o644)
 
 
 def _report(made: Batch, plan: SitePlan, arguments: argparse.Namespace) -> None:

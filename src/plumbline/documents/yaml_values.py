@@ -93,6 +93,8 @@ def _strict(base: Any) -> Any:
         """Safe, and strict."""
 
         def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Any:
+            if not isinstance(node, yaml.MappingNode):
+                raise _refusal(node, "it is tagged as a mapping and is none")
             seen = set()
             for key_node in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
                 if key_node.value in seen:

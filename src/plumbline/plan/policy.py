@@ -214,7 +214,7 @@ def load(raw: object) -> Policy:
     Raises:
         DocumentError: a key or value that is not understood; the message names it.
     """
-    return parse(Policy, raw or {}, "plumbline_policy")
+    return parse(Policy, {} if raw is None else raw, "plumbline_policy")
 
 
 def spec_of(policy: Policy, layer: str, group: str, component: str) -> ProbeSpec:

@@ -15,7 +15,7 @@ import socket
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
-from stat import S_ISDIR
+from stat import S_ISDIR, S_ISREG
 from typing import Iterator, Mapping, Optional
 from urllib.parse import quote, unquote
 
@@ -119,9 +119,20 @@ class Locks:
                 os.close(descriptor)
                 raise self._unusable(error) from error
             if same_file(descriptor, path):
+                self._refuse_foreign(descriptor)
                 return descriptor
             # its holder has just removed it: lock the new file instead
             os.close(descriptor)
+
+    def _refuse_foreign(self, descriptor: int) -> None:
+        """Raise StoreError, and let go, where signing would write into somebody's other file."""
+        found = os.fstat(descriptor)
+        if not S_ISREG(found.st_mode) or found.st_nlink > 1:
+            os.close(descriptor)
+            raise StoreError(
+                f"a lock in {self.directory} is no plain file with one name, which plumbline alone "
+                "makes: see who made it, and remove it"
+            )
 
     def _open(self, path: Path) -> int:
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW

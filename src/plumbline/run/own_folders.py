@@ -2,7 +2,8 @@
 
 ``python3 -m plumbline.run.own_folders USER BASE...`` prints what it has changed.  What others have
 made or can write to is never handed over, because they may hold it open or have put links into it:
-it is set aside under another name, and a new folder is made.
+it is set aside under another name, and a new folder is made.  So is what root keeps for itself:
+where everybody may rename, a tree of root's can have been given the name of ours.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from stat import S_IMODE, S_ISDIR, S_ISREG
 from typing import Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.folders import open_base
+from plumbline.targets.probe_file import NAME, TRIALS
 
 OWN = ".plumbline"
 
@@ -99,9 +101,19 @@ def _foreign(above: int, path: str, user: User) -> str:
         return _said(path, found)
     for below, folder, name in _walk(above):
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        where = f"{os.path.dirname(path)}/{below}/{name}"
         if not user.trusts(found):
-            return _said(f"{os.path.dirname(path)}/{below}/{name}", found)
+            return _said(where, found)
+        if found.st_uid != user.uid and not _is_ours(below, name, found):
+            return f"{where} belongs to root, and no probe makes such a file or folder"
     return ""
+
+
+def _is_ours(below: str, name: str, found: os.stat_result) -> bool:
+    """Return whether a probe makes this: the folder of a component, or a file in it."""
+    if S_ISDIR(found.st_mode):
+        return below == OWN
+    return os.path.dirname(below) == OWN and name in (NAME, *TRIALS)
 
 
 def _handed_over(above: int, path: str, user: User) -> Iterator[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import sqlite3
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Iterator, Sequence, TypeVar
+from stat import S_ISREG
+from typing import Any, Iterator, Optional, Sequence, TypeVar
 
 from plumbline.errors import StoreError
 
@@ -122,6 +124,7 @@ class Database:
         self.path = path
         is_new = not path.exists()
         with self._trouble():
+            _refuse_link(path)
             self._connection = sqlite3.connect(
                 str(path), timeout=_BUSY_WAIT_S, isolation_level=None
             )
@@ -179,8 +182,7 @@ class Database:
             )
         if is_new:
             with self._trouble():
-                os.chmod(self.path, 0o640)
-                keep_owner(self.path)
+                keep_owner(self.path, 0o640)
 
     def _create(self) -> None:
         """Make or mend the tables, once, also when two runs meet a database at the same moment."""
@@ -233,11 +235,34 @@ def _alone_in(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def keep_owner(path: Path) -> None:
-    """Give a new file that root has made to the owner of its directory: the user of the probes."""
-    if os.geteuid() == 0:
-        directory = path.parent.stat()
-        os.chown(path, directory.st_uid, directory.st_gid)
+def keep_owner(path: Path, mode: Optional[int] = None) -> None:
+    """Give a new file that root has made to the owner of its directory: the user of the probes.
+
+    Raises:
+        OSError: it is no plain file with one name any more; that owner may have exchanged it.
+    """
+    if os.geteuid() != 0:
+        if mode is not None:
+            os.chmod(path, mode)
+        return
+    descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        found = os.fstat(descriptor)
+        if not S_ISREG(found.st_mode) or found.st_nlink != 1:
+            raise OSError(errno.EPERM, "it is no plain file with one name", str(path))
+        # fchmod and fchown take no such descriptor
+        opened, directory = f"/proc/self/fd/{descriptor}", path.parent.stat()
+        if mode is not None:
+            os.chmod(opened, mode)
+        os.chown(opened, directory.st_uid, directory.st_gid)
+    finally:
+        os.close(descriptor)
+
+
+def _refuse_link(path: Path) -> None:
+    """Raise OSError where root would follow a link of somebody else to the file."""
+    if os.geteuid() == 0 and path.is_symlink() and path.lstat().st_uid != 0:
+        raise OSError(errno.ELOOP, "it is a symbolic link that root has not made", str(path))
 
 
 def _remedy(message: str, path: Path) -> str:

@@ -21,6 +21,9 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     _remove_abandoned(path)
     new = path.with_name(f".{path.name}.{os.getpid()}.new")
+    # of a process that had the same number
+    with suppress(FileNotFoundError):
+        new.unlink()
     try:
         yield new
         os.replace(new, path)
@@ -37,9 +40,8 @@ def replace(path: Path, text: str, *, mode: Optional[int] = None, group: str = "
     It has ``mode`` whatever the process hides by its mask, or without one 0640 less that mask.
     The members of ``group`` may read it where there is such a group and this user is in it.
     """
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
     with replacing(path) as new:
-        descriptor = os.open(new, flags, 0o640)
+        descriptor = begin(new, 0o640)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             keep_owner(new)
             _let_read(descriptor, group)
@@ -53,6 +55,15 @@ def replace(path: Path, text: str, *, mode: Optional[int] = None, group: str = "
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def begin(new: Path, mode: int) -> int:
+    """Return the descriptor of a file to write that nobody had there, not even as a link.
+
+    Raises:
+        OSError: it is there, or cannot be made.
+    """
+    return os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
 
 
 def replace_own(path: Path, text: str, *, mode: Optional[int] = None) -> None:

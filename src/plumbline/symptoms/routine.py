@@ -1,7 +1,8 @@
 """The log of a kernel -> what of it no routine work explains.
 
-A disk that is probed, a link that comes up after a boot, a Lustre target that is unmounted and a
-connection that came back are told by messages which alone look like faults.  Their order tells.
+A disk that is probed, a link that comes up after a boot, a Lustre target that is unmounted, a
+connection that came back and one that was switched off are told by messages which alone look like
+faults.  Their order tells.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ _STOPPED = re.compile(rf"^Lustre: Failing over {TARGET}$")
 _GONE = re.compile(rf"^Lustre: server umount {TARGET} complete$")
 # while a target is being stopped it says to its clients that it is not available
 _SERVED = re.compile(rf"^Lustre: {TARGET}: (?![Nn]ot available)")
+_DEACTIVATED = re.compile(rf"^Lustre: setting import {TARGET}_UUID INACTIVE by administrator req")
 _RESTORED = re.compile(r"^Lustre: (?P<name>\S+): Connection restored to ")
 _DEVICE = re.compile(r"(?P<name>\S+): (?:Connection to|This client was evicted by) ")
 
@@ -66,7 +68,7 @@ def faults(
     log does not say that a lost connection came back.
     """
     log = [Heard(one.at, one.text, understand(one.text)) for one in messages]
-    routine = {*_probing(log), *_links(log), *_targets(log)}
+    routine = {*_probing(log), *_links(log), *_targets(log), *_deactivated(log)}
     routine |= set(_losses(log, routine, connected))
     for place, one in enumerate(log):
         if one.told and place not in routine:
@@ -136,6 +138,22 @@ def _targets(log: _Log) -> Iterator[int]:
             served_at[name] = one.at
             yield from stops[name]
             stops[name] = []
+
+
+def _deactivated(log: _Log) -> Iterator[int]:
+    """Yield what follows from an import that an administrator switched off here.
+
+    When it is switched on again it connects like one that was lost, and is evicted: once for each.
+    """
+    off: dict[str, int] = {}
+    for place, one in enumerate(log):
+        if name := _named(_DEACTIVATED, one.text):
+            off[name] = off.get(name, 0) + 1
+            continue
+        name = one.tells("connection_lost", "evicted")
+        if off.get(name):
+            yield place
+            off[name] -= bool(one.tells("evicted"))
 
 
 def _losses(

@@ -11,6 +11,10 @@ Route = tuple[str, ...]
 """Names from one part to a part that feeds nothing, the network."""
 
 _MOST_ROUTES = 256
+_LONGEST_ROUTE = 100
+"""Parts of one way; no storage system has a tenth."""
+_MOST_STEPS = 3_000_000
+"""Parts of all ways together: 15 times as many as 10,000 targets with two ways of ten parts."""
 
 
 def find_routes(
@@ -19,8 +23,8 @@ def find_routes(
     """Return all ways of each part along ``feeds``, less those that miss its ``through``.
 
     Raises:
-        DocumentError: parts that feed one another in a ring, a ``through`` that is on no way, or
-            more than 256 ways of one part.
+        DocumentError: parts that feed one another in a ring, a ``through`` that is on no way, more
+            than 256 ways of one part, or ways too long or too many to follow.
     """
     try:
         order = list(TopologicalSorter(feeds).static_order())
@@ -31,16 +35,35 @@ def find_routes(
             "a part feeds its neighbour nearer to the network"
         ) from error
     routes: dict[str, tuple[Route, ...]] = {}
+    steps = 0
     for name in order:
         ways = tuple((name, *way) for other in feeds[name] for way in routes[other]) or ((name,),)
         routes[name] = _leading_through(name, ways, through.get(name, ()))
+        steps += _steps(name, routes[name])
+        if steps > _MOST_STEPS:
+            raise DocumentError(
+                f"plumbline_topology: the ways to the network have more than {_MOST_STEPS} parts "
+                "together; choose some with through"
+            )
     return routes
+
+
+def _steps(name: str, ways: Sequence[Route]) -> int:
+    """Return how many parts the ways of a part have together."""
+    longest = max(map(len, ways))
+    if longest > _LONGEST_ROUTE:
+        raise DocumentError(
+            f"plumbline_topology: a way of {name} to the network leads over {longest} parts, more "
+            f"than {_LONGEST_ROUTE}; a part feeds its neighbour nearer to the network, correct "
+            "feeds"
+        )
+    return sum(map(len, ways))
 
 
 def _leading_through(
     name: str, ways: tuple[Route, ...], waypoints: Sequence[str]
 ) -> tuple[Route, ...]:
-    chosen = tuple(way for way in ways if set(waypoints) <= set(way))
+    chosen = tuple(way for way in ways if set(waypoints).issubset(way))
     if not chosen:
         raise DocumentError(
             f"plumbline_topology: no way of {name} to the network leads through "

@@ -77,6 +77,12 @@ def test_entries_are_sorted() -> None:
     assert list(accepted["ost"]["scratch-OST0003"]) == ["read/single", "write/single"]
 
 
+@pytest.mark.parametrize("raw", [[], 0, False, ""])
+def test_what_is_no_mapping_is_not_taken_for_no_baselines(raw: object) -> None:
+    with pytest.raises(DocumentError, match="the document: must be a mapping"):
+        read_baselines(raw)
+
+
 @pytest.mark.parametrize("raw", [None, {}, {"schema": 1, "accepted": {}}])
 def test_a_site_begins_without_baselines(raw: Any) -> None:
     assert read_baselines(raw) == {}

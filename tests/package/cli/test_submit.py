@@ -153,6 +153,14 @@ def test_programs_get_the_counts(tmp_path: Path, capsys: pytest.CaptureFixture[s
     }
 
 
+def test_a_batch_takes_the_place_of_a_link_and_does_not_follow_it(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("of root")
+    (tmp_path / "batch").symlink_to(precious)
+    assert lines(tmp_path, verdict("OST1"))
+    assert precious.read_text() == "of root"
+
+
 def test_documents_come_from_standard_input_too(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

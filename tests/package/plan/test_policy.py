@@ -32,6 +32,12 @@ def test_without_a_word_all_defaults_hold(raw: Any) -> None:
     assert spec_of(policy, "net", "g", "c").tool == "netperf"
 
 
+@pytest.mark.parametrize("raw", [[], 0, False, ""])
+def test_what_is_no_mapping_is_not_taken_for_an_empty_one(raw: object) -> None:
+    with pytest.raises(DocumentError, match="plumbline_policy: the document: must be a mapping"):
+        load(raw)
+
+
 def test_all_keys_are_read() -> None:
     limits = {
         "warning": "85:",

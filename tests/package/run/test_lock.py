@@ -376,3 +376,12 @@ def test_a_process_that_has_a_file_of_the_same_name_in_a_container_is_left_alone
         end(process, tool)
         container.kill()
         container.communicate()
+
+
+def test_a_lock_file_that_has_a_second_name_is_not_written_to(locks: Locks) -> None:
+    precious = locks.directory.parent / "precious"
+    precious.write_text("of root")
+    os.link(precious, locks.directory / "ost-OST0.lock")
+    with pytest.raises(StoreError, match="no plain file with one name"), locks.hold("ost", "OST0"):
+        pass
+    assert precious.read_text() == "of root"

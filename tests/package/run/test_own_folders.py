@@ -142,3 +142,21 @@ def test_the_command_gives_several_and_says_what_it_cannot(base: Path) -> None:
     assert (done.returncode, done.stdout) == (1, f"{base}/one/.plumbline is made for daemon\n")
     assert done.stderr.startswith(f"plumbline: {base}/link/.plumbline cannot be given to daemon: ")
     assert "leads over a symbolic link or a file; name the folder itself; make it" in done.stderr
+
+
+def test_a_tree_of_roots_that_somebody_has_renamed_is_not_given_away(base: Path) -> None:
+    base.chmod(0o777)
+    kept = base / "backup/2026/passwords"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("of root")
+    kept.chmod(0o600)
+    subprocess.run(
+        ["setpriv", f"--reuid={EVE}", "--clear-groups", "mv", "backup", ".plumbline"],
+        cwd=base,
+        check=True,
+    )
+    said = given(base)
+    assert "belongs to root, and no probe makes such a file or folder" in said[0]
+    assert is_own(base)
+    (moved,) = aside(base)
+    assert [(moved / name).stat().st_uid for name in (".", "2026", "2026/passwords")] == [0, 0, 0]

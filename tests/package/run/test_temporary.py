@@ -127,3 +127,15 @@ def test_where_there_are_no_locks_the_process_tells(
     with temporary_folder(str(tmp_path)) as own:
         assert own.parent == tmp_path
     assert len(list(tmp_path.iterdir())) == left
+
+
+def test_a_named_place_below_a_folder_that_others_may_write_is_refused(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    place = shared / "mine"
+    place.mkdir(parents=True, mode=0o700)
+    shared.chmod(0o777)
+    with pytest.raises(StoreError, match="may be written by others"), temporary_folder(str(place)):
+        pass
+    shared.chmod(0o1777)
+    with temporary_folder(str(place)) as folder:
+        assert folder.parent == place

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.store.replacing import replace, replacing
+from plumbline.errors import StoreError
+from plumbline.store.database import Database, keep_owner
+from plumbline.store.replacing import begin, replace, replacing
 
 SOURCE = Path(__file__).parents[3] / "src"
 WRITE = """
@@ -70,3 +72,61 @@ def test_what_a_killed_process_has_left_is_removed_and_that_of_a_living_one_is_n
         new.touch()
     left = {one.name for one in tmp_path.iterdir()}
     assert left == {"a.json", f".a.json.{os.getppid()}.new", ".b.json.1.new"}
+
+
+def test_what_somebody_has_put_in_the_place_of_the_new_file_is_not_written_to(
+    tmp_path: Path,
+) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("of root")
+    with replacing(tmp_path / "page.html") as new:
+        new.symlink_to(precious)
+        with pytest.raises(FileExistsError):
+            begin(new, 0o640)
+        new.unlink()
+        os.link(precious, new)
+        with pytest.raises(FileExistsError):
+            begin(new, 0o640)
+        new.unlink()
+        os.close(begin(new, 0o640))
+    assert precious.read_text() == "of root"
+
+
+def test_what_lies_there_before_is_replaced_and_not_followed(tmp_path: Path) -> None:
+    precious, path = tmp_path / "precious", tmp_path / "page.html"
+    precious.write_text("of root")
+    (tmp_path / f".page.html.{os.getpid()}.new").symlink_to(precious)
+    replace(path, "page")
+    assert (precious.read_text(), path.read_text()) == ("of root", "page")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone gives files away")
+@pytest.mark.parametrize("kind", ["link", "hard link"])
+def test_root_gives_no_file_away_that_was_put_in_the_place_of_its_own(
+    tmp_path: Path, kind: str
+) -> None:
+    precious, own = tmp_path / "precious", tmp_path / "own"
+    precious.write_text("of root")
+    precious.chmod(0o600)
+    own.mkdir()
+    os.chown(own, 65534, 65534)
+    new = own / "history.sqlite"
+    if kind == "link":
+        new.symlink_to(precious)
+    else:
+        os.link(precious, new)
+    with pytest.raises(OSError, match="no plain file with one name"):
+        keep_owner(new, 0o640)
+    assert (precious.stat().st_uid, precious.stat().st_mode & 0o777) == (0, 0o600)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="what root would follow")
+def test_root_begins_no_history_where_the_link_of_another_user_leads(tmp_path: Path) -> None:
+    elsewhere, own = tmp_path / "elsewhere", tmp_path / "own"
+    own.mkdir()
+    path = own / "history.sqlite"
+    path.symlink_to(elsewhere)
+    os.chown(path, 65534, 65534, follow_symlinks=False)
+    with pytest.raises(StoreError, match="symbolic link that root has not made"):
+        Database(path)
+    assert not elsewhere.exists()

@@ -38,6 +38,7 @@ EVICTED = (
 )
 UNMOUNT = ("Lustre: Failing over scratch-OST0003", "Lustre: server umount scratch-OST0003 complete")
 SERVED = "Lustre: scratch-OST0003: Imperative Recovery not enabled, recovery window 300-900"
+SWITCHED_OFF = "Lustre: setting import scratch-OST0003_UUID INACTIVE by administrator request"
 IMPORT = f"osc.{DEVICE}.import=\nimport:\n    name: {DEVICE}\n    state: {{}}\n"
 
 
@@ -108,6 +109,16 @@ FAULTS: list[tuple[str, list[str], list[str]]] = [
     ("a connection lost again and again", [LOST, RESTORED] * 3, ["connection_lost"]),
     ("an eviction by another server's target", [LOST, EVICTED, RESTORED], ["evicted"]),
     (
+        "a second eviction after an import was switched off once",
+        [SWITCHED_OFF, LOST, EVICTED, RESTORED, LOST, EVICTED, RESTORED],
+        ["evicted"],
+    ),
+    (
+        "an eviction by another target than the one switched off",
+        [SWITCHED_OFF.replace("OST0003", "OST0002"), LOST, EVICTED, RESTORED],
+        ["evicted"],
+    ),
+    (
         "a loss long after the target is back",
         [*UNMOUNT, SERVED, *["x"] * 901, LOST, EVICTED],
         ["evicted"],
@@ -125,6 +136,10 @@ ROUTINE: list[tuple[str, list[str]]] = [
     ("a link that comes up at boot", [BOOT, DOWN, UP]),
     ("a link that goes down with its services", [BOOT, UP, DOWN, STOPPING]),
     ("a failover and its failback", [LOST, RESTORED] * 2),
+    (
+        "imports of a client and of an MDT that were switched off, and on again",
+        [SWITCHED_OFF, LOST, EVICTED, SWITCHED_OFF, LOST, EVICTED, RESTORED],
+    ),
     ("a local client of a target that was unmounted", [*UNMOUNT, LOST, SERVED, EVICTED]),
 ]
 

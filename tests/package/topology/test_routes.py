@@ -36,6 +36,25 @@ def test_too_many_ways_ask_for_a_choice() -> None:
         find_routes(feeds, {})
 
 
+def test_a_way_that_no_storage_has_is_refused_before_it_takes_all_memory() -> None:
+    feeds: dict[str, tuple[str, ...]] = {"part0": ()}
+    feeds.update((f"part{i}", (f"part{i - 1}",)) for i in range(1, 20_000))
+    with pytest.raises(DocumentError, match="way of part100 to the network leads over 101 parts"):
+        find_routes(feeds, {})
+
+
+def test_more_ways_than_can_be_followed_are_refused_before_they_take_all_memory() -> None:
+    feeds: dict[str, tuple[str, ...]] = {"net": ()}
+    last: tuple[str, ...] = ("net",)
+    for level in range(8):
+        pair = (f"a{level}", f"b{level}")
+        feeds.update(dict.fromkeys(pair, last))
+        last = pair
+    feeds.update((f"disk{number}", last) for number in range(20_000))
+    with pytest.raises(DocumentError, match="have more than 3000000 parts together; choose some"):
+        find_routes(feeds, {})
+
+
 def test_a_path_turns_where_the_ends_first_meet() -> None:
     near = [("client", "leaf", "spine")]
     assert join(near, [("disk", "oss", "leaf", "spine")]) == ("client", "leaf", "oss", "disk")

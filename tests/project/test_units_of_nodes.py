@@ -1,0 +1,59 @@
+"""Units of the nodes, as the roles write them."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.project.repository import ROOT
+from tests.project.test_events import rendered
+
+ODD = "/mnt/work here/100%h"
+SCHEDULE = {"fs": {"limit_s": 60}}
+
+
+@pytest.mark.parametrize(
+    ("role", "values"),
+    [
+        (
+            "ost_probe",
+            {
+                "__ost_probe_title": "",
+                "__ost_probe_arguments": "",
+                "__ost_probe_limit_s": 60,
+                "__ost_probe_mounts": [ODD],
+                "__ost_probe_directories": [],
+                "__ost_probe_entries": [],
+            },
+        ),
+        (
+            "fs_probe",
+            {
+                "__fs_probe_arguments": "",
+                "__fs_probe_by_ssh": False,
+                "__fs_probe_mounts": [ODD],
+                "__fs_probe_directories": [],
+                "__fs_probe_work": [],
+                "__fs_probe_targets": [],
+                "agent_plan": {"schedule": SCHEDULE},
+            },
+        ),
+    ],
+)
+def test_systemd_takes_a_folder_of_any_name_as_one_path(
+    tmp_path: Path, role: str, values: dict[str, object]
+) -> None:
+    template = f"plumbline-{role.partition('_')[0]}.service.j2"
+    values = {**values, "__agent_command": "/bin/true", "agent_lustre_capabilities": []}
+    unit = tmp_path / template[: -len(".j2")]
+    unit.write_text(rendered(ROOT / "roles" / role, template, **values), encoding="utf-8")
+    assert 'ReadWritePaths="-/mnt/work here/100%%h"' in unit.read_text().splitlines()
+    said = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", str(unit)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "ReadWritePaths" not in said.stderr
