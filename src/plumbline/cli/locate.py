@@ -59,6 +59,8 @@ def _print(found: SiteLocated, plan: SitePlan, verbose: bool) -> None:
         print(text)
         if verbose:
             print(f"\n{render(HEADERS, list(rows(located, one)))}\n")
+    for loss in found.shared:
+        print(loss.sentence)
     for remark in [*found.missed(), *remarks(located, plan.parts), *left_out(found.said)]:
         print(remark)
     print(summary(located))

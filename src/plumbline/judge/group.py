@@ -99,7 +99,8 @@ class _Median(NamedTuple):
         if self.floor and self.by_floor:
             return self.floor.text
         if self.known and self.alarm:
-            return f"{self.what} {over_runs(self.known)}"
+            also = [f"; {what} {100 * ratio:.0f} %" for what, ratio in self.known.also]
+            return f"{self.what} {over_runs(self.known)}{''.join(also)}"
         if self.watched:
             return f"watching: {self._compared}; {so_far(self.known)}"
         return self._compared

@@ -178,6 +178,7 @@ class Weighing:
         weight = weigh(claims, merged, question, past)
         losses = [(middle, number) for number, middle in enumerate(weight.middles) if middle]
         lowest, number = min(losses, default=(0.0, 0))
+        also = [(words[n], exp(middle)) for middle, n in losses if n != number]
         against = next(other.against for one, other in held if one.what == words[number])
         return Evidence(
             weight.odds,
@@ -188,6 +189,7 @@ class Weighing:
             words[number],
             exp(lowest) if losses else None,
             against,
+            also=tuple(one for one in also if -log(one[1]) >= question.limit),
         )
 
     def _measurements(self, one: Expectation, memory: Weighable) -> Iterator[Asked]:

@@ -35,7 +35,8 @@ class Evidence(NamedTuple):
     first slow run in epoch seconds, ``moments`` how often it was measured from then on.  ``what``
     is the operation that has lost most, ``ratio`` its measured / reference in the middle of these
     runs, None where there are none, and ``against`` what that reference is, in words.  ``shared``
-    says that the whole group has lost as much, which has the alarm.
+    says that the whole group has lost as much, which has the alarm.  ``also`` are the other
+    operations that have lost enough to look for, each with its measured / reference.
     """
 
     odds: float
@@ -47,6 +48,7 @@ class Evidence(NamedTuple):
     ratio: Optional[float]
     against: str
     shared: bool = False
+    also: tuple[tuple[str, float], ...] = ()
 
     @property
     def worth_a_word(self) -> bool:
@@ -62,15 +64,18 @@ class Evidence(NamedTuple):
         """
         try:
             found = cls(**raw)
-            texts("evidence", (found.what, found.against))
+            found = found._replace(also=tuple((what, ratio) for what, ratio in found.also))
+            texts("evidence", (found.what, found.against, *(what for what, _ in found.also)))
             times(since=found.since)
             counts(moments=found.moments)
             within(0, LARGEST, odds=found.odds, needed=found.needed)
             if found.ratio is not None:
                 within(0, LARGEST, ratio=found.ratio)
+            for _, ratio in found.also:
+                within(0, LARGEST, ratio=ratio)
             if type(found.alarm) is not bool or type(found.shared) is not bool:
                 raise TypeError("alarm or shared is no yes or no")
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
             raise DocumentError(
                 f"what the runs of a component say is damaged ({error}); run the probe again to "
                 "rewrite it"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from math import isnan
 from typing import NamedTuple, Sequence
 
+from plumbline.model.reason import Reason
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
 from plumbline.site.status import Line
@@ -19,6 +20,9 @@ DIGITS = str.maketrans(_BARS + _GAP, "12345678.")
 
 _RANK = (State.CRITICAL, State.UNKNOWN, State.WARNING, State.OK)
 _COLOURS = {State.CRITICAL: "1;31", State.UNKNOWN: "35", State.WARNING: "33", State.OK: "32"}
+_GROUPS = ("group ", "file system ")
+"""What a sentence calls a group."""
+
 _HEADERS = ("state", "layer", "component", "lately", "verdict")
 _BARS_WIDE, _BARS_NARROW = 20, 10
 _NARROW = 140
@@ -51,8 +55,8 @@ class Screen(NamedTuple):
 
 
 def status(site: str, lines: Sequence[Line], screen: Screen) -> str:
-    """Return the screen: the worst first, as many as have place, then how many are left."""
-    ordered = sorted(lines, key=lambda one: _RANK.index(one.verdict.state))
+    """Return the screen: the worst and the watched first, and how many have no place."""
+    ordered = sorted(lines, key=_rank)
     states = [one.verdict.state for one in lines]
     counts = ", ".join(f"{states.count(state)} {state.name}" for state in _RANK)
     shown = ordered[: max(1, screen.rows)]
@@ -62,6 +66,10 @@ def status(site: str, lines: Sequence[Line], screen: Screen) -> str:
     text += _table(shown, screen)
     left = len(ordered) - len(shown)
     return "\n".join(text + [f"and {left} more"] * (left > 0))
+
+
+def _rank(line: Line) -> tuple[int, bool]:
+    return _RANK.index(line.verdict.state), line.verdict.reason is not Reason.WATCHED
 
 
 def _table(lines: Sequence[Line], screen: Screen) -> list[str]:
@@ -82,7 +90,8 @@ def _table(lines: Sequence[Line], screen: Screen) -> list[str]:
 
 def _row(one: Line, columns: int) -> tuple[str, str, str, str, str]:
     verdict = one.verdict
-    name = _short(verdict.component, max(len(_HEADERS[2]), columns // 4))
+    name = f"group {verdict.component}" if verdict.group else verdict.component
+    name = _short(name, max(len(_HEADERS[2]), columns // 4))
     return verdict.state.name, verdict.layer, name, _lately(one, columns), _words(verdict)
 
 
@@ -103,7 +112,10 @@ def _left(rates: Sequence[float]) -> float:
 def _words(verdict: Verdict) -> str:
     """Return the sentence without the name, which stands beside it."""
     sentence, name = verdict.sentence, f"{verdict.component} "
-    return _plain(sentence[len(name) :] if sentence.startswith(name) else sentence)
+    named = (f"{noun}{name}" for noun in ("", *_GROUPS))
+    return _plain(
+        next((sentence[len(one) :] for one in named if sentence.startswith(one)), sentence)
+    )
 
 
 def _plain(text: str) -> str:

@@ -6,7 +6,7 @@ It is a list of rows.  Each kind of row has a function here, and its place in ``
 from __future__ import annotations
 
 from enum import Enum
-from typing import Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.layers import WHOLE
 from plumbline.locate.advice import advice
@@ -17,7 +17,7 @@ from plumbline.model.reason import Reason
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
 from plumbline.report.marks import Mark, marks
-from plumbline.report.since import Beginnings
+from plumbline.report.since import Beginnings, Since
 from plumbline.report.site import Cohorts, Site
 from plumbline.report.suspects import Found
 
@@ -122,6 +122,12 @@ def _earliest(known: _Known, places: Mapping[tuple[str, str], object]) -> str:
     return min(found, key=lambda since: since.day).text(known.marks) if found else ""
 
 
+def _mostly(known: _Known, places: Iterable[tuple[str, str]]) -> Optional[Since]:
+    """Return since when most of those are low that are: one may have been so for long."""
+    found = [since for place in places if (since := known.beginnings.find(*place))]
+    return sorted(found, key=lambda since: since.day)[len(found) // 2] if found else None
+
+
 def _groups(known: _Known) -> Iterator[Entry]:
     """Yield groups that are low as a whole, which their members' verdicts excuse."""
     for (layer, name), verdict in sorted(known.site.groups.items()):
@@ -131,12 +137,16 @@ def _groups(known: _Known) -> Iterator[Entry]:
                 for one in known.site.expectations
                 if (one.layer, one.group) == (layer, name)
             }
+            since = _mostly(known, members)
             following = "see in #change what happened on that day"
+            if since:
+                begun = since.text(()).partition(" ")[0]
+                following += f"; draw it with plumbline report --against {begun}"
             yield Entry(
                 Kind.GROUP,
                 f"{layer} {name}",
                 verdict.state,
-                _earliest(known, members),
+                since.text(known.marks) if since else "",
                 verdict.sentence,
                 following,
                 group_anchor(layer, name),

@@ -23,10 +23,11 @@ _FAST = 60
 
 
 class Found(NamedTuple):
-    """What was located, and for each set the measurement that would divide it."""
+    """What was located, for each set the measurement that would divide it, and shared losses."""
 
     located: Located
     probes: Sequence[Optional[NextProbe]]
+    shared: Sequence[str] = ()
 
 
 def suspects_figure(found: Optional[Found], parts: Mapping[str, SitePart]) -> Figure:
@@ -39,7 +40,7 @@ def suspects_figure(found: Optional[Found], parts: Mapping[str, SitePart]) -> Fi
         )
     located = found.located
     said = [sentence(located, one, parts, probe) for one, probe in zip(located.sets, found.probes)]
-    finding = "\n".join([*said, *remarks(located, parts), summary(located)])
+    finding = "\n".join([*said, *found.shared, *remarks(located, parts), summary(located)])
     if not located.sets:
         return figure._replace(finding=finding, absent="no component is a suspect")
     lines = [(_name(one), line) for one in located.sets for line in rows(located, one)]

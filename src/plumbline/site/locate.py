@@ -23,6 +23,7 @@ from plumbline.model.expectation import Expectation
 from plumbline.model.state import State
 from plumbline.site.garbage import without_collector
 from plumbline.site.nodes import opened
+from plumbline.site.shared import SharedLoss, less_shared, shared_losses
 from plumbline.store.plan import SitePlan
 from plumbline.store.recent import Recent, groups_of
 from plumbline.store.symptoms import collected_symptoms
@@ -40,11 +41,13 @@ class SiteLocated(NamedTuple):
     said: Said
     cut_off: Mapping[str, CutOff]
     """The servers and nodes that keep targets from being measured, by their names."""
+    shared: Sequence[SharedLoss] = ()
+    """What whole groups have lost and no part explains."""
 
     @property
     def state(self) -> State:
         """Return WARNING where something is slow, UNKNOWN where nothing could vote."""
-        if self.located.sets or self.located.unexplained:
+        if self.located.sets or self.located.unexplained or self.shared:
             return State.WARNING
         voted = any(one.vote is not Vote.NONE for one in self.located.observations)
         return State.OK if voted else State.UNKNOWN
@@ -61,6 +64,7 @@ class SiteLocated(NamedTuple):
         """Return the document form, with what the parts of the plan are."""
         made = document(self.located, plan.parts, self.probes)
         made["remarks"] += self.remarks()
+        made["shared"] = [one.to_json() for one in self.shared]
         return made
 
 
@@ -89,11 +93,11 @@ def locate_site(
         )
     nodes = plan.measured()
     with without_collector():
-        observations, missed = _observations(_Site(nodes, history, last_run, earlier), now)
-        located = locate(observations)
+        observed = _observations(_Site(nodes, history, last_run, earlier), now)
+        located, shared = less_shared(locate(observed.found), observed.losses)
         said = collected_symptoms(history, plan.nodes, now)
         located = ordered(located, said.symptoms)
-        return SiteLocated(located, _probes(located, nodes), said, missed)
+        return SiteLocated(located, _probes(located, nodes), said, observed.cut_off, shared)
 
 
 def left_out(said: Said) -> list[str]:
@@ -121,8 +125,15 @@ class _Site(NamedTuple):
     earlier: Mapping[str, Memory]
 
 
-def _observations(of: _Site, now: float) -> tuple[list[Observation], dict[str, CutOff]]:
-    """Return what the nodes observe, and which hosts keep targets from being measured."""
+class _Observed(NamedTuple):
+    """What the nodes observe, which hosts keep targets from being measured, and shared losses."""
+
+    found: Sequence[Observation]
+    cut_off: Mapping[str, CutOff]
+    losses: Sequence[SharedLoss]
+
+
+def _observations(of: _Site, now: float) -> _Observed:
     site = Site(of.nodes)
     found: list[Observation] = []
     with opened(of.history) as history:
@@ -134,7 +145,8 @@ def _observations(of: _Site, now: float) -> tuple[list[Observation], dict[str, C
             whole = WithEarlier(memory, of.earlier[node]) if node in of.earlier else memory
             found += observe(site.of(node), whole, now, known)
         every = [(node, of.nodes[node], memory) for node, memory in memories.items()]
-        return found, {one.host: one for one in cut_off(every, now)}
+        missed = {one.host: one for one in cut_off(every, now)}
+        return _Observed(found, missed, tuple(shared_losses(of.nodes, known)) if known else ())
 
 
 def _probes(

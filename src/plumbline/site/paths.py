@@ -22,6 +22,7 @@ from plumbline.model.reason import Reason
 from plumbline.model.service import Service
 from plumbline.model.state import State
 from plumbline.model.verdict import Figure, Verdict
+from plumbline.site.locate import SiteLocated
 
 LAYER = "path"
 
@@ -47,14 +48,9 @@ class _Alarm(NamedTuple):
     bearers: tuple[str, ...]
 
 
-def path_verdicts(
-    site: Site, located: Located, said: Sequence[str], cut_off: Mapping[str, CutOff]
-) -> dict[str, Verdict]:
-    """Return the verdict of each path service by its name.
-
-    ``said`` are sentences on the sets, ``cut_off`` the hosts that keep targets from being measured,
-    by their names.
-    """
+def path_verdicts(site: Site, found: SiteLocated, said: Sequence[str]) -> dict[str, Verdict]:
+    """Return the verdict of each path service by its name; ``said`` are sentences on the sets."""
+    located, cut_off = found.located, found.cut_off
     shared = {path.component: path.name for path in site.paths if path.component}
     alarms = [
         _Alarm(one, text, _bearers(one, shared, site.parts))
@@ -62,15 +58,15 @@ def path_verdicts(
     ]
     crossing = _crossing(located.observations)
     silenced = _silenced(located, alarms)
-    found = {}
+    verdicts = {}
     for path in site.paths:
         if path.component:
             verdict = _of_component(path, located, alarms, crossing, shared)
             missed = cut_off.get(path.component)
-            found[path.name] = _missing(verdict, missed) if missed else verdict
+            verdicts[path.name] = _missing(verdict, missed) if missed else verdict
         else:
-            found[path.name] = _of_file_system(path, site, located, alarms, silenced)
-    return found
+            verdicts[path.name] = _of_file_system(path, site, found, alarms, silenced)
+    return verdicts
 
 
 def causes(site: Site, located: Located) -> dict[tuple[str, str], str]:
@@ -157,10 +153,11 @@ def _missing(verdict: Verdict, missed: CutOff) -> Verdict:
 def _of_file_system(
     path: PathService,
     site: Site,
-    located: Located,
+    found: SiteLocated,
     alarms: Sequence[_Alarm],
     silenced: Sequence[_Silenced],
 ) -> Verdict:
+    located = found.located
     targets = {site.services[place].component for place in path.members}
     own = {index: None for index, one in enumerate(located.observations) if _is_of(one, targets)}
     votes = [located.observations[index].vote for index in own]
@@ -171,6 +168,8 @@ def _of_file_system(
     texts = [one.sentence for one in mine]
     if lone:
         texts.append(f"Not explained by any component: {listed(lone, ', ')}.")
+    # its group has the alarm, and no path
+    texts += [one.sentence for one in found.shared if one.layer == "ost" and one.members & targets]
     if hidden:
         state, reason = State.CRITICAL, Reason.SILENCED
         text = f"silent behind another alarm: {' '.join(hidden)}"

@@ -52,7 +52,7 @@ def publish(plan: SitePlan, history: Path, to: Path, now: float, terms: Terms) -
         )
     found = locate_site(plan, history, now)
     site = Site(plan.paths, plan.services, plan.parts)
-    said = path_verdicts(site, found.located, sentences(plan, found), found.cut_off)
+    said = path_verdicts(site, found, sentences(plan, found))
     alarms = in_alarm(judge_services(plan, history, now), plan.services)
     by = explained(site, found.located)
     scene = Scene(plan.paths, plan.services, alarms, by, now, terms.notified_after_s)

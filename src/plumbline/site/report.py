@@ -58,7 +58,7 @@ def find_suspects(plan: SitePlan, history: Path, now: float) -> Optional[Found]:
     if not plan.parts:
         return None
     found = locate_site(plan, history, now)
-    return Found(found.located, found.probes)
+    return Found(found.located, found.probes, [one.sentence for one in found.shared])
 
 
 def _groups(judged: Iterable[Verdict]) -> dict[tuple[str, str], Verdict]:

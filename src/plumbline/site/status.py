@@ -1,13 +1,17 @@
-"""How each component is and how it went lately, on a node or at a whole site."""
+"""How each component is and how it went lately, on a node or at a whole site.
+
+What a group has lost as one none of its members shows, so groups that are not OK are lines as well.
+"""
 
 from __future__ import annotations
 
 from math import isnan, nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Iterable, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.model.course import Course
 from plumbline.model.expectation import Expectations
+from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
 from plumbline.site.judge import judge_site
 from plumbline.site.judging import Judging
@@ -22,7 +26,10 @@ _BACK_DAYS = 60
 
 
 class Line(NamedTuple):
-    """One component; ``rates`` maps each step, such as ``write``, to its rates, oldest first."""
+    """One component; ``rates`` maps each step, such as ``write``, to its rates, oldest first.
+
+    A group that is not OK is a line without rates.
+    """
 
     verdict: Verdict
     rates: Mapping[str, Sequence[float]]
@@ -38,6 +45,7 @@ class Line(NamedTuple):
             "state": verdict.state.name,
             "layer": verdict.layer,
             "component": verdict.component,
+            "group": verdict.group,
             "sentence": verdict.sentence,
             "rates_Bps": rates,
         }
@@ -46,17 +54,16 @@ class Line(NamedTuple):
 def status_of_node(expectations: Expectations, snapshot: Snapshot, now: float) -> list[Line]:
     """Return what a node knows of each component that it measures."""
     chosen = expectations.every()
+    judging = Judging(snapshot, snapshot, now, evidence=False)
     lines = []
-    for each, verdict in zip(
-        chosen, Judging(snapshot, snapshot, now, evidence=False).components(chosen)
-    ):
+    for each, verdict in zip(chosen, judging.components(chosen)):
         samples: dict[str, list[Sample]] = {}
         for one in snapshot.of(each.layer, each.component):
             step = _step(one.latest.operation.value, one.latest.scenario.value)
             samples.setdefault(step, []).extend(one.samples)
         rates = {step: _in_time(found) for step, found in samples.items()}
         lines.append(Line(verdict, rates))
-    return lines
+    return [*lines, *_groups(judging.groups(chosen))]
 
 
 def _in_time(samples: Iterable[Sample]) -> list[float]:
@@ -76,7 +83,15 @@ def status_of_site(plan: SitePlan, history: Path, now: float) -> list[Line]:
     with Pictures(history, now - _BACK_DAYS * DAY_S) as pictures:
         rates = _by_component(pictures.courses())
     found: Sequence[Verdict] = [one for one in judged if not one.group]
-    return [Line(one, rates.get((one.layer, one.component), {})) for one in found]
+    lines = [Line(one, rates.get((one.layer, one.component), {})) for one in found]
+    return [*lines, *_groups(judged)]
+
+
+def _groups(judged: Iterable[Verdict]) -> Iterator[Line]:
+    """Yield a line for each group that is not OK; that of the layer ``fs`` is a component too."""
+    for one in judged:
+        if one.group and one.layer != "fs" and one.counts and one.state is not State.OK:
+            yield Line(one, {})
 
 
 def _by_component(courses: Iterable[Course]) -> dict[tuple[str, str], dict[str, list[float]]]:

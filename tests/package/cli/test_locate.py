@@ -115,6 +115,41 @@ def test_a_healthy_site_has_no_suspect(tmp_path: Path, capsys: pytest.CaptureFix
     assert capsys.readouterr().out.startswith("0 slow and ")
 
 
+def all_slower() -> list[Record]:
+    """Return nights on which all targets lose a half that their disks and links do not explain."""
+    return [
+        one if one.layer != "ost" or one.rate_Bps is None else halved(one, one.rate_Bps / 2)
+        for one in measured({})
+    ]
+
+
+def halved(one: Record, rate_Bps: float) -> Record:
+    return one._replace(rate_Bps=rate_Bps, repeats_Bps=(rate_Bps,) * 2)
+
+
+def test_what_all_have_lost_alike_is_one_line_and_no_suspect_for_each(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(tmp_path, all_slower()) == 1
+    first, last = capsys.readouterr().out.splitlines()
+    assert first.startswith("Shared loss: ost group scratch ")
+    assert " 50 % of its baseline over 8 runs" in first
+    assert last.startswith("12 slow and ")
+    assert execute(tmp_path, [], "--json") == 1
+    raw = json.loads(capsys.readouterr().out)
+    assert raw["sets"] == []
+    assert [(one["layer"], one["group"]) for one in raw["shared"]] == [("ost", "scratch")]
+
+
+def test_what_one_part_explains_is_no_shared_loss(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(tmp_path, measured({"client1-nic": both(25e6)})) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("Suspects: one of client client1 or nic client1-nic, ")
+    assert "Shared loss" not in out
+
+
 def test_the_evidence_is_shown_on_request(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,7 +18,7 @@ from plumbline.model.state import State
 from plumbline.store.history import History
 from plumbline.symptoms.symptom import Direction, Look, Report, Symptom
 from tests.package.cli.driver import call
-from tests.package.cli.test_locate import measured, plan
+from tests.package.cli.test_locate import all_slower, measured, plan
 from tests.package.locate.scenes import both
 from tests.package.records import NIGHTS, night_after_night
 
@@ -151,6 +151,14 @@ def test_a_server_all_of_whose_disks_are_slow_is_one_alarm(tmp_path: Path) -> No
 def test_a_slow_disk_leaves_the_alarm_to_its_own_services(tmp_path: Path) -> None:
     document = publish(tmp_path, measured({"oss2-disk1": both(60e6)}))
     assert states(document) == {"file system scratch": "WARNING"}
+
+
+def test_what_all_targets_have_lost_is_shown_by_their_file_system(tmp_path: Path) -> None:
+    document = publish(tmp_path, all_slower())
+    assert states(document) == {"file system scratch": "WARNING"}
+    assert reasons(document)["file system scratch"] == "unexplained"
+    said = json.loads(document.read_text(encoding="utf-8"))["services"]["file system scratch"]
+    assert said["sentence"].startswith("Shared loss: ost group scratch ")
 
 
 def test_a_fault_whose_own_alarms_are_silenced_is_the_alarm_of_the_file_system(

@@ -11,7 +11,7 @@ import pytest
 
 from tests.package.cli.driver import call
 from tests.package.cli.test_judge import EXPECTED, NOTHING, Known, measured, slow
-from tests.package.judgements import snapshot, write
+from tests.package.judgements import evidence, snapshot, write
 
 
 def documents(folder: Path, slow_Bps: float, known: Known = NOTHING) -> list[str]:
@@ -40,6 +40,21 @@ def test_one_slow_run_is_watched(
     out = capsys.readouterr().out
     assert out.splitlines()[0].endswith(": 0 CRITICAL, 0 UNKNOWN, 0 WARNING, 3 OK")
     assert "watching: read 80.0 MB/s, 40 % of baseline" in out
+
+
+def test_what_a_group_has_lost_as_one_is_shown_and_ends_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    known = {("ost", "scratch", True): evidence()}
+    assert call("status", *documents(tmp_path, 200e6, known)) == 2
+    head, _, first, *rest = capsys.readouterr().out.splitlines()
+    assert head.endswith(": 1 CRITICAL, 0 UNKNOWN, 0 WARNING, 3 OK")
+    assert first.split()[:6] == ["CRITICAL", "ost", "group", "scratch", "read", "40"]
+    assert [row.split()[2] for row in rest] == ["OST0", "OST1", "oss3"]
+    call("status", "--json", *documents(tmp_path, 200e6, known))
+    found = json.loads(capsys.readouterr().out)["components"]
+    assert [one["group"] for one in found] == [False, False, False, True]
 
 
 def test_a_small_screen_is_not_filled_over(

@@ -95,6 +95,12 @@ def test_a_loss_that_all_share_alarms_by_evidence_and_by_its_size(
     assert verdict.evidence[0].endswith("8,103 for an alarm")
 
 
+def test_a_direction_that_has_lost_as_well_is_named() -> None:
+    known = evidence(also=(("write", 0.55),))
+    verdict = judged(140e6, 140e6, 140e6, peers_Bps=140e6, known=known)
+    assert verdict.sentence.endswith(" to 1 against chance; write 55 %")
+
+
 def test_an_alarm_stands_through_a_good_night() -> None:
     assert judged(200e6, 200e6, 200e6, known=evidence()).state is State.CRITICAL
 

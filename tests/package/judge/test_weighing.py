@@ -270,9 +270,18 @@ def test_a_healthy_component_has_no_odds_and_names_the_middle_of_its_last_run() 
 
 
 @pytest.mark.parametrize(
-    ("writes", "reads", "what"), [(0.4, 0.9, "write"), (0.9, 0.4, "read"), (0.5, 0.4, "read")]
+    ("writes", "reads", "what", "also"),
+    [
+        (0.4, 0.95, "write", ()),
+        (0.95, 0.4, "read", ()),
+        (0.5, 0.4, "read", ("write",)),
+        (0.4, 0.92, "write", ()),
+        (0.4, 0.88, "write", ("read",)),
+    ],
 )
-def test_the_operation_that_has_lost_most_is_named(writes: float, reads: float, what: str) -> None:
+def test_the_operation_that_has_lost_most_is_named_and_what_has_lost_as_well(
+    writes: float, reads: float, what: str, also: tuple[str, ...]
+) -> None:
     memory = taken(
         (NAMES[3], Operation.WRITE, [*HEALTHY[:6], *[writes * 200e6] * 4]),
         (NAMES[3], Operation.READ, [*HEALTHY[:6], *[reads * 200e6] * 4]),
@@ -281,6 +290,10 @@ def test_the_operation_that_has_lost_most_is_named(writes: float, reads: float, 
     assert found
     assert found.what == what
     assert found.ratio == pytest.approx(min(writes, reads), abs=0.01)
+    assert tuple(name for name, _ in found.also) == also
+    assert [ratio for _, ratio in found.also] == pytest.approx(
+        [max(writes, reads)] * len(also), abs=0.01
+    )
 
 
 def test_write_and_read_together_are_more_than_either() -> None:

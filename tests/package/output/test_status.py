@@ -51,6 +51,12 @@ def test_the_worst_stand_first_and_the_rest_is_counted() -> None:
     assert text[4] == "and 2 more"
 
 
+def test_what_is_watched_stands_before_what_is_fine() -> None:
+    watched = Line(Verdict("ost", "b", State.OK, Reason.WATCHED, "b watching: read"), {})
+    text = status("lab", [line("a"), watched], Screen(1, 200)).splitlines()
+    assert text[2].split()[2] == "b"
+
+
 def test_a_sentence_does_not_repeat_the_name() -> None:
     row = status("lab", [line("a")], WIDE).splitlines()[2]
     assert row.split() == ["OK", "ost", "a", "read", "██▅", "read", "200.0", "MB/s"]

@@ -118,6 +118,24 @@ def test_a_group_that_is_low_as_a_whole_has_a_row(tmp_path: Path) -> None:
     )
 
 
+def test_a_group_is_low_since_most_of_its_members_are(tmp_path: Path) -> None:
+    site = sick(tmp_path)
+    verdict = Verdict("raw", "oss2", State.CRITICAL, Reason.SLOW, "group oss2 read", group=True)
+    site = site._replace(groups={("raw", "oss2"): verdict})
+    (row,) = [one for one in rows(site) if one.kind is Kind.GROUP]
+    assert row.since == SINCE
+    assert row.next.endswith(f"plumbline report --against {SINCE}")
+
+
+def test_a_group_that_is_not_ok_is_counted(tmp_path: Path) -> None:
+    site = sick(tmp_path)._replace(groups={})
+    verdict = Verdict("raw", "oss2", State.CRITICAL, Reason.SLOW, "group oss2 read", group=True)
+    fine = verdict._replace(component="oss1", state=State.OK)
+    bad = [one.state.name for one in site.verdicts.values()]
+    with_groups = site._replace(groups={("raw", "oss2"): verdict, ("raw", "oss1"): fine})
+    assert f"{bad.count('CRITICAL') + 1} CRITICAL" in pages(with_groups, [])["index.html"]
+
+
 def test_what_is_watched_comes_last_with_how_far_it_is(tmp_path: Path) -> None:
     site = sick(tmp_path)
     place = ("ost", "scratch-OST0005")
