@@ -46,18 +46,20 @@ _SMALL, _LARGE = 1e-100, 1e100
 _ROOT = sqrt(2 * pi)
 
 
-def factors(of: Source, limit: float) -> list[float]:
+@lru_cache(maxsize=4096)
+def factors(of: Source, limit: float) -> tuple[float, ...]:
     """Return the logarithm of the Bayes factor of slow against healthy, for each start.
 
     Element j is of the runs from j on.  ``limit`` is the smallest loss that is looked for, a
-    positive logarithm.
+    positive logarithm.  The same runs are asked about more than once: for an alarm and for the
+    odds at the end, and by each who judges a day.
     """
     if not of.runs:
-        return []
+        return ()
     chain = Chain(of)
     slow = _averaged(_slow(chain, limit, _largest([of])))
     healthy = _averaged(_healthy(chain, of.off, limit))
-    return [one - other for one, other in zip(slow, healthy)]
+    return tuple([one - other for one, other in zip(slow, healthy)])
 
 
 def shared_factors(sources: Sequence[Source], starts: Sequence[float], limit: float) -> list[float]:

@@ -8,10 +8,12 @@ that can move the odds is known as well.
 from __future__ import annotations
 
 from bisect import bisect_left
+from itertools import zip_longest
+from math import inf
 from typing import Hashable, NamedTuple, Optional, Sequence
 
 from plumbline.judge.chance import healthy_offsets
-from plumbline.judge.noise import Run
+from plumbline.judge.noise import IN_ONE_GO_S, Run
 
 _Runs = tuple[Run, ...]
 
@@ -46,9 +48,17 @@ class Moments:
         self.healthy: dict[float, Found] = {}
 
     def take(self, claims: Sequence[_Runs]) -> None:
-        """Forget all where runs are others than they were; old ones may go, and new ones come."""
-        if len(claims) != len(self._runs) or not all(map(_goes_on, self._runs, claims)):
-            self.slow, self.healthy = {}, {}
+        """Forget what rests on runs that are others than they were.
+
+        Moments before the first run that is another, or new, stay as they were.  Runs from before
+        the first moment that is left may go: no start is among them.
+        """
+        begin = min((runs[0].at for runs in claims if runs), default=inf)
+        pairs = zip_longest(self._runs, claims, fillvalue=())
+        other = min((_first_other(*pair, begin) for pair in pairs), default=inf)
+        for found in (self.slow, self.healthy):
+            for moment in [one for one in found if one + IN_ONE_GO_S >= other]:
+                del found[moment]
         self._runs = claims
 
 
@@ -64,11 +74,10 @@ class Past:
         return self._of.setdefault(subject, Moments())
 
 
-def _goes_on(before: _Runs, now: _Runs) -> bool:
-    if not before or not now:
-        return not before
-    kept = before[bisect_left(before, now[0]) :]
-    return now[: len(kept)] == kept
+def _first_other(before: _Runs, now: _Runs, begin: float) -> float:
+    """Return when the first run from a moment on was made that is another, infinite where none."""
+    pairs = zip_longest(before[bisect_left(before, (begin,)) :], now)
+    return next((min(run.at for run in pair if run) for pair in pairs if pair[0] != pair[1]), inf)
 
 
 def slow_at_most(found: Optional[Found], terms: Terms) -> float:

@@ -50,14 +50,18 @@ class Weighing:
     """What is known of all that some nodes measure."""
 
     def __init__(
-        self, nodes: Nodes, memories: Mapping[str, Weighable], past: Optional[Past] = None
+        self,
+        nodes: Nodes,
+        memories: Mapping[str, Weighable],
+        past: Optional[Past] = None,
+        told: float = WORTH_A_WORD,
     ) -> None:
         """Take in what the nodes remember; of what is damaged nothing is known.
 
-        ``past`` is given by who weighs the same again after some more runs and asks for alarms
-        alone, not for the odds of what raises none: it saves time.
+        ``past`` is given by who weighs the same again after some more runs: it saves time.  Odds
+        that cannot reach ``told``, a logarithm, are not found where there is no alarm.
         """
-        self._past, self._told = past or Past(), WORTH_A_WORD if past is None else inf
+        self._past, self._told = past or Past(), told
         self._limits = {
             (one.layer, one.component): one.limits for found in nodes.values() for one in found
         }

@@ -9,6 +9,7 @@ from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.component import judge_service
 from plumbline.judge.confirm import Layer, Past, moved, places, steps_of, turns, wanted
+from plumbline.judge.past import Past as Weighed
 from plumbline.judge.weighing import Weighing
 from plumbline.layers import GROUPED
 from plumbline.model.confirm import Measured
@@ -23,11 +24,15 @@ _AFTER_S = 10_800.0
 
 
 class _Node(NamedTuple):
-    """One layer of a node: what it measures, all that the node does, and what it has confirmed."""
+    """One layer of a node: what it measures, all that the node does, and what it has confirmed.
+
+    ``weighed`` is what was found when its runs were weighed before.
+    """
 
     chosen: tuple[Expectation, ...]
     every: Sequence[Expectation]
     measured: list[Measured]
+    weighed: Weighed
 
 
 class Confirming:
@@ -44,7 +49,7 @@ class Confirming:
         self._measuring = measuring
         self._periods_s = periods_s
         self._nodes = [
-            _Node(chosen, every, [])
+            _Node(chosen, every, [], Weighed())
             for every in nodes.values()
             for layer in GROUPED
             if (chosen := tuple(one for one in every if one.layer == layer and one.confirm.runs))
@@ -64,7 +69,7 @@ class Confirming:
         begun, ends = between
         past = Past(node.measured, dict.fromkeys((one.component for one in node.chosen), begun))
         now = begun + _AFTER_S
-        known = _Known(node.every, self._measuring, now)
+        known = _Known(node, self._measuring, now)
         while now < ends:
             layer = Layer(node.chosen, known.verdict, known)
             due = turns(layer, places(wanted(layer), past, now), past, now)
@@ -82,8 +87,8 @@ class Confirming:
 class _Known:
     """Evidence and verdicts on what a node measures, kept until something is measured again."""
 
-    def __init__(self, every: Sequence[Expectation], measuring: Measuring, now: float) -> None:
-        self._every = every
+    def __init__(self, node: _Node, measuring: Measuring, now: float) -> None:
+        self._node = node
         self._measuring = measuring
         self._evidence: dict[Subject, Optional[Evidence]] = {}
         self._verdicts: dict[tuple[str, str], Verdict] = {}
@@ -93,7 +98,7 @@ class _Known:
         """Weigh some components again, at a moment in epoch seconds."""
         memory, again = self._measuring.memory, frozenset(components)
         self._now = now
-        self._weighing = Weighing({"": self._every}, {"": memory})
+        self._weighing = Weighing({"": self._node.every}, {"": memory}, self._node.weighed)
         self._evidence = {
             key: one for key, one in self._evidence.items() if key[1] not in again and not key[2]
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, Iterator, Sequence
 
 from plumbline.judge.past import Past
@@ -24,12 +25,15 @@ class JudgingDaily:
     def __call__(
         self, chosen: Sequence[Expectation], memory: Weighable, now: float
     ) -> Iterator[Verdict]:
-        """Yield the verdicts on what a node measures, at a moment."""
+        """Yield the verdicts on what a node measures, at a moment.
+
+        Only alarms count, so the odds of what raises none are not found.
+        """
         if not chosen:
             return
         first = chosen[0]
         past = self._past.setdefault((first.layer, first.component), Past())
-        weighing = Weighing({"": chosen}, {"": memory}, past)
+        weighing = Weighing({"": chosen}, {"": memory}, past, told=inf)
         judging = Judging(memory, weighing, now, evidence=False)
         yield from judging.components(chosen)
         yield from judging.groups(chosen)

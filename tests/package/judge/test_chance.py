@@ -193,7 +193,7 @@ def test_one_slow_device_is_not_its_part() -> None:
 def test_a_source_without_runs_after_a_start_says_nothing() -> None:
     low = Source(nights(log(0.5), log(0.5)), 0.02)
     empty = Source((), 0.02)
-    assert factors(empty, LIMIT) == []
+    assert factors(empty, LIMIT) == ()
     assert shared_factors([low], [5 * DAY_S], LIMIT) == [pytest.approx(0.0)]
 
 

@@ -94,6 +94,31 @@ def test_other_runs_are_weighed_from_the_beginning() -> None:
     assert weigh([Alone(slow)], [], question, past).alarm
 
 
+def test_a_run_that_joins_the_last_moment_is_weighed_with_it() -> None:
+    """The write was weighed before the read of the same night came, which is far lower."""
+    past, question = Moments(), Question(LIMIT, log(300))
+    write = Source(drawn(1, 20, [(18, 20)]), 0.02)
+    late = Run(19 * DAY_S + 300, -2.0, 0.06)
+    reads = tuple(run._replace(at=run.at + 300, log_ratio=-0.5) for run in write.runs[:19])
+    before, after = ([Alone(write), Alone(Source(runs, 0.02))] for runs in (reads, (*reads, late)))
+    assert weigh(before, [], question, past) == weigh(before, [], question)
+    assert weigh(after, [], question, past) == weigh(after, [], question)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_runs_that_change_or_go_in_the_middle_give_the_same_answers(seed: int) -> None:
+    chance, past, question = Random(seed), Moments(), Question(LIMIT, log(300))
+    write, read = (list(drawn(seed + more, 30, [(16, 24)])) for more in (0, 100))
+    for day in range(1, 31):
+        for runs in (write, read):
+            other = chance.randrange(day)
+            runs[other] = runs[other]._replace(log_ratio=runs[other].log_ratio - 0.1)
+        least = chance.choice([0, 1, 5])
+        sources = Source(tuple(write[:day]), 0.02), Source(tuple(read[least:day]), 0.02)
+        claims = [Alone(one) for one in sources]
+        assert weigh(claims, [], question, past) == weigh(claims, [], question)
+
+
 def test_a_reference_that_is_known_better_may_turn_the_answer() -> None:
     """A loss just above the limit is none while the reference may be off by as much."""
     runs = tuple(Run(day * DAY_S, -0.115, 0.02) for day in range(8))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from math import exp, log, sqrt
+from math import exp, inf, log, sqrt
 from typing import Any, Mapping, Optional, Sequence
 
 import pytest
 
 from plumbline.judge.alarm import Alone, Question, Shared, weigh
 from plumbline.judge.noise import ALONE, Run, Source
-from plumbline.judge.past import Past as Found
 from plumbline.judge.phrases import weighed
 from plumbline.judge.weighing import Weighing
 from plumbline.model.evidence import Evidence
@@ -310,7 +309,7 @@ def test_who_asks_for_alarms_alone_is_told_no_odds_of_what_raises_none() -> None
     memory = taken((NAMES[3], Operation.READ, [*HEALTHY, *[120e6] * 2]))
     nodes, memories = {"client1": fleet()}, {"client1": Past(memory)}
     subject = ("ost", NAMES[3], False)
-    told, alarms = Weighing(nodes, memories), Weighing(nodes, memories, Found())
+    told, alarms = Weighing(nodes, memories), Weighing(nodes, memories, told=inf)
     for weighing, known in ((told, True), (alarms, False)):
         found = weighing.evidence(subject)
         assert found
