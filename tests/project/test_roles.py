@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -98,3 +99,33 @@ def test_an_internal_role_is_documented_as_one_and_deployed_by_no_playbook(name:
     assert not (role / "tasks" / "main.yml").exists()
     playbooks = tracked("playbooks/*.yml")
     assert [path for path in playbooks if name in path.read_text(encoding="utf-8")] == []
+
+
+PRIVATE = re.compile(rf"\b__({'|'.join(sorted((role.name for role in ROLES), key=len)[::-1])})_\w+")
+# Whatever is not a role has no private variables of its own.
+READERS = tracked("roles/*", "playbooks/*", "plugins/*", "inventories/*", "docs/*")
+
+
+def test_a_private_variable_is_used_by_its_own_role_alone() -> None:
+    foreign: dict[str, set[str]] = {}
+    for path in READERS:
+        parts = path.relative_to(ROOT).parts
+        role = parts[1] if parts[0] == "roles" else None
+        found = PRIVATE.finditer(path.read_text(encoding="utf-8", errors="replace"))
+        names = {name[0] for name in found if name[1] != role}
+        if names:
+            foreign[str(path.relative_to(ROOT))] = names
+    assert foreign == {}
+
+
+@each_role
+def test_a_name_that_a_role_shares_is_documented(role: Path) -> None:
+    page = (ROOT / "docs" / "roles.md").read_text(encoding="utf-8")
+    shared = page.split("### Names that roles share")[1].split("\n## ")[0]
+    names = {
+        name
+        for path in tracked(f"roles/{role.name}/vars/*.yml")
+        for name in document(path)
+        if not name.startswith("__")
+    }
+    assert {name for name in names if f"`{name}`" not in shared} == set()
