@@ -66,7 +66,7 @@ def check_now(folder: Path, checked_ms: int) -> tuple[int, list[str]]:
         "agent_plan": PLAN,
         "nagios_paths": False,
         "__nagios_paths": PLAN["paths"],
-        "__nagios_pipe": str(pipe),
+        "nagios_pipe": str(pipe),
         "__nagios_cgi_directory": str(folder),
         "__nagios_retries": 1,
         "ansible_python_interpreter": sys.executable,

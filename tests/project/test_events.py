@@ -340,7 +340,7 @@ PREFLIGHT = f"""
   gather_facts: false
   vars:
     ansible_facts: {{os_family: Debian}}
-    __nagios_pipe: /tmp/pipe
+    nagios_pipe: /tmp/pipe
     events_inputs: [/var/log/storage.log]
   tasks:
     - ansible.builtin.include_role:

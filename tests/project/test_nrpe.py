@@ -138,7 +138,7 @@ def deploy(folder: Path, port: int) -> None:
         "nrpe_address": "127.0.0.1",
         "nrpe_port": port,
         "nrpe_tls_directory": str(folder),
-        "__agent_library": str(folder / "library"),
+        "agent_library": str(folder / "library"),
         # however busy this machine is
         "nrpe_command_timeout_s": 600,
         "__nrpe_certificate": {"stat": {}},

@@ -44,9 +44,11 @@ def test_packages_that_much_else_depends_on_stay(path: Path) -> None:
         for package in document(names).get(f"__{role}_packages", [])
     }
     for _, task in with_reasons(document(path)):
-        if PACKAGE in task:
-            forgotten = {one for one in named & SHARED if one not in task[PACKAGE]["name"]}
-            assert forgotten == set() or "select('search', " in task[PACKAGE]["name"]
+        # by the role itself, or by timer_unit for it
+        taken = [task.get(PACKAGE, {}).get("name"), task.get("vars", {}).get("timer_unit_packages")]
+        for packages in filter(None, taken):
+            forgotten = {one for one in named & SHARED if one not in packages}
+            assert forgotten == set() or "select('search', " in packages
 
 
 def test_what_a_switch_has_deployed_goes_when_it_is_switched_off() -> None:

@@ -24,10 +24,15 @@ PLAY = """
   vars_files: [{role}/defaults/main.yml, {root}/roles/agent/vars/main.yml, {role}/vars/main.yml]
   tasks:
     - ansible.builtin.template:
-        src: {role}/templates/plumbline-sample.{{{{ item }}}}.j2
-        dest: {folder}/{{{{ item }}}}
+        src: {role}/templates/plumbline-sample.service.j2
+        dest: {folder}/service
         mode: "0644"
-      loop: [timer, service]
+    - ansible.builtin.template:
+        src: {root}/roles/timer_unit/templates/unit.timer.j2
+        dest: {folder}/timer
+        mode: "0644"
+      loop: "{{{{ __sample_timers }}}}"
+      loop_control: {{loop_var: timer_unit_timer}}
     - ansible.builtin.copy:
         content: "{{{{ __sample_calendars | to_json }}}}"
         dest: {folder}/calendars

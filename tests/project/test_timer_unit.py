@@ -1,0 +1,104 @@
+"""The units of a host: those of its role's services and timers now, and none that it had before.
+
+Ansible runs the internal role for a role of the test's own, in check mode, so that this machine
+keeps its units; what the role asks of systemd is written down by a program of that name.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.project.repository import ROOT
+
+pytestmark = pytest.mark.long
+
+TASKS = """
+- ansible.builtin.include_role:
+    name: timer_unit
+    tasks_from: configure
+  vars: {given}
+"""
+PLAY = """
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  roles: [outer]
+"""
+SYSTEMCTL = '#!/bin/sh\necho "$*" >> {folder}/asked\n'
+SERVICE = "[Service]\nExecStart=/bin/true {{ timer_unit_service.arguments }}\n"
+FILES = [f"plumbline-pretended{end}" for end in (".timer", ".service", "-2.timer", "-2.service")]
+FIRST = {
+    "timer_unit_services": [{"name": FILES[1], "template": "x.service.j2", "arguments": "all"}],
+    "timer_unit_timers": [
+        {"name": FILES[0], "description": "a test", "calendars": ["hourly"], "delay_s": 5}
+    ],
+}
+ADDITIONS = [f"{FILES[1]}.d/more.conf", f"{FILES[3]}.d/more.conf"]
+
+
+def configure(folder: Path, given: dict[str, Any]) -> tuple[str, set[str]]:
+    """Return what Ansible would write, and which units systemd was asked about."""
+    files = {
+        "roles/outer/tasks/main.yml": TASKS.format(given=json.dumps(given)),
+        "roles/outer/templates/x.service.j2": SERVICE,
+        "roles/outer/templates/more.conf.j2": "[Service]\nTasksMax=7\n",
+        "play.yml": PLAY,
+        "systemctl": SYSTEMCTL.format(folder=folder),
+    }
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    (folder / "systemctl").chmod(0o755)
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,"]
+        + ["-e", f"ansible_python_interpreter={sys.executable}", "--check", "--diff", "play.yml"],
+        cwd=folder,
+        env={
+            **os.environ,
+            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+            "ANSIBLE_ROLES_PATH": f"{folder}/roles:{ROOT}/roles",
+            "LC_ALL": "C.UTF-8",
+            "PATH": f"{folder}:{os.environ['PATH']}",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    asked = folder / "asked"
+    lines = asked.read_text(encoding="utf-8").splitlines() if asked.exists() else []
+    return done.stdout, {
+        unit for line in lines if line.startswith("list-units") for unit in line.split()[4:]
+    }
+
+
+def test_the_units_of_now_are_described_and_those_of_before_removed(tmp_path: Path) -> None:
+    given = {"timer_unit_files": FILES, "timer_unit_additions": ADDITIONS, **FIRST}
+    said, removed = configure(tmp_path, given)
+    assert removed == set(FILES[2:])
+    for line in ("+ExecStart=/bin/true all", "+OnCalendar=hourly", "+RandomizedDelaySec=5"):
+        assert f"{line}\n" in said
+    assert "+Persistent=true" not in said
+    assert f"(item={ADDITIONS[0]})" in said
+    assert f"(item={ADDITIONS[1]})" not in said
+
+
+def test_a_host_without_services_keeps_no_unit(tmp_path: Path) -> None:
+    said, removed = configure(
+        tmp_path, {"timer_unit_files": FILES, "timer_unit_additions": ADDITIONS}
+    )
+    assert removed == set(FILES)
+    assert "+[Service]" not in said
+
+
+def test_where_all_units_are_wanted_systemd_is_not_asked(tmp_path: Path) -> None:
+    _, removed = configure(tmp_path, {"timer_unit_files": FILES[:2], **FIRST})
+    assert removed == set()
