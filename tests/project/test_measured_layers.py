@@ -54,7 +54,7 @@ def test_each_layer_with_groups_has_its_units() -> None:
 def test_each_tool_of_a_layer_has_its_probe(layer: Layer) -> None:
     if not layer.whole:  # ranks are no tool
         for tool in layer.tools:
-            assert probe_for(tool)
+            assert callable(probe_for(tool).parse)
 
 
 # What nodes run.
@@ -83,13 +83,15 @@ def test_each_layer_has_the_units_of_its_role(layer: Layer) -> None:
     role = f"roles/{layer.name}_probe"
     service = text(f"{role}/templates/{layer.service}.j2")
     assert re.search(rf"^ExecStart=.* probe {layer.name}\b", service, re.MULTILINE)
-    assert (ROOT / role / "templates" / f"{layer.timer}.j2").is_file()
-    files = [path.read_text("utf-8") for path in tracked(f"{role}/tasks/*.yml")]
-    placed = "".join(file for file in files if "ansible.builtin.template:" in file)
-    removed = "".join(file for file in files if "state: absent" in file or "remove" in file)
-    for unit in (layer.service, layer.timer, f"{layer.unit('')}.service"):
-        assert unit in placed
-        assert unit in removed
+    known = document(ROOT / role / "vars" / "main.yml")
+    placed = {
+        one["name"]
+        for name, found in known.items()
+        if re.search(r"_(services|timers)$", name) and isinstance(found, list)
+        for one in found
+    }
+    units = {layer.service, layer.timer}
+    assert units <= placed <= set(known[f"__{layer.name}_probe_units"])
     assert f"| `{layer.service}`, `.timer` | `plumbline probe {layer.name}`" in text(
         "docs/architecture.md"
     )

@@ -20,9 +20,6 @@ SCHEDULE = {"fs": {"limit_s": 60}}
         (
             "ost_probe",
             {
-                "__ost_probe_title": "",
-                "__ost_probe_arguments": "",
-                "__ost_probe_limit_s": 60,
                 "__ost_probe_mounts": [ODD],
                 "__ost_probe_directories": [],
                 "__ost_probe_entries": [],
@@ -31,7 +28,6 @@ SCHEDULE = {"fs": {"limit_s": 60}}
         (
             "fs_probe",
             {
-                "__fs_probe_arguments": "",
                 "__fs_probe_by_ssh": False,
                 "__fs_probe_mounts": [ODD],
                 "__fs_probe_directories": [],
@@ -46,7 +42,12 @@ def test_systemd_takes_a_folder_of_any_name_as_one_path(
     tmp_path: Path, role: str, values: dict[str, object]
 ) -> None:
     template = f"plumbline-{role.partition('_')[0]}.service.j2"
-    values = {**values, "__agent_command": "/bin/true", "agent_lustre_capabilities": []}
+    values = {
+        **values,
+        "agent_command": "/bin/true",
+        "agent_lustre_capabilities": [],
+        "timer_unit_service": {"title": "", "arguments": "", "limit_s": 60},
+    }
     unit = tmp_path / template[: -len(".j2")]
     unit.write_text(rendered(ROOT / "roles" / role, template, **values), encoding="utf-8")
     assert 'ReadWritePaths="-/mnt/work here/100%%h"' in unit.read_text().splitlines()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from plumbline.judge.component import rulings_on
 from plumbline.judge.floor import REMEDY
 from plumbline.judge.measured import label
-from plumbline.judge.phrases import over_runs, several, so_far, weighed
+from plumbline.judge.phrases import also, over_runs, several, so_far, weighed
 from plumbline.judge.service import severity
 from plumbline.judge.shared_floor import group_below
 from plumbline.layers import SINGLE_TARGETS
@@ -99,8 +99,7 @@ class _Median(NamedTuple):
         if self.floor and self.by_floor:
             return self.floor.text
         if self.known and self.alarm:
-            also = [f"; {what} {100 * ratio:.0f} %" for what, ratio in self.known.also]
-            return f"{self.what} {over_runs(self.known)}{''.join(also)}"
+            return f"{self.what} {over_runs(self.known)}{also(self.known)}"
         if self.watched:
             return f"watching: {self._compared}; {so_far(self.known)}"
         return self._compared

@@ -46,6 +46,11 @@ def over_runs(known: Evidence) -> str:
     )
 
 
+def also(known: Evidence) -> str:
+    """Return what other operations of a group have lost, empty where none has."""
+    return "".join(f"; {what} {100 * ratio:.0f} %" for what, ratio in known.also)
+
+
 def so_far(known: Optional[Evidence]) -> str:
     """Return why a slow run is no alarm yet."""
     if known is None:
