@@ -62,6 +62,13 @@ def so_far(known: Optional[Evidence]) -> str:
     return "one run is no evidence yet" if known.moments == 1 else "no evidence yet"
 
 
+def certainty(known: Optional[Evidence]) -> str:
+    """Return how likely it is that what a run has found by itself is no chance."""
+    if known is None or known.shared:
+        return so_far(known)
+    return f"odds {odds(known.odds)} to 1 against chance, {odds(known.needed)} for an alarm"
+
+
 def number(count: int, noun: str) -> str:
     """Return e.g. ``1 run`` or ``3 runs``."""
     return f"{count} {noun}{'' if count == 1 else 's'}"

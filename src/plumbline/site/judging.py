@@ -13,7 +13,7 @@ from plumbline.judge.evidence import evidence
 from plumbline.judge.fs import Ruled, decide_whole, wholes
 from plumbline.judge.group import decide_group
 from plumbline.judge.pair import judge_pair_host, judge_pair_service
-from plumbline.judge.phrases import weighed
+from plumbline.judge.phrases import certainty, weighed
 from plumbline.judge.service import by_evidence, with_runs
 from plumbline.layers import GROUPED, PAIRED
 from plumbline.model.reason import Reason
@@ -116,9 +116,13 @@ class Judging:
 
 
 def _with_others(found: Verdict, known: Optional[Evidence]) -> Verdict:
-    """Return the verdict on the last run alone, with what the last ones say together behind it."""
+    """Return the verdict on the last run alone, with what the last ones say together behind it.
+
+    Who looks is told the odds of what one run has found, however low they are.
+    """
     said = tuple(weighed(known))
-    sentence = "; ".join((found.sentence, *said))
+    low = found.state.alarm and found.reason.of_one_run
+    sentence = "; ".join((found.sentence, *(said or (certainty(known),) * low)))
     return found._replace(sentence=sentence, evidence=(*said, *found.evidence))
 
 

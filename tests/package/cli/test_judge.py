@@ -168,6 +168,30 @@ def test_the_last_run_is_judged_by_itself_with_the_others_behind_it(
         call("judge", "--last-run", "--plan", "p", "--history", "h")
 
 
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        (
+            slow(alarm=False, odds=1.0, ratio=0.74),
+            "; odds 3 to 1 against chance, 8,103 for an alarm",
+        ),
+        (NOTHING, "; too few runs to tell it from chance"),
+        (
+            slow(alarm=False, odds=1.0, shared=True),
+            "; its group has lost as much and has the alarm",
+        ),
+    ],
+)
+def test_who_looks_is_told_the_odds_of_what_one_run_has_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], known: Known, said: str
+) -> None:
+    assert execute(tmp_path, measured(80e6), "--last-run", known=known) == 2
+    (low,) = (line for line in capsys.readouterr().out.splitlines() if "OST1" in line)
+    assert low.endswith(said)
+    assert execute(tmp_path, measured(200e6), "--last-run", known=known) == 0
+    assert said not in capsys.readouterr().out
+
+
 def test_explain_shows_each_rule_with_its_numbers_and_the_alternatives(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
