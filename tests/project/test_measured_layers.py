@@ -54,7 +54,7 @@ def test_each_layer_with_groups_has_its_units() -> None:
 def test_each_tool_of_a_layer_has_its_probe(layer: Layer) -> None:
     if not layer.whole:  # ranks are no tool
         for tool in layer.tools:
-            assert callable(probe_for(tool).parse)
+            assert callable(probe_for(tool).command)
 
 
 # What nodes run.
