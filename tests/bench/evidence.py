@@ -23,6 +23,7 @@ from plumbline.model.state import State
 from plumbline.store.sampled import read_samples
 from tests.bench.campaigns import campaigns, paragraph
 from tests.bench.low_again import low_again
+from tests.bench.raised import rows as raised_rows
 from tests.bench.simulated import simulated
 
 ROOT = Path(__file__).parents[2]
@@ -245,16 +246,10 @@ def year() -> Iterator[str]:
         f"| in the worst series ({worst}) | {100 * ours[worst]:.1f} % | "
         f"{100 * fixed[worst]:.1f} % |"
     )
-    yield f"| alarms raised, in all series | {sum(map(episodes, judged.values()))} | |"
+    yield from raised_rows(judged, long)
     yield f"| UNKNOWN, for want of earlier runs | {100 * unknown:.1f} % | |"
     words = f"a loss of {100 * LOSS:.0f} % found within {WITHIN} runs"
     yield f"| {words} | {100 * found / tried:.1f} % of {tried} | |"
-
-
-def episodes(days: Sequence[Judged]) -> int:
-    """Return how often an alarm was raised."""
-    bad = [one.verdict.state in BAD for one in days]
-    return sum(now and not before for before, now in zip([False, *bad], bad))
 
 
 def repeats() -> Iterator[str]:

@@ -1,0 +1,96 @@
+"""Alarms on the year of benchmarks: which of them other runs bear out.
+
+Nobody labelled that year.  An alarm is borne out where the loss lasted, or where another benchmark
+of the same file system and direction, which the judge did not see, was low on the same days.
+"""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from statistics import median
+from typing import Iterator, Mapping, NamedTuple, Optional, Sequence
+
+from plumbline.judge.replay import Judged
+from plumbline.model.sampled import Sampled
+from plumbline.model.state import State
+
+BAD = (State.WARNING, State.CRITICAL)
+LASTS = 5
+"""Runs during an alarm whose middle is low: more than one bad day."""
+LOW = 0.8
+"""Of the middle of the runs before."""
+BEFORE = 60
+FEWEST_BEFORE = 10
+JUST_BEFORE = 7
+"""Runs that the evidence of an alarm itself may rest on, and days from which on others count."""
+
+Series = Mapping[str, Sequence[Sampled]]
+
+
+class Raised(NamedTuple):
+    """One alarm: its series, and the days from which to which it stood."""
+
+    component: str
+    first: date
+    last: date
+
+    @classmethod
+    def of(cls, component: str, days: Sequence[Judged]) -> Iterator[Raised]:
+        """Yield the alarms of a series."""
+        standing: list[date] = []
+        for one in days:
+            if one.verdict.state in BAD:
+                standing.append(date.fromisoformat(one.day))
+            elif standing:
+                yield cls(component, standing[0], standing[-1])
+                standing = []
+        if standing:
+            yield cls(component, standing[0], standing[-1])
+
+
+def rows(judged: Mapping[str, Sequence[Judged]], series: Series) -> Iterator[str]:
+    """Yield the rows on alarms of the table on that year."""
+    every = [one for name, days in judged.items() for one in Raised.of(name, days)]
+    lasted = [one for one in every if _lasted(one, series[one.component])]
+    others = [one for one in every if one not in lasted]
+    agreed = [one for one in others if _agreed(one, series)]
+    yield f"| alarms raised, in all series | {len(every)} | |"
+    yield f"| of these, the loss lasted for {LASTS} runs and more | {len(lasted)} | |"
+    yield f"| another benchmark of the file system was low on these days | {len(agreed)} | |"
+    yield f"| neither | {len(others) - len(agreed)} | |"
+
+
+def _lasted(alarm: Raised, runs: Sequence[Sampled]) -> bool:
+    before = [one.rate for one in runs if _day(one) < alarm.first][-BEFORE:-JUST_BEFORE]
+    during = [one.rate for one in runs if alarm.first <= _day(one) <= alarm.last]
+    return len(during) >= LASTS and bool(before) and median(during) <= LOW * median(before)
+
+
+def _agreed(alarm: Raised, series: Series) -> bool:
+    """Return whether half of the runs of another series were low meanwhile."""
+    begin = alarm.first - timedelta(days=JUST_BEFORE - 1)
+    shares = [
+        _share_low(runs, begin, alarm.last)
+        for name, runs in series.items()
+        if name != alarm.component and _place(name) == _place(alarm.component)
+    ]
+    return any(share is not None and share >= 1 / 2 for share in shares)
+
+
+def _share_low(runs: Sequence[Sampled], begin: date, end: date) -> Optional[float]:
+    before = [one.rate for one in runs if _day(one) < begin][-BEFORE:]
+    during = [one.rate for one in runs if begin <= _day(one) <= end]
+    if len(before) < FEWEST_BEFORE or not during:
+        return None
+    level = LOW * median(before)
+    return sum(rate < level for rate in during) / len(during)
+
+
+def _place(name: str) -> tuple[str, str]:
+    """Return file system and direction: the first and third word of a series."""
+    words = name.split()
+    return words[0], words[2]
+
+
+def _day(one: Sampled) -> date:
+    return date.fromisoformat(one.day)
