@@ -23,6 +23,7 @@ from plumbline.model.state import State
 from plumbline.store.sampled import read_samples
 from tests.bench.campaigns import campaigns, paragraph
 from tests.bench.low_again import low_again
+from tests.bench.raised import ABOUT
 from tests.bench.raised import rows as raised_rows
 from tests.bench.simulated import simulated
 
@@ -250,6 +251,7 @@ def year() -> Iterator[str]:
     yield f"| UNKNOWN, for want of earlier runs | {100 * unknown:.1f} % | |"
     words = f"a loss of {100 * LOSS:.0f} % found within {WITHIN} runs"
     yield f"| {words} | {100 * found / tried:.1f} % of {tried} | |"
+    yield f"\n{paragraph(ABOUT)}"
 
 
 def repeats() -> Iterator[str]:

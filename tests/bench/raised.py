@@ -24,6 +24,13 @@ FEWEST_BEFORE = 10
 JUST_BEFORE = 7
 """Runs that the evidence of an alarm itself may rest on, and days from which on others count."""
 
+ABOUT = (
+    "Nobody labelled that year, so an alarm is held against runs that the judge did not have: the "
+    "loss lasted where the middle of the runs during the alarm was a fifth below that of the 60 "
+    "before; another benchmark was low where half of its runs in the same days, of the same file "
+    "system and direction, were."
+)
+
 Series = Mapping[str, Sequence[Sampled]]
 
 

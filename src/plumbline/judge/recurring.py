@@ -47,7 +47,7 @@ class Recurrence(NamedTuple):
         if self.runs < _FEWEST:
             return "one run is no evidence yet"
         return (
-            f"in {self.shown} of {number(self.runs, 'run')} since {date_of(self.since)}, odds "
+            f"seen in {self.shown} of {number(self.runs, 'run')} since {date_of(self.since)}, odds "
             f"{odds(self.odds)} to 1 against chance"
         )
 

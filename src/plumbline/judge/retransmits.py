@@ -40,7 +40,8 @@ def in_last_run(tests: Sequence[Tests], limits: Limits) -> Optional[Finding]:
     for of in tests:
         share = of.share
         if share is not None and share > limits.retransmit_share:
-            return Finding(State.WARNING, Reason.RETRANSMITS, _words(of.what, share, limits))
+            text = f"{_words(of.what, share, limits)}, bad cable?"
+            return Finding(State.WARNING, Reason.RETRANSMITS, text)
     return None
 
 
@@ -51,7 +52,7 @@ def over_runs(tests: Sequence[Tests], limits: Limits) -> Optional[Finding]:
         share, found = of.share, _recurrence(of, limits)
         if share is None or (share <= limits.retransmit_share and not found.alarm):
             continue
-        text = f"{_words(of.what, share, limits)} {found.words}"
+        text = f"{_words(of.what, share, limits)}, {found.words}; bad cable?"
         if found.alarm:
             return Finding(State.WARNING, Reason.RETRANSMITS, text)
         watched = watched or Finding(State.OK, Reason.WATCHED, f"watching: {text}")
@@ -74,5 +75,5 @@ def _recurrence(of: Tests, limits: Limits) -> Recurrence:
 def _words(what: str, share: float, limits: Limits) -> str:
     return (
         f"{100 * share:.2f} % of the segments of {what} retransmitted (limit "
-        f"{100 * limits.retransmit_share:g} %), bad cable?"
+        f"{100 * limits.retransmit_share:g} %)"
     )

@@ -68,8 +68,18 @@ def test_what_is_no_other_course(own: Any, known: Sequence[float], changes: Any)
     ("apart", "state", "reason", "text"),
     [
         ([0.0, 0.0, 0.3], State.OK, Reason.WATCHED, "watching: read 200.0 MB/s"),
-        ([0.0, *[0.3] * 8], State.WARNING, Reason.PROFILE, "; in 8 of 8 runs since 2024-09-26"),
-        ([*[0.3] * 9, 0.0], State.WARNING, Reason.PROFILE, "; in 9 of 10 runs since 2024-09-24"),
+        (
+            [0.0, *[0.3] * 8],
+            State.WARNING,
+            Reason.PROFILE,
+            "; seen in 8 of 8 runs since 2024-09-26",
+        ),
+        (
+            [*[0.3] * 9, 0.0],
+            State.WARNING,
+            Reason.PROFILE,
+            "; seen in 9 of 10 runs since 2024-09-24",
+        ),
         ([*[0.3] * 9, *[0.1] * 8], State.OK, Reason.FINE, "99 % of baseline"),
     ],
     ids=["once", "night after night", "not today", "mended"],

@@ -148,21 +148,21 @@ def nights_of_retransmits(partner: str, shares: Sequence[float]) -> Series:
             [0.0, 0.0, 0.02],
             State.OK,
             Reason.WATCHED,
-            "watching: 2.00 % of the segments of send retransmitted (limit 0.5 %), bad cable? one "
-            "run is no evidence yet",
+            "watching: 2.00 % of the segments of send retransmitted (limit 0.5 %), one run is no "
+            "evidence yet; bad cable?",
         ),
         (
             [0.0, *[0.02] * 7],
             State.WARNING,
             Reason.RETRANSMITS,
-            "2.00 % of the segments of send retransmitted (limit 0.5 %), bad cable? in 7 of 7 runs "
+            "2.00 % of the segments of send retransmitted (limit 0.5 %), seen in 7 of 7 runs "
             "since 2024-09-27, odds ",
         ),
         (
             [*[0.02] * 9, 0.001],
             State.WARNING,
             Reason.RETRANSMITS,
-            "0.10 % of the segments of send retransmitted (limit 0.5 %), bad cable? in 9 of 10 ",
+            "0.10 % of the segments of send retransmitted (limit 0.5 %), seen in 9 of 10 runs ",
         ),
         ([*[0.02] * 9, *[0.001] * 8], State.OK, Reason.FINE, "100 % of baseline"),
         ([0.0, 0.005], State.OK, Reason.FINE, "100 % of baseline"),

@@ -60,7 +60,7 @@ def test_what_speaks_for_chance_alone_begins_again() -> None:
 def test_it_is_said_how_often_and_how_surely() -> None:
     assert recurrence(nights("x"), ODDS).words == "one run is no evidence yet"
     assert recurrence(nights("xx"), ODDS).words == (
-        "in 2 of 2 runs since 2024-10-04, odds 90 to 1 against chance"
+        "seen in 2 of 2 runs since 2024-10-04, odds 90 to 1 against chance"
     )
 
 
