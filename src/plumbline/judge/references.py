@@ -12,10 +12,10 @@ from __future__ import annotations
 from enum import Enum
 from math import hypot, log, sqrt
 from statistics import median
-from typing import Hashable, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Hashable, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.judge.noise import ALONE, BESIDE_PEERS, Run, Source
-from plumbline.judge.peers import FEW_APART, LEAST_SPREAD, Kinds, day_of
+from plumbline.judge.peers import FEW_APART, LEAST_SPREAD, Kind, Kinds, day_of
 from plumbline.judge.phrases import several
 from plumbline.model.limits import Limits
 from plumbline.model.reference import Baseline
@@ -86,57 +86,46 @@ class References:
     """Finds what each measurement is held against, once all of them are known."""
 
     def __init__(self, measurements: Sequence[Measurement]) -> None:
-        """Know what is measured of each kind; who asks about none of a kind needs no more of it."""
+        """Collect what all of each kind gave."""
         self._kinds = {form: Kinds() for form in _FORMS}
         self._of_few: dict[tuple[Against, Hashable], list[tuple[float, str, float]]] = {}
         self._levels: dict[Hashable, list[float]] = {}
-        self._untaken: dict[Hashable, list[Measurement]] = {}
         for one in measurements:
-            self._untaken.setdefault(one.kind, []).append(one)
-
-    def _take(self, one: Measurement) -> None:
-        """Collect what one measurement gave."""
-        told = _told(one)
-        for form, kinds in self._kinds.items():
-            kinds.add(one.kind, one.member, told.beside_many[form])
-            found = [(at, one.member, value) for at, value in told.beside_few[form]]
-            self._of_few.setdefault((form, one.kind), []).extend(found)
-        if one.baseline:
-            self._levels.setdefault(one.kind, []).append(log(one.baseline.median_Bps))
+            for form, kinds in self._kinds.items():
+                kinds.add(one.kind, one.member, _values(one, form))
+                found = [(at, one.member, value) for at, value in _values(one, form, few=True)]
+                self._of_few.setdefault((form, one.kind), []).extend(found)
+            if one.baseline:
+                self._levels.setdefault(one.kind, []).append(log(one.baseline.median_Bps))
 
     def of(self, one: Measurement) -> Optional[Held]:
         """Return the runs of a measurement beside their reference, None where there is none."""
-        for other in self._untaken.pop(one.kind, ()):
-            self._take(other)
-        told = _told(one)
         if self._accepted_low(one):
-            return self._beside(one, told, Against.BASELINE) or beside_baseline(one)
+            return self._beside(one, Against.BASELINE) or beside_baseline(one)
         known = [(self._kinds[form].of(one.kind).apart, form) for form in _FORMS]
         for _, form in sorted(known, key=lambda pair: pair[0]):
-            found = self._beside(one, told, form)
+            found = self._beside(one, form)
             if found:
                 return (beside_baseline(one) or found) if _differ_widely(found) else found
         return beside_baseline(one) or _few(one) or _own_history(one)
 
-    def _beside(self, one: Measurement, told: _Told, form: Against) -> Optional[Held]:
+    def _beside(self, one: Measurement, form: Against) -> Optional[Held]:
         """Return the runs of days with peers, None where there are none."""
         kind = self._kinds[form].of(one.kind)
         runs = []
-        for at, value in told.beside_many[form]:
+        for at, value in _values(one, form):
             day = kind.days.get(day_of(at))
             if day:
                 runs.append(Run(at, value - day.value, day.spread))
         if not runs:
             return None
-        if told.beside_few[form]:
-            runs += self._of_a_few(one, told, form)
+        runs += self._of_a_few(one, form, kind)
         return Held(Source(tuple(sorted(runs)), kind.apart), form.value)
 
-    def _of_a_few(self, one: Measurement, told: _Told, form: Against) -> Iterator[Run]:
+    def _of_a_few(self, one: Measurement, form: Against, kind: Kind) -> Iterator[Run]:
         """Yield the runs that a few members made, beside what the others of them usually give."""
-        kind = self._kinds[form].of(one.kind)
         others = [found for found in self._of_few[form, one.kind] if found[1] != one.member]
-        for at, value in told.beside_few[form]:
+        for at, value in _values(one, form, few=True):
             beside = [
                 other - kind.usual[member]
                 for when, member, other in others
@@ -173,38 +162,28 @@ def _speaking(
             yield sample, log(sample.rate_Bps)
 
 
-class _Told(NamedTuple):
-    """What a measurement gave by form: moments and logarithms, newest first.
+def _values(one: Measurement, form: Against, *, few: bool = False) -> Iterator[tuple[float, float]]:
+    """Yield moments and logarithms of a form, newest first; ``few`` those of runs of a few alone.
 
-    Runs ``beside_few`` have fewer peers than others of its runs, too few for a reference.
+    These have fewer peers than others of its runs, too few for a reference.
     """
-
-    beside_many: Mapping[Against, list[tuple[float, float]]]
-    beside_few: Mapping[Against, list[tuple[float, float]]]
-
-
-def _told(one: Measurement) -> _Told:
-    """Return what a measurement gave, in all forms."""
     level = log(one.baseline.median_Bps) if one.baseline else None
     enough = min(_PEERS, max((sample.peers for sample in one.samples), default=0))
-    told = _Told({form: [] for form in _FORMS}, {form: [] for form in _FORMS})
     for sample, rate in _speaking(one):
-        at, few = sample.started_at, 0 < sample.peers < enough
-        found = told.beside_few if few else told.beside_many
-        found[Against.RATE].append((at, rate))
-        if level is not None:
-            found[Against.BASELINE].append((at, rate - level))
-        if few:
-            found[Against.RUN].append((at, rate))
-        elif sample.peers_Bps and sample.peers >= _PEERS:
-            found[Against.RUN].append((at, rate - log(sample.peers_Bps)))
-    return told
+        if few != (0 < sample.peers < enough):
+            continue
+        if form is Against.BASELINE and level is not None:
+            yield sample.started_at, rate - level
+        elif form is Against.RATE or (form is Against.RUN and few):
+            yield sample.started_at, rate
+        elif form is Against.RUN and sample.peers_Bps and sample.peers >= _PEERS:
+            yield sample.started_at, rate - log(sample.peers_Bps)
 
 
 def _every_value(one: Measurement) -> list[tuple[float, float]]:
     """Return moments and logarithms beside the baseline of all runs, the oldest first."""
-    told = _told(one)
-    return sorted([*told.beside_many[Against.BASELINE], *told.beside_few[Against.BASELINE]])
+    values = [*_values(one, Against.BASELINE), *_values(one, Against.BASELINE, few=True)]
+    return sorted(values)
 
 
 def beside_baseline(one: Measurement) -> Optional[Held]:
@@ -227,7 +206,7 @@ def common(measured: Sequence[Measurement], members: int) -> Optional[Held]:
     known = [one for one in measured if one.baseline]
     days: dict[int, list[tuple[float, float]]] = {}
     for one in known:
-        for day, values in _by_day(_told(one).beside_many[Against.BASELINE]).items():
+        for day, values in _by_day(_values(one, Against.BASELINE)).items():
             days.setdefault(day, []).append(values)
     runs = [_together(values) for values in days.values() if 2 * len(values) > members]
     if not runs:
@@ -237,7 +216,7 @@ def common(measured: Sequence[Measurement], members: int) -> Optional[Held]:
     return Held(Source(tuple(sorted(runs)), off, ALONE), baseline_words(known))
 
 
-def _by_day(values: Sequence[tuple[float, float]]) -> dict[int, tuple[float, float]]:
+def _by_day(values: Iterator[tuple[float, float]]) -> dict[int, tuple[float, float]]:
     """Return the first moment of each day, and the middle of its values."""
     days: dict[int, list[tuple[float, float]]] = {}
     for at, value in values:
