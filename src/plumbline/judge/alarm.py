@@ -11,11 +11,10 @@ Nothing is remembered but the runs: the same runs give the same answer, whoever 
 from __future__ import annotations
 
 from bisect import bisect_left
-from math import inf, log
+from math import log
 from statistics import median
 from typing import NamedTuple, Optional, Protocol, Sequence
 
-from plumbline.judge.bound import Bound
 from plumbline.judge.chance import factors, log_of_sum, shared_factors, surprise
 from plumbline.judge.noise import IN_ONE_GO_S, Run, Source
 from plumbline.judge.past import Found, Moments, Terms, healthy_at_most, slow_at_most
@@ -43,7 +42,7 @@ class Claim(Protocol):
         """Return what the reference of each source is off by."""
         ...
 
-    def factors(self, starts: Sequence[float], end: float, limit: float) -> Sequence[float]:
+    def factors(self, starts: Sequence[float], end: float, limit: float) -> list[float]:
         """Return the log factor of slow against healthy of the runs from each start to an end."""
         ...
 
@@ -67,7 +66,7 @@ class Alone(NamedTuple):
         """Return what the reference of each source is off by."""
         return (self.source.off,)
 
-    def factors(self, starts: Sequence[float], end: float, limit: float) -> Sequence[float]:
+    def factors(self, starts: Sequence[float], end: float, limit: float) -> list[float]:
         """Return the log factor of slow against healthy of the runs from each start to an end."""
         chosen = _cut(self.source, starts[0], end)
         found = [*factors(chosen, limit), 0.0]
@@ -93,7 +92,7 @@ class Shared(NamedTuple):
         """Return what the reference of each source is off by."""
         return tuple(source.off for source in self.sources)
 
-    def factors(self, starts: Sequence[float], end: float, limit: float) -> Sequence[float]:
+    def factors(self, starts: Sequence[float], end: float, limit: float) -> list[float]:
         """Return the log factor of slow against healthy of the runs from each start to an end."""
         chosen = [_cut(source, starts[0], end) for source in self.sources]
         return shared_factors([one for one in chosen if one.runs], starts, limit)
@@ -110,15 +109,13 @@ class Question(NamedTuple):
     ``limit`` is a positive logarithm, ``needed`` the natural logarithm of odds.  ``change`` is when
     software or settings were seen to have changed, in epoch seconds, None where they were not: a
     loss is as likely to begin there as at any of AT_A_CHANGE other moments.  Odds that cannot reach
-    ``told``, a logarithm as well, are not found where there is no alarm; without ``exactly`` no
-    others below it are either.
+    ``told``, a logarithm as well, are not found where there is no alarm.
     """
 
     limit: float
     needed: float
     change: Optional[float] = None
     told: float = WORTH_A_WORD
-    exactly: bool = True
 
 
 class Weight(NamedTuple):
@@ -157,18 +154,13 @@ class _Weighing:
     def __init__(
         self, alone: Sequence[Claim], together: Sequence[Claim], question: Question, past: Moments
     ) -> None:
-        self._limit, self._needed, self._change, self._told, exactly = question
-        self._least = -inf if exactly else self._told
+        self._limit, self._needed, self._change, self._told = question
         self._past = past
         self._alone = alone
         self._claims = [claim for claim in (*alone, *together) if claim.runs]
         self._runs = [claim.runs for claim in self._claims]
         self._moments = moments_of(sorted({run for runs in self._runs for run in runs}))
         self._offs = tuple(claim.offs for claim in self._claims)
-        self._most = [
-            Bound(runs, claim.surprises(runs, self._limit))
-            for claim, runs in zip(self._claims, self._runs)
-        ]
         past.take(self._runs)
 
     def run(self) -> Weight:
@@ -184,23 +176,28 @@ class _Weighing:
                 if begin <= end and self._healthy(begin, end):
                     alarm, begin = False, end
             elif bound + log(end + 1 + more) >= self._needed and self._may_be_slow(begin, end):
-                odds, start = self._slow(begin, end, self._needed)
+                odds, start = self._slow(begin, end)
                 if odds >= self._needed and end - start + 1 >= FEWEST:
                     alarm, since, begin = True, start, end + 1
         last = len(self._moments) - 1
         odds, start = (0.0, last)
-        if alarm:
-            odds, start = self._slow(since, last)[0], since
-        elif bounds[-1] >= self._told:
-            found = self._slow(begin, last, self._least)
-            odds, start = found if found[0] >= self._least else (odds, start)
+        if alarm or bounds[-1] >= self._told:
+            odds, start = self._slow(since if alarm else begin, last)
+        start = since if alarm else start
         middles = tuple(self._middle(claim.runs, start) for claim in self._alone)
         return Weight(max(0.0, odds), self._moments[start], last - start + 1, middles, alarm)
 
     def _bounds(self) -> list[float]:
         """Return for each moment a bound of the odds from any start, but for how many there are."""
-        ends = [self._end(place) for place in range(len(self._moments))]
-        return [max(values) for values in zip(*(one.at_ends(ends) for one in self._most))]
+        found = [0.0] * len(self._moments)
+        for claim, runs in zip(self._claims, self._runs):
+            total, known = 0.0, [0.0]
+            for added in claim.surprises(runs, self._limit):
+                total = max(0.0, total + added)
+                known.append(total)
+            for place in range(len(self._moments)):
+                found[place] = max(found[place], known[bisect_left(runs, (self._end(place),))])
+        return found
 
     def _terms(self, begin: int) -> Terms:
         return Terms(self._moments[begin], self._offs, self._limit, self._change)
@@ -210,33 +207,18 @@ class _Weighing:
         found = self._past.slow.get(self._moments[end])
         return slow_at_most(found, self._terms(begin)) >= self._needed
 
-    def _slow(self, begin: int, end: int, least: float = -inf) -> tuple[float, int]:
-        """Return the odds that it is slow at a moment, and the place of the likeliest start.
-
-        Of odds that cannot reach ``least`` it is a bound: the factors of all claims are not found.
-        """
-        starts, moment = self._moments[begin : end + 1], self._end(end)
-        tables = [one.from_starts(starts, moment) for one in self._most]
-        unknown = sorted(range(len(tables)), key=lambda number: max(tables[number]))
-        odds, best = self._summed(tables, starts) if least > -inf else (inf, 0)
-        while unknown and odds >= least:
-            number = unknown.pop()
-            tables[number] = self._claims[number].factors(starts, moment, self._limit)
-            if not unknown or least > -inf:
-                odds, best = self._summed(tables, starts)
-        self._past.slow[self._moments[end]] = Found(self._terms(begin), odds)
-        return odds, begin + best
-
-    def _summed(
-        self, tables: Sequence[Sequence[float]], starts: Sequence[float]
-    ) -> tuple[float, int]:
-        """Return the odds of the claims from any start, and the place of the likeliest."""
+    def _slow(self, begin: int, end: int) -> tuple[float, int]:
+        """Return the odds that it is slow at a moment, and the place of the likeliest start."""
+        starts = self._moments[begin : end + 1]
+        tables = [claim.factors(starts, self._end(end), self._limit) for claim in self._claims]
         sums = [log_of_sum(found) - log(len(tables)) for found in zip(*tables)]
         changed = bisect_left(starts, self._change) if self._change is not None else len(starts)
         if changed < len(starts):
             sums[changed] += log(AT_A_CHANGE)
         best = max(range(len(sums)), key=sums.__getitem__)
-        return log_of_sum(sums), best
+        odds = log_of_sum(sums)
+        self._past.slow[self._moments[end]] = Found(self._terms(begin), odds)
+        return odds, begin + best
 
     def _healthy(self, begin: int, end: int) -> bool:
         """Return whether each claim was refuted since a moment."""
@@ -258,7 +240,7 @@ class _Weighing:
 
     def _end(self, place: int) -> float:
         """Return when the moment after one begins."""
-        return self._moments[place + 1] if place + 1 < len(self._moments) else inf
+        return self._moments[place + 1] if place + 1 < len(self._moments) else float("inf")
 
 
 def moments_of(runs: Sequence[Run]) -> list[float]:

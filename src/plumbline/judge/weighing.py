@@ -54,12 +54,12 @@ class Weighing:
         nodes: Nodes,
         memories: Mapping[str, Weighable],
         past: Optional[Past] = None,
-        told: Optional[float] = None,
+        told: float = WORTH_A_WORD,
     ) -> None:
         """Take in what the nodes remember; of what is damaged nothing is known.
 
-        ``past`` is given by who weighs the same again after some more runs, ``told`` by who
-        asks for no odds below it, a logarithm, but for those of alarms: it saves time.
+        ``past`` is given by who weighs the same again after some more runs: it saves time.  Odds
+        that cannot reach ``told``, a logarithm, are not found where there is no alarm.
         """
         self._past, self._told = past or Past(), told
         self._limits = {
@@ -174,8 +174,7 @@ class Weighing:
             max(_LEAST_LIMIT, -log(1 - terms.limits.peer_loss)),
             log(terms.limits.alarm_odds),
             terms.change,
-            WORTH_A_WORD if self._told is None else self._told,
-            exactly=self._told is None,
+            self._told,
         )
         words = list(dict.fromkeys(one.what for one, _ in held))
         claims = [claim([pair for pair in held if pair[0].what == what]) for what in words]

@@ -13,7 +13,7 @@ from plumbline.judge.past import Past as Weighed
 from plumbline.judge.weighing import Weighing
 from plumbline.layers import GROUPED
 from plumbline.model.confirm import Measured
-from plumbline.model.evidence import WORTH_A_WORD, Evidence, Subject
+from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.expectation import Expectation
 from plumbline.model.verdict import Verdict
 from plumbline.simulate.fleet import Flow
@@ -98,8 +98,7 @@ class _Known:
         """Weigh some components again, at a moment in epoch seconds."""
         memory, again = self._measuring.memory, frozenset(components)
         self._now = now
-        past = self._node.weighed
-        self._weighing = Weighing({"": self._node.every}, {"": memory}, past, WORTH_A_WORD)
+        self._weighing = Weighing({"": self._node.every}, {"": memory}, self._node.weighed)
         self._evidence = {
             key: one for key, one in self._evidence.items() if key[1] not in again and not key[2]
         }

@@ -25,7 +25,7 @@ class Counting:
         self.asked = 0
         self.runs, self.offs, self.surprises = claim.runs, claim.offs, claim.surprises
 
-    def factors(self, starts: Sequence[float], end: float, limit: float) -> Sequence[float]:
+    def factors(self, starts: Sequence[float], end: float, limit: float) -> list[float]:
         self.asked += 1
         return self._claim.factors(starts, end, limit)
 
@@ -66,7 +66,7 @@ def test_a_window_that_slides_gives_the_same_answers(seed: int, change: Optional
 
 def test_a_day_more_takes_no_look_at_the_days_before() -> None:
     runs = drawn(3, 40, [(8, 10), (16, 18), (24, 26)])
-    past, question, counts = Moments(), Question(LIMIT, log(300)), []
+    past, question, counts = Moments(), Question(LIMIT, log(1000)), []
     for day, known in ((31, past), (32, past), (32, None)):
         claim = Counting(Alone(Source(window(runs, day), 0.02)))
         weigh([claim], [], question, known)
@@ -150,7 +150,7 @@ def test_other_runs_with_a_new_one_are_weighed_from_the_beginning() -> None:
 def test_who_asks_the_same_again_takes_no_look_at_most_days() -> None:
     """An alarm that stands has been looked at on each of its days."""
     runs = drawn(3, 24, [(14, 22)])
-    past, question, counts = Moments(), Question(LIMIT, log(300)), []
+    past, question, counts = Moments(), Question(LIMIT, log(1000)), []
     for _ in range(2):
         claim = Counting(Alone(Source(runs, 0.02)))
         assert weigh([claim], [], question, past).alarm
