@@ -80,7 +80,7 @@ def _nearest(name: str, modules: Iterable[str]) -> str:
 
 def _imports(path: Path) -> Iterator[str]:
     """Yield all that a file imports anywhere but for its types."""
-    left = [ast.parse(path.read_text(encoding="utf-8"))]
+    left: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
     while left:
         node = left.pop()
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
@@ -107,7 +107,7 @@ def _named(path: Path, name: str) -> tuple[str, ...]:
     """Return the constant of a module without importing it."""
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
-            return ast.literal_eval(node.value)
+            return tuple(map(str, ast.literal_eval(node.value)))
     sys.exit(f"{path} has no {name}; set agent_source_directory to a whole checkout.")
 
 
