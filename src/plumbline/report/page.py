@@ -13,6 +13,7 @@ from typing import Any, Sequence
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from plumbline.layers import WHOLE
 from plumbline.model.state import State
 from plumbline.report.figure import Cell, Figure
 from plumbline.report.overview import RANK, Entry
@@ -71,7 +72,7 @@ def _counts(site: Site) -> list[tuple[str, int]]:
     """Return how many are in which state: components, and groups that are not OK."""
     states = [verdict.state for verdict in site.verdicts.values()]
     # a file system whose targets are driven at once is a component as well
-    groups = [one for (layer, _), one in site.groups.items() if layer != "fs" and one.counts]
+    groups = [one for (layer, _), one in site.groups.items() if layer not in WHOLE and one.counts]
     states += [one.state for one in groups if one.state is not State.OK]
     return [(state.name, states.count(state)) for state in RANK]
 

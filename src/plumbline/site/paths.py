@@ -169,7 +169,8 @@ def _of_file_system(
     if lone:
         texts.append(f"Not explained by any component: {listed(lone, ', ')}.")
     # its group has the alarm, and no path
-    texts += [one.sentence for one in found.shared if one.layer == "ost" and one.members & targets]
+    shared = (one for one in found.shared if one.layer in SINGLE_TARGETS)
+    texts += [one.sentence for one in shared if one.members & targets]
     if hidden:
         state, reason = State.CRITICAL, Reason.SILENCED
         text = f"silent behind another alarm: {' '.join(hidden)}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.judge.phrases import over_runs
+from plumbline.layers import GROUPED
 
 if TYPE_CHECKING:
     from plumbline.judge.weighing import Weighing
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
 
 Component = tuple[str, str]
 """Layer and name."""
-
-_LAYERS = ("ost", "raw")
-"""Layers whose groups have a service."""
 
 
 class SharedLoss(NamedTuple):
@@ -47,7 +45,7 @@ def shared_losses(
 ) -> Iterator[SharedLoss]:
     """Yield the groups that have an alarm, by what their runs say together."""
     groups: dict[Component, dict[str, None]] = {}
-    for one in (one for found in nodes.values() for one in found if one.layer in _LAYERS):
+    for one in (one for found in nodes.values() for one in found if one.layer in GROUPED):
         groups.setdefault((one.layer, one.group), {})[one.component] = None
     for (layer, group), members in groups.items():
         found = known.evidence((layer, group, True))

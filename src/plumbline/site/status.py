@@ -9,6 +9,7 @@ from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
+from plumbline.layers import WHOLE
 from plumbline.model.course import Course
 from plumbline.model.expectation import Expectations
 from plumbline.model.state import State
@@ -90,7 +91,7 @@ def status_of_site(plan: SitePlan, history: Path, now: float) -> list[Line]:
 def _groups(judged: Iterable[Verdict]) -> Iterator[Line]:
     """Yield a line for each group that is not OK; that of the layer ``fs`` is a component too."""
     for one in judged:
-        if one.group and one.layer != "fs" and one.counts and one.state is not State.OK:
+        if one.group and one.layer not in WHOLE and one.counts and one.state is not State.OK:
             yield Line(one, {})
 
 
