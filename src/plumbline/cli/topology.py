@@ -51,7 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     inventory = read_inventory(arguments.inventory)
     topology = topology_of(inventory)
-    plan = plan_of(inventory)  # follows every path, so that a check finds what a plan would
+    # follows every path, so that a check finds what a plan would
+    plan = plan_of(inventory, topology)
     notes = _notes(topology, deployed_hosts(inventory))
     if arguments.json:
         print(json.dumps({**_document(topology), "notes": notes}, indent=1, allow_nan=False))

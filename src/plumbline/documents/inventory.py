@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Mapping, NamedTuple
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional
 
 from plumbline.documents.plain_yaml import read_plain
 from plumbline.errors import DocumentError, ToolError
@@ -74,16 +74,18 @@ def topology_of(inventory: Inventory, zone: str = "fastest") -> Topology:
     return build(inventory.topology, Zone(zone))
 
 
-def plan_of(inventory: Inventory) -> Plan:
-    """Return what the documents of the site say together; raise DocumentError for trouble."""
+def plan_of(inventory: Inventory, topology: Optional[Topology] = None) -> Plan:
+    """Return what the documents of the site say together; raise DocumentError for trouble.
+
+    ``topology`` is that of the inventory, where it is known already.
+    """
     need_console_libraries()
     from plumbline.baseline.document import read_baselines
     from plumbline.expect.plan import compile_plan
     from plumbline.plan.policy import load
 
-    return compile_plan(
-        topology_of(inventory), load(inventory.policy), read_baselines(inventory.baselines)
-    )
+    site = topology_of(inventory) if topology is None else topology
+    return compile_plan(site, load(inventory.policy), read_baselines(inventory.baselines))
 
 
 def expectations_of(inventory: Inventory) -> dict[tuple[str, str], Expectation]:
