@@ -63,7 +63,7 @@ def so_far(known: Optional[Evidence]) -> str:
 
 
 def certainty(known: Optional[Evidence]) -> str:
-    """Return how likely it is that what a run has found by itself is no chance."""
+    """Return the odds that the finding of one run is not chance."""
     if known is None or known.shared:
         return so_far(known)
     return f"odds {odds(known.odds)} to 1 against chance, {odds(known.needed)} for an alarm"

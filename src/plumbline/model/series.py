@@ -56,7 +56,7 @@ class Sample(NamedTuple):
     ``rate_Bps`` is None where the run gave no rate.  ``peers_Bps`` is the median rate of the
     ``peers`` other members of the group in that run; ``partner`` is the other host of a pair.
     ``excluded`` is True where the component was degraded or failed over: the rate is not its own.
-    ``retransmitted`` is the share of segments that were sent again, ``apart`` how far its profile
+    ``retransmitted`` is the share of retransmitted segments, ``apart`` how far its profile
     is from the baseline's beyond its own scatter; both None where that is not known.
     """
 

@@ -118,7 +118,7 @@ class Judging:
 def _with_others(found: Verdict, known: Optional[Evidence]) -> Verdict:
     """Return the verdict on the last run alone, with what the last ones say together behind it.
 
-    Who looks is told the odds of what one run has found, however low they are.
+    The odds of a single run are shown to whoever looks, however low they are.
     """
     said = tuple(weighed(known))
     low = found.state.alarm and found.reason.of_one_run

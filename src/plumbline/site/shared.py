@@ -1,7 +1,7 @@
 """What a whole group has lost and no part explains: one sentence, and no member is a suspect.
 
 The judge gives such a loss to the group and not to its members, so locating must not name each of
-them; what is slow beside its peers as well remains a suspect.
+them; a member that is slow beside its peers as well remains a suspect.
 """
 
 from __future__ import annotations
