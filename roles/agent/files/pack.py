@@ -15,6 +15,7 @@ import os
 import sys
 import tarfile
 import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Iterable, Iterator, Mapping
 
@@ -78,9 +79,14 @@ def _nearest(name: str, modules: Iterable[str]) -> str:
     return name
 
 
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def _imports(path: Path) -> Iterator[str]:
     """Yield all that a file imports anywhere but for its types."""
-    left: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    left: list[ast.AST] = [_tree(path)]
     while left:
         node = left.pop()
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
@@ -95,7 +101,7 @@ def _imports(path: Path) -> Iterator[str]:
 
 def _at_once(path: Path) -> Iterator[str]:
     """Yield what a module imports as soon as it is loaded."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for node in _tree(path).body:
         if isinstance(node, ast.ImportFrom):
             yield node.module or ""
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
@@ -105,7 +111,7 @@ def _at_once(path: Path) -> Iterator[str]:
 
 def _named(path: Path, name: str) -> tuple[str, ...]:
     """Return the constant of a module without importing it."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for node in _tree(path).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
             return tuple(map(str, ast.literal_eval(node.value)))
     sys.exit(f"{path} has no {name}; set agent_source_directory to a whole checkout.")

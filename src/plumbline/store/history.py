@@ -172,13 +172,13 @@ class History(Store):
         return tuple(map(Point._make, rows))
 
     def fields(self, key: SeriesKey, count: int, *paths: str) -> tuple[list[Any], ...]:
-        """Return what the latest ``count`` records of a series say under two JSON paths or more.
+        """Return what the latest ``count`` records of a series say under some JSON paths.
 
         Newest first, as :meth:`points`; None stands for what a record does not say, and where it is
         damaged.
         """
         nothing = json.dumps([None] * len(paths))
-        said = f"json_extract(body{', ?' * len(paths)})"
+        said = f"json_array({', '.join(['json_extract(body, ?)'] * len(paths))})"
         # the paths are bound, their number is the caller's own
         query = (
             f"SELECT CASE WHEN json_valid(body) THEN {said} ELSE ? END FROM records "  # noqa: S608

@@ -24,10 +24,7 @@ def retransmitted(history: History, key: SeriesKey) -> Shares:
 
 def apart(history: History, key: SeriesKey, profile: Sequence[float]) -> Shares:
     """Return how far each run's profile is from that of the baseline, 0 within its own scatter."""
-    return [
-        _apart(form, profile)
-        for form, _ in history.fields(key, SAMPLES, "$.details.form", "$.seconds")
-    ]
+    return [_apart(form, profile) for (form,) in history.fields(key, SAMPLES, "$.details.form")]
 
 
 def _apart(form: object, profile: Sequence[float]) -> Optional[float]:
