@@ -22,7 +22,7 @@ from plumbline.model.path_service import PathService
 from plumbline.model.service import Service
 from plumbline.plan.assignment import Assignment
 from plumbline.plan.assignments import assignments
-from plumbline.plan.budget import alarm_odds
+from plumbline.plan.budget import needed
 from plumbline.plan.policy import FsLayer, Policy
 from plumbline.plan.rounds import cycle
 from plumbline.plan.schedule import Timer
@@ -111,8 +111,11 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
 
 
 def _with_odds(measured: Sequence[Assignment], policy: Policy) -> tuple[Assignment, ...]:
-    odds = alarm_odds(policy, measured)
-    return tuple(one._replace(limits=one.limits._replace(alarm_odds=odds)) for one in measured)
+    odds, starts = needed(policy, measured)
+    return tuple(
+        one._replace(limits=one.limits._replace(alarm_odds=odds, change_starts=starts[one.layer]))
+        for one in measured
+    )
 
 
 def _parallel(layer: FsLayer) -> Optional[dict[str, Any]]:

@@ -23,11 +23,6 @@ from plumbline.model.evidence import WORTH_A_WORD
 FEWEST = 2
 """Moments that an alarm rests on: a single low one is watched."""
 
-AT_A_CHANGE = 100.0
-"""Starts that a change of versions counts for: one comes a few times a year, and a loss that begins
-at any night is as likely to begin there as at one of the hundred others.  So it adds as many
-questions as there are nights between two changes, and the budget is spent twice at most."""
-
 
 class Claim(Protocol):
     """A way in which something may be slow, and the runs that speak for or against it."""
@@ -103,18 +98,27 @@ class Shared(NamedTuple):
         return [max(surprise(run, noise, limit) for noise in noises) for run in runs]
 
 
+class Change(NamedTuple):
+    """When software or settings were seen to have changed, in epoch seconds.
+
+    A loss is as likely to begin there as at any of ``starts`` other moments.
+    """
+
+    at: float
+    starts: float
+
+
 class Question(NamedTuple):
     """What is asked: the smallest loss that is looked for, and the odds that an answer takes.
 
-    ``limit`` is a positive logarithm, ``needed`` the natural logarithm of odds.  ``change`` is when
-    software or settings were seen to have changed, in epoch seconds, None where they were not: a
-    loss is as likely to begin there as at any of AT_A_CHANGE other moments.  Odds that cannot reach
-    ``told``, a logarithm as well, are not found where there is no alarm.
+    ``limit`` is a positive logarithm, ``needed`` the natural logarithm of odds.  ``change`` is None
+    where none was seen that may have slowed what is asked about.  Odds that cannot reach ``told``,
+    a logarithm as well, are not found where there is no alarm.
     """
 
     limit: float
     needed: float
-    change: Optional[float] = None
+    change: Optional[Change] = None
     told: float = WORTH_A_WORD
 
 
@@ -169,7 +173,7 @@ class _Weighing:
             return Weight(0.0, 0.0, 0, tuple(None for _ in self._alone), alarm=False)
         begin = since = 0
         alarm = False
-        more = AT_A_CHANGE if self._change is not None else 0.0
+        more = self._change.starts if self._change else 0.0
         bounds = self._bounds()
         for end, bound in enumerate(bounds):
             if alarm:
@@ -212,9 +216,8 @@ class _Weighing:
         starts = self._moments[begin : end + 1]
         tables = [claim.factors(starts, self._end(end), self._limit) for claim in self._claims]
         sums = [log_of_sum(found) - log(len(tables)) for found in zip(*tables)]
-        changed = bisect_left(starts, self._change) if self._change is not None else len(starts)
-        if changed < len(starts):
-            sums[changed] += log(AT_A_CHANGE)
+        if self._change and self._change.at <= starts[-1]:
+            sums[bisect_left(starts, self._change.at)] += log(self._change.starts)
         best = max(range(len(sums)), key=sums.__getitem__)
         odds = log_of_sum(sums)
         self._past.slow[self._moments[end]] = Found(self._terms(begin), odds)

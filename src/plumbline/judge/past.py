@@ -22,13 +22,13 @@ class Terms(NamedTuple):
     """What odds depend on beside the runs.
 
     ``begin`` is the first start, in epoch seconds; ``offs`` what the references of each claim are
-    off by; ``change`` when something has changed.
+    off by; ``change`` is when something has changed, and how much that counts for.
     """
 
     begin: float
     offs: tuple[tuple[float, ...], ...]
     limit: float
-    change: Optional[float]
+    change: Optional[tuple[float, float]]
 
 
 class Found(NamedTuple):

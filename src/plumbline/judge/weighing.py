@@ -12,7 +12,7 @@ from math import exp, inf, log
 from typing import TYPE_CHECKING, Hashable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError
-from plumbline.judge.alarm import Question, weigh
+from plumbline.judge.alarm import Change, Question, weigh
 from plumbline.judge.claims import Asked, Compared, claim, last_change, numbered, together
 from plumbline.judge.measured import doubt_about, era_of, label
 from plumbline.judge.noise import ALONE
@@ -40,10 +40,10 @@ _LEAST_LIMIT = 0.01
 
 
 class _Terms(NamedTuple):
-    """What a component or group is asked by: its limits, and when its last change was seen."""
+    """What is asked by: its limits, and the change that may have slowed all that is asked about."""
 
     limits: Limits
-    change: Optional[float]
+    change: Optional[Change]
 
 
 class Weighing:
@@ -116,7 +116,7 @@ class Weighing:
         """Return what the group of a component gives as one beside its baselines, if it has any."""
         group = place[0], self._group_of.get(place, "")
         if group not in self._held_as_one:
-            self._held_as_one[group] = list(self._as_one(self._groups.get(group, ())))
+            self._held_as_one[group] = list(self._as_one(self._members(place)))
         return self._held_as_one[group]
 
     def of_its_group(self, place: Component) -> Optional[Evidence]:
@@ -126,15 +126,14 @@ class Weighing:
 
     def weigh(self, held: Compared) -> Evidence:
         """Return what measurements say together that one part may slow; there is one at least."""
-        asked = [one for one, _ in held]
-        terms = _Terms(asked[0].measurement.limits, last_change(asked))
-        return self._weighed(held, terms, Moments())
+        return self._weighed(held, _Terms(held[0][0].measurement.limits, None), Moments())
 
     def _weigh(self, place: Component) -> Optional[Evidence]:
         held = self.compared(place)
         if not held:
             return None
-        terms = _Terms(self._limits[place], last_change([one for one, _ in held]))
+        whole = place not in self._group_of or len(self._members(place)) < _FEWEST_MEMBERS
+        terms = self._terms(place, [one for one, _ in held] if whole else ())
         known = self._weighed(held, terms, self._past.of((*place, False)))
         alone = any(other.source.noise is ALONE for _, other in held)
         return self._as_its_group(place, known) if known.alarm and alone else known
@@ -150,8 +149,19 @@ class Weighing:
     def _weigh_group(self, group: Component) -> Optional[Evidence]:
         members = self._groups[group]
         held = self.compared_as_one(members[0])
-        terms = _Terms(self._limits[members[0]], last_change(self._asked_of(members)))
+        terms = self._terms(members[0], self._asked_of(members))
         return self._weighed(held, terms, self._past.of((*group, True))) if held else None
+
+    def _terms(self, place: Component, shared: Sequence[Asked]) -> _Terms:
+        """Return what is asked by; a change is one of ``shared``, not of a single component."""
+        limits, at = self._limits[place], last_change(shared)
+        if at is None or not limits.change_starts:
+            return _Terms(limits, None)
+        return _Terms(limits, Change(at, limits.change_starts))
+
+    def _members(self, place: Component) -> Sequence[Component]:
+        """Return the members of the group of a component, none where it is in none."""
+        return self._groups.get((place[0], self._group_of.get(place, "")), ())
 
     def _as_one(self, members: Sequence[Component]) -> Iterator[tuple[Asked, Held]]:
         if len(members) < _FEWEST_MEMBERS:

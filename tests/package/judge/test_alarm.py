@@ -7,7 +7,7 @@ from typing import Optional, Sequence
 
 import pytest
 
-from plumbline.judge.alarm import Alone, Question, Shared, Weight, moments_of, weigh
+from plumbline.judge.alarm import Alone, Change, Question, Shared, Weight, moments_of, weigh
 from plumbline.judge.chance import factors, surprise
 from plumbline.judge.noise import ALONE, BESIDE_PEERS, Noise, Run, Source
 from plumbline.judge.past import Moments
@@ -114,7 +114,7 @@ def test_what_is_measured_in_one_go_is_one_moment() -> None:
     assert moments_of([runs[0], Run(600.0, 0.0, 0.05, 1)]) == [0.0]
 
 
-def odds_of(ratios: Sequence[float], change: Optional[float] = None) -> float:
+def odds_of(ratios: Sequence[float], change: Optional[Change] = None) -> float:
     """Return the odds of some nights, whether anybody is to be told of them or not."""
     asked = Question(LIMIT, inf, change, told=-inf)
     return weigh([Alone(source(ratios))], [], asked).odds
@@ -166,22 +166,23 @@ def test_the_odds_are_the_sum_over_all_nights_on_which_it_may_have_begun() -> No
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_a_change_counts_for_a_hundred_nights_on_which_it_may_have_begun(place: int) -> None:
+def test_a_change_counts_for_as_many_nights_as_it_is_said_to(place: int) -> None:
     nights = [1.0, 0.5, 0.5]
     each = [exp(one) for one in factors(source(nights), LIMIT)]
     for late_s in (0.0, -1.0):
-        found = odds_of(nights, place * DAY_S + late_s)
-        assert exp(found) == pytest.approx(sum(each) + 99 * each[place])
+        for starts in (1.0, 100.0):
+            found = odds_of(nights, Change(place * DAY_S + late_s, starts))
+            assert exp(found) == pytest.approx(sum(each) + (starts - 1) * each[place])
 
 
 def test_a_change_after_the_last_night_counts_for_nothing_yet() -> None:
     nights = [1.0, 0.5, 0.5]
-    assert odds_of(nights, 2 * DAY_S + 1.0) == odds_of(nights)
+    assert odds_of(nights, Change(2 * DAY_S + 1.0, 100.0)) == odds_of(nights)
 
 
-def test_a_change_brings_the_alarm_that_only_its_hundred_nights_allow() -> None:
+def test_a_change_brings_the_alarm_that_only_its_nights_allow() -> None:
     nights = [1.0, 0.5, 0.5]
-    without, change = odds_of(nights), DAY_S
+    without, change = odds_of(nights), Change(DAY_S, 100.0)
     needed = odds_of(nights, change)
     assert needed > without + 1
     assert weigh([Alone(source(nights))], [], Question(LIMIT, needed, change)).alarm

@@ -8,7 +8,7 @@ from typing import Optional, Sequence
 
 import pytest
 
-from plumbline.judge.alarm import Alone, Question, Shared, Weight, weigh
+from plumbline.judge.alarm import Alone, Change, Question, Shared, Weight, weigh
 from plumbline.judge.noise import Run, Source
 from plumbline.judge.past import Moments
 
@@ -45,8 +45,8 @@ def window(runs: Sequence[Run], day: int) -> tuple[Run, ...]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("change", [None, 20 * DAY_S])
-def test_a_window_that_slides_gives_the_same_answers(seed: int, change: Optional[float]) -> None:
+@pytest.mark.parametrize("change", [None, Change(20 * DAY_S, 100.0)])
+def test_a_window_that_slides_gives_the_same_answers(seed: int, change: Optional[Change]) -> None:
     chance, past = Random(seed), Moments()
     write, read = drawn(seed, 35, [(14, 22)]), drawn(seed + 100, 35, [(18, 30)])
     question = Question(LIMIT, log(300), change)

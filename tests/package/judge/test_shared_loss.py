@@ -177,6 +177,40 @@ def test_after_a_change_a_single_slow_member_is_found_beside_its_peers() -> None
     assert not group(of).worth_a_word
 
 
+@pytest.mark.parametrize(
+    ("slow", "is_group", "counts"),
+    [
+        pytest.param(6, True, True, id="a group as one"),
+        pytest.param(1, False, False, id="a member of it"),
+    ],
+)
+def test_a_change_counts_for_more_nights_of_what_all_share(
+    slow: int, *, is_group: bool, counts: bool
+) -> None:
+    began = NOW - 3610 - 2 * DAY_S
+    members = [[200e6] * 10 + [130e6] * 3] * slow + [[200e6] * 13] * (6 - slow)
+    few, many = (
+        weighed(*members, changed=began, change_starts=starts).evidence(
+            ("ost", "scratch" if is_group else "OST0", is_group)
+        )
+        for starts in (0.0, 1e6)
+    )
+    assert few is not None
+    assert many is not None
+    assert (many.odds > few.odds + 5) is counts
+    assert (many.odds == few.odds) is not counts
+
+
+@pytest.mark.parametrize("starts", [0.0, 1e6])
+def test_a_change_counts_for_more_nights_of_a_component_without_a_group(starts: float) -> None:
+    found = own(
+        weighed([200e6] * 10 + [130e6] * 3, changed=NOW - 3610 - 2 * DAY_S, change_starts=starts),
+        0,
+    )
+    assert found is not None
+    assert found.alarm is (starts > 0)
+
+
 @pytest.mark.parametrize("members", [1, 2])
 def test_two_members_are_a_group_and_one_is_none(members: int) -> None:
     of = weighed(*[[200e6] * 10 + [60e6] * 8] * members)

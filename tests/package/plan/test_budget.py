@@ -12,7 +12,7 @@ from plumbline.model.limits import Limits
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.spec import ProbeSpec
 from plumbline.plan.assignment import Assignment
-from plumbline.plan.budget import alarm_odds
+from plumbline.plan.budget import Needed, needed
 from plumbline.plan.places import Step
 from plumbline.plan.policy import load
 
@@ -30,7 +30,11 @@ def odds(measured: Sequence[str], **policy: Any) -> float:
 
 
 def of(measured: Sequence[Assignment], **policy: Any) -> float:
-    return alarm_odds(load({"schema": 1, **policy}), measured)
+    return asked(measured, **policy).odds
+
+
+def asked(measured: Sequence[Assignment], **policy: Any) -> Needed:
+    return needed(load({"schema": 1, **policy}), measured)
 
 
 def test_one_false_alarm_a_month_takes_as_many_odds_as_a_month_has_questions() -> None:
@@ -73,6 +77,38 @@ def test_a_part_that_devices_read_together_share_is_one_more_question(
 def test_hosts_are_asked_for_rates_and_segments_and_for_each_pair_and_for_all() -> None:
     slot = {"net": {"schedule": {"slot": "1 d"}}}
     assert odds(["net"] * 40, layers=slot) == pytest.approx((40 + 40 + 20 + 1) * 30.44)
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_a_change_is_asked_of_groups_as_often_as_a_hundred_nights_ask(groups: int) -> None:
+    made = [one("ost", number, group=f"fs{number % groups}") for number in range(40)]
+    found = asked(made)
+    assert groups * found.change_starts["ost"] == pytest.approx(100 * (40 + groups))
+
+
+def test_a_change_is_asked_of_what_is_in_no_group() -> None:
+    assert asked([one("ost", number) for number in range(40)]).change_starts["ost"] == 100
+
+
+def test_the_layers_have_equal_shares_of_what_is_asked_at_a_change() -> None:
+    weekly = {"raw": {"schedule": {"calendar": "Sun *-*-* 03:00", "every": "7 d"}}}
+    made = [one("ost", number, group="fs") for number in range(40)]
+    made += [one("raw", number, group=f"oss{number // 4}") for number in range(40)]
+    questions = 41 + 50 / 7
+    found = asked(made, layers=weekly).change_starts
+    assert found["ost"] == pytest.approx(100 * questions / 2)
+    # of ten servers each has as much, and is asked once a week
+    assert 10 * found["raw"] / 7 == pytest.approx(found["ost"])
+
+
+def test_what_is_driven_at_once_is_asked_at_a_change() -> None:
+    weekly = {"fs": {"schedule": {"calendar": "daily", "every": "1 d"}}}
+    made = [one("fs", number, group="fs1") for number in range(2)]
+    assert asked(made, layers=weekly).change_starts["fs"] == pytest.approx(100 * 4 / 2)
+
+
+def test_where_nothing_is_measured_nothing_is_asked() -> None:
+    assert asked([]) == Needed(LEAST_ODDS, {})
 
 
 def test_twice_the_budget_takes_half_the_odds() -> None:
