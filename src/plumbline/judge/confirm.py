@@ -106,21 +106,28 @@ def places(found: Iterable[Wanted], past: Past, now: float) -> list[Place]:
 
 
 def turns(layer: Layer, queue: Sequence[Place], past: Past, now: float) -> list[Turn]:
-    """Return the runs of this moment, as many as the bytes last."""
-    free = [place.wanted.entry for place in queue if not place.obstacle]
+    """Return the runs of this moment, as many as the bytes last.
+
+    What was saved up is for what the odds speak for: a low run for which they do not has the share
+    of one day, or a busy night would leave nothing for the next slow component.
+    """
+    free = [place.wanted for place in queue if not place.obstacle]
     if not free:
         return []
-    left = bytes_left(free[0], past.measured, now)
     in_question = {place.wanted.entry.component for place in queue}
+    terms = free[0].entry.confirm
+    left = bytes_left(free[0].entry, past.measured, now)
     found: list[Turn] = []
-    for members in _of_one_group(free):
-        turn = _turn(layer, members, in_question, past)
-        while turn and _cost(turn, layer) > left:
-            turn = _turn(layer, turn.targets[:-1], in_question, past)
-        if turn is None:
-            break
-        left -= _cost(turn, layer)
-        found.append(turn)
+    for likely, kept in ((True, 0.0), (False, terms.most_bytes - terms.daily_bytes)):
+        chosen = [one.entry for one in free if one.known.worth_a_word is likely]
+        for members in _of_one_group(chosen):
+            turn = _turn(layer, members, in_question, past)
+            while turn and _cost(turn, layer) > left - kept:
+                turn = _turn(layer, turn.targets[:-1], in_question, past)
+            if turn is None:
+                break
+            left -= _cost(turn, layer)
+            found.append(turn)
     return found
 
 

@@ -17,7 +17,7 @@ from plumbline.judge.confirm import (
     wanted,
 )
 from plumbline.model.confirm import OFF, Confirm, Measured
-from plumbline.model.evidence import Evidence, Subject
+from plumbline.model.evidence import WORTH_A_WORD, Evidence, Subject
 from plumbline.model.expectation import Expectation
 from plumbline.model.reason import Reason
 from plumbline.model.spec import ProbeSpec
@@ -222,6 +222,25 @@ def test_no_more_is_measured_than_the_bytes_last(most: float, found: list[list[s
     for name, odds in zip("abc", (9.0, 8.0, 7.0)):
         of.say(name, odds=odds)
     assert [targets for targets, _ in due(of, past())] == found
+
+
+@pytest.mark.parametrize(
+    ("spent", "found"),
+    [
+        (0, [["a"], ["b"]]),
+        (1, [["a"]]),
+        (13 * EACH, [["a"]]),
+        (13 * EACH + 1, []),
+    ],
+)
+def test_what_was_saved_up_is_for_what_the_odds_speak_for(
+    spent: int, found: list[list[str]]
+) -> None:
+    """A low run for which they do not has the share of one day, whatever a busy night asks."""
+    # a day's share pays for both, what was saved up for three more
+    of = site(confirm=TERMS._replace(daily_bytes=6.0 * EACH, most_bytes=16.0 * EACH))
+    of.say("a", odds=WORTH_A_WORD).say("b", percent=30.0, odds=WORTH_A_WORD - 0.1)
+    assert [targets for targets, _ in due(of, past(done("c", NOW, bytes=spent)))] == found
 
 
 def test_bytes_that_were_moved_come_back_day_by_day_up_to_what_may_be_saved() -> None:
