@@ -15,9 +15,7 @@ from plumbline.layers import SINGLE_TARGETS
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.store.places import STATE
 from plumbline.store.snapshot import EXPECTATIONS, load_expectations
-
-_SHARED = ("lustre", "lustre-striped", "glusterfs")
-"""Kinds of targets that every client reaches."""
+from plumbline.targets import KINDS
 
 
 def add_another_client(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +40,8 @@ def own_expectations(
     if not arguments.expectations:
         return document
     here = _own_name(arguments.expectations)
-    shared = [one for one in entries if one.target.get("kind") in _SHARED]
+    everywhere = {kind.name for kind in KINDS.values() if kind.everywhere}
+    shared = [one for one in entries if one.target.get("kind") in everywhere]
     if not shared or _same(document.node, here):
         return document
     if not arguments.another_client:

@@ -16,7 +16,7 @@ from plumbline.model.expectation import Expectations
 from plumbline.model.others import Others
 from plumbline.model.record import Record
 from plumbline.store.uncovered import Found, Uncovered
-from plumbline.targets import osts_of
+from plumbline.targets import KINDS
 from plumbline.units import DAY_S
 
 _LOOKED_BACK_S = 3 * DAY_S
@@ -24,8 +24,6 @@ _LOOKED_BACK_S = 3 * DAY_S
 
 _SETTLED_S = 3600.0
 """What is in doubt stays open for so long: more of its run may come, and then tell."""
-
-_KINDS = ("lustre", "lustre-striped")
 
 
 class Measured(NamedTuple):
@@ -99,10 +97,8 @@ def _measured(
 
 def _targets(entry: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the OSTs of an entry of the expectations, none of anything else."""
-    target = entry["target"]
-    if entry["layer"] not in ON_TARGETS or target.get("kind") not in _KINDS:
-        return ()
-    return osts_of(target) or (target.get("ost", entry["component"]),)
+    kind = KINDS.get(entry["target"].get("kind")) if entry["layer"] in ON_TARGETS else None
+    return kind.counted(entry["target"], entry["component"]) if kind else ()
 
 
 class _Work:

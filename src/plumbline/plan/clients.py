@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Mapping, Optional, Sequence
 from plumbline.errors import DocumentError
 from plumbline.layers import ON_TARGETS, WHOLE
 from plumbline.model.expectation import PARALLEL
+from plumbline.targets import KINDS
 
 if TYPE_CHECKING:
     from plumbline.plan.assignment import Assignment
@@ -28,19 +29,9 @@ def refuse_two_clients(found: Sequence[Assignment]) -> None:
 
 
 def _storage(target: Mapping[str, str], name: str) -> Optional[tuple[str, ...]]:
-    """Return what tells a target's storage from others, None where it is the client's own.
-
-    The source of a directory is shared where it names a server, as ``nfs1:/export`` does.
-    """
+    """Return what tells a target's storage from others, None where it is the client's own."""
     kind = target["kind"]
-    if kind == PARALLEL:
-        return None
-    if kind == "glusterfs":
-        return kind, target.get("brick", target["subvolume"])
-    source = target.get("source", "")
-    if kind == "directory" and ":/" in source:
-        return kind, source
-    return kind, name
+    return None if kind == PARALLEL else KINDS[kind].storage(target, name)
 
 
 def _sentence(one: Assignment, other: Assignment) -> str:

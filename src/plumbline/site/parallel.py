@@ -148,7 +148,7 @@ def _set(entries: Sequence[Expectation], stripe_bytes: int) -> Expectation:
     return first._replace(
         component=f"{first.component}+{len(entries) - 1}",
         target={
-            "kind": STRIPED,
+            "kind": STRIPED.name,
             "mount": first.target["mount"],
             "osts": ",".join(osts),
             "stripe_bytes": stripe_bytes,

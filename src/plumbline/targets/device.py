@@ -9,6 +9,7 @@ from plumbline.model.command import CommandRunner, Within
 from plumbline.model.printed import whole
 from plumbline.targets.ask import QUICK_S, complaint, objection
 from plumbline.targets.interface import TargetState
+from plumbline.targets.kind import Keys, Kind
 from plumbline.targets.mounts import bytes_moved
 from plumbline.targets.probe_file import absolute
 
@@ -88,3 +89,10 @@ class DeviceTarget:
             raise SkipTarget(f"stat of {self._path} printed {text[:80]!r}")
         where = f"the device number of {self._path}"
         return ":".join(str(whole(each, where, SkipTarget, 16)) for each in (major, minor))
+
+
+def _make(keys: Keys, _component: str, _fill_limit: float) -> DeviceTarget:
+    return DeviceTarget(keys["device"])
+
+
+DEVICE = Kind("device", frozenset({"device"}), frozenset({"block_size"}), _make)

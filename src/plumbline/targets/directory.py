@@ -6,7 +6,7 @@ that the site meant, and that the file did not leave it.
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Iterable, Optional
 
 from plumbline.errors import SkipTarget
 from plumbline.model.command import CommandRunner
@@ -14,6 +14,7 @@ from plumbline.model.printed import whole
 from plumbline.targets.ask import ask_own
 from plumbline.targets.file_target import FileTarget
 from plumbline.targets.interface import TargetState
+from plumbline.targets.kind import Descriptions, Holder, Keys, Kind, elsewhere, its_name
 from plumbline.targets.mounts import Mount, bytes_moved, mount_holding
 from plumbline.targets.probe_file import NAME, Space, absolute
 
@@ -75,3 +76,38 @@ class DirectoryTarget(FileTarget):
         if device != self._device:
             return f"{self._directory} is another file system than before; it was mounted again"
         return ""
+
+
+def _make(keys: Keys, component: str, fill_limit: float) -> DirectoryTarget:
+    return DirectoryTarget(keys["directory"], keys.get("source", ""), component, fill_limit)
+
+
+def _storage(keys: Keys, component: str) -> tuple[str, ...]:
+    """Return the source where it names a server, as ``nfs1:/export`` does: all clients share it."""
+    source = keys.get("source", "")
+    return (keys["kind"], source) if ":/" in source else its_name(keys, component)
+
+
+def _find(run: CommandRunner, path: str, mount: Mount, known: Descriptions) -> tuple[Holder, ...]:
+    names = list(_mounted_with(run, mount, known))
+    if not names:
+        raise elsewhere(path, mount)
+    return tuple(Holder(name, name) for name in names)
+
+
+def _mounted_with(run: CommandRunner, mount: Mount, known: Descriptions) -> Iterable[str]:
+    """Yield the directories that lie in a mount."""
+    for name, one in known.items():
+        if one["kind"] == DIRECTORY.name and mount_holding(run, one["directory"]) == mount:
+            yield name
+
+
+DIRECTORY = Kind(
+    "directory",
+    frozenset({"directory"}),
+    frozenset({"source"}),
+    _make,
+    find=_find,
+    storage=_storage,
+)
+"""What holds a file of any mount that no other kind knows."""

@@ -23,7 +23,8 @@ from plumbline.model.printed import whole
 from plumbline.targets.ask import QUICK_S, SLOW_S, ask, complaint
 from plumbline.targets.file_target import FileTarget
 from plumbline.targets.interface import TargetState
-from plumbline.targets.mounts import mount_at
+from plumbline.targets.kind import Descriptions, Holder, Keys, Kind, elsewhere, on_any
+from plumbline.targets.mounts import Mount, mount_at
 from plumbline.targets.probe_file import NAME, TRIALS, Space, absolute
 
 _PATHINFO = re.compile(r"<POSIX\((?P<brick>[^()]*)\):(?P<host>[^:<>]*):(?P<file>[^<>]*)>")
@@ -251,3 +252,40 @@ class GlusterfsTarget(FileTarget):
 
 def _short(name: str) -> str:
     return name.partition(".")[0].lower()
+
+
+def _make(keys: Keys, component: str, fill_limit: float) -> GlusterfsTarget:
+    brick = keys["subvolume"], keys.get("brick", "")
+    return GlusterfsTarget(keys["mount"], brick, component, fill_limit)
+
+
+def _find(run: CommandRunner, path: str, mount: Mount, known: Descriptions) -> tuple[Holder, ...]:
+    bricks = {
+        name: _make(one, name, 1.0)
+        for name, one in known.items()
+        if one["kind"] == GLUSTERFS.name and one["mount"].rstrip("/") == mount.point
+    }
+    if not bricks:
+        raise elsewhere(path, mount)
+    lies = lies_on(run, path)
+    if lies.folder:
+        raise on_any(path)
+    return tuple(
+        Holder(
+            f"{host}:{brick}",
+            next((name for name, one in bricks.items() if one.is_brick(run, brick, host)), ""),
+        )
+        for brick, host in lies.bricks
+    )
+
+
+GLUSTERFS = Kind(
+    "glusterfs",
+    frozenset({"mount", "subvolume"}),
+    frozenset({"brick"}),
+    _make,
+    mounted="fuse.glusterfs",
+    find=_find,
+    everywhere=True,
+    storage=lambda keys, _component: (keys["kind"], keys.get("brick", keys["subvolume"])),
+)

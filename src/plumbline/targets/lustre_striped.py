@@ -9,8 +9,10 @@ from typing import Sequence
 
 from plumbline.errors import DocumentError
 from plumbline.model.command import CommandRunner
+from plumbline.model.printed import whole
 from plumbline.targets.file_target import FileTarget
 from plumbline.targets.interface import TargetState
+from plumbline.targets.kind import Keys, Kind
 from plumbline.targets.lustre import LustreTarget, misplaced, setstripe
 from plumbline.targets.probe_file import NAME, Space, absolute
 
@@ -63,3 +65,24 @@ class StripedLustreTarget(FileTarget):
 
     def _misplaced(self, run: CommandRunner) -> str:
         return misplaced(run, self._file, [(ost.index, ost.name) for ost in self._osts])
+
+
+def osts_of(keys: Keys) -> tuple[str, ...]:
+    """Return the OSTs that one file is striped over; none of a target that stands for itself."""
+    return tuple(keys["osts"].split(",")) if keys.get("kind") == STRIPED.name else ()
+
+
+def _make(keys: Keys, component: str, fill_limit: float) -> StripedLustreTarget:
+    size = whole(str(keys["stripe_bytes"]), f"stripe_bytes of target {component}", DocumentError)
+    return StripedLustreTarget((keys["mount"], size), osts_of(keys), component, fill_limit)
+
+
+STRIPED = Kind(
+    "lustre-striped",
+    frozenset({"mount", "osts", "stripe_bytes"}),
+    frozenset(),
+    _make,
+    everywhere=True,
+    counted=lambda keys, _component: osts_of(keys),
+)
+"""Several OSTs at once: ``osts`` are their names with commas between them."""

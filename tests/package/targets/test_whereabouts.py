@@ -9,7 +9,8 @@ import pytest
 
 from plumbline.errors import SkipTarget, UsageError
 from plumbline.model.command import Completed
-from plumbline.targets.whereabouts import Holder, whereabouts
+from plumbline.targets.kind import Holder
+from plumbline.targets.whereabouts import whereabouts
 from tests.package.fakes import HANGING, Answer, FakeRunner, answer
 
 DATA = Path(__file__).parents[2] / "data"
