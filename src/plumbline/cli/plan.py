@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import TYPE_CHECKING, Any, Iterator, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Optional, Sequence
 
 from plumbline.cli.plan_objects import FORMATS, print_objects
 from plumbline.errors import UsageError
+from plumbline.model.waves import in_waves
 from plumbline.units import format_duration, format_rate
 
 if TYPE_CHECKING:
@@ -95,7 +96,13 @@ def _timer(plan: Plan, layer: str, names: Sequence[str]) -> str:
     if not takes:
         return text
     longest, name = max(takes)
-    return f"{text}, takes {format_duration(longest)} on {name} while everything is healthy"
+    text += f", takes {format_duration(longest)} on {name} while everything is healthy"
+    most = _most_at_once(one for one in plan.expectations[name] if one.layer == layer)
+    return f"{text}, up to {most} at the same time" if most > 1 else text
+
+
+def _most_at_once(entries: Iterable[Expectation]) -> int:
+    return max(map(len, in_waves(entries, lambda one: one.wave)))
 
 
 def _too_long(plan: Plan, layer: str, names: Sequence[str]) -> Iterator[str]:

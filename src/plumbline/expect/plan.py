@@ -14,6 +14,7 @@ from plumbline.expect.goals import find_goals
 from plumbline.expect.paths import parents, path_services
 from plumbline.expect.references import expectation, find_ceilings
 from plumbline.expect.services import services
+from plumbline.expect.waves import with_waves
 from plumbline.layers import GROUPED, LAYERS, PAIRED, SINGLE_TARGETS
 from plumbline.layers.fs import FS
 from plumbline.model.expectation import Expectation, Expectations, Neighbour
@@ -113,7 +114,7 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
     found = services(measured)
     return Plan(
         topology.site,
-        with_confirm(nodes, policy, measured),
+        with_confirm(with_waves(topology, nodes), policy, measured),
         _schedule(policy, measured),
         policy.layers.net.port,
         found,

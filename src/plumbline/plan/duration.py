@@ -7,6 +7,8 @@ none, and no longer than its limit.
 from __future__ import annotations
 
 from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.model.record import Scenario
+from plumbline.model.waves import in_waves
 
 if TYPE_CHECKING:
     from typing import Iterable, Iterator
@@ -18,11 +20,14 @@ START_S = 4.0
 
 
 def seconds_of(found: Iterable[Expectation], partner: str = "") -> float:
-    """Return the seconds of measurements one after the other.
+    """Return the seconds of measurements wave after wave.
 
     Those of a host are with one partner, or with the one to which most can be moved.
     """
-    return START_S + sum(one.spec.repeats * _once_s(one, partner) for one in found)
+    waves = in_waves(found, lambda one: one.wave)
+    alone = sum(max(_seconds(one, Scenario.SINGLE, partner) for one in wave) for wave in waves)
+    together = (_seconds(one, Scenario.TOGETHER, partner) for wave in waves for one in wave)
+    return START_S + alone + max(together, default=0.0)
 
 
 def bytes_of(found: Iterable[Expectation], partner: str = "") -> int:
@@ -30,22 +35,23 @@ def bytes_of(found: Iterable[Expectation], partner: str = "") -> int:
     return int(sum(one.spec.repeats * _once_bytes(one, partner) for one in found))
 
 
-def _once_s(one: Expectation, partner: str) -> float:
-    return sum(lasts for lasts, _ in _operations(one, partner))
+def _seconds(one: Expectation, scenario: Scenario, partner: str) -> float:
+    lasts = (lasts for step, lasts, _ in _operations(one, partner) if step is scenario)
+    return one.spec.repeats * sum(lasts)
 
 
 def _once_bytes(one: Expectation, partner: str) -> float:
-    return sum(one.spec.bytes or rate * lasts for lasts, rate in _operations(one, partner))
+    return sum(one.spec.bytes or rate * lasts for _, lasts, rate in _operations(one, partner))
 
 
-def _operations(one: Expectation, partner: str) -> Iterator[tuple[float, float]]:
-    """Yield for each operation how long a repeat lasts, and the highest rate known of it."""
+def _operations(one: Expectation, partner: str) -> Iterator[tuple[Scenario, float, float]]:
+    """Yield for each step how long a repeat lasts, and the highest rate known of it."""
     pairs = [each.ceiling.rate_Bps for each in one.partners if partner in ("", each.name)]
-    for reference in one.references.values():
+    for key, reference in one.references.items():
         ceiling = reference.ceiling.rate_Bps if reference.ceiling else 0.0
         most = max(pairs, default=ceiling)
         rate = reference.baseline.median_Bps if reference.baseline else most
         lasts = one.spec.seconds
         if one.spec.bytes and rate:
             lasts = min(lasts, one.spec.bytes / rate)
-        yield lasts, max(rate, most)
+        yield Scenario(key.partition("/")[2]), lasts, max(rate, most)

@@ -54,11 +54,11 @@ def test_a_run_that_cannot_end_within_its_limit_is_said(
     path.write_text(json.dumps({"plumbline_policy": policy}), encoding="utf-8")
     assert call("plan", "-i", folder) == 0
     text = capsys.readouterr().out
-    # four targets, each written and read three times, of which a limit keeps all from their end
-    assert "takes 5 min on client1 while everything is healthy\n" in text
+    # two servers side by side, two targets each, written and read three times
+    assert "takes 3 min on client1 while everything is healthy, up to 2 at the same time\n" in text
     (warning,) = (line for line in text.splitlines() if line.startswith("WARNING"))
     assert warning == (
-        "WARNING: ost on client1 takes 5 min but is ended after 10 s, the last of it unmeasured: "
+        "WARNING: ost on client1 takes 3 min but is ended after 10 s, the last of it unmeasured: "
         "raise its limit"
     )
     assert call("plan", "-i", folder, "--node", "oss1") == 0
