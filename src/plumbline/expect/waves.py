@@ -13,13 +13,11 @@ from typing import Collection, Iterator, Mapping, NamedTuple, Optional, Sequence
 from plumbline.layers import SINGLE_TARGETS
 from plumbline.model.expectation import Expectation
 from plumbline.model.waves import ALONE
+from plumbline.topology.document import NETWORK
 from plumbline.topology.graph import Topology
 
 MOST_AT_ONCE = 16
 """Targets of a wave: fio holds some 30 MiB for each, and the unit may hold 1 GiB by default."""
-
-_NETWORK = ("switch", "router", "link")
-"""Kinds of parts that many servers share; without a rate they never limit."""
 
 _OPEN = 64
 """Waves that may still take a target: as many targets in a row may lie on one server."""
@@ -101,9 +99,9 @@ def _flow(topology: Topology, way: Collection[str], node: str, one: Expectation)
     """Return what a target needs, None where it cannot be measured beside another one."""
     parts = topology.components
     shared = [
-        name for name in one.path if name in way or (name in parts and parts[name].kind in _NETWORK)
+        name for name in one.path if name in way or (name in parts and parts[name].kind in NETWORK)
     ]
-    link = [name for name in shared if name in way and parts[name].kind not in _NETWORK]
+    link = [name for name in shared if name in way and parts[name].kind not in NETWORK]
     rates = {key: _rate(one, key) for key in one.references}
     load: dict[tuple[str, str], float] = {}
     for key, rate in rates.items():
