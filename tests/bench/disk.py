@@ -15,11 +15,11 @@ from typing import Iterator, Optional
 MEMORY = "/dev/shm"
 BLKIO = Path("/sys/fs/cgroup/blkio")
 RATE_BPS = 200_000_000
-_SIZE = 2 << 30
+SIZE_BYTES = 2 << 30
 
 
 @contextmanager
-def steady_disk() -> Iterator[Optional[Path]]:
+def steady_disk(rate_Bps: int = RATE_BPS, size_bytes: int = SIZE_BYTES) -> Iterator[Optional[Path]]:
     """Give a folder on such a disk; None where only root, or another kernel, could make one."""
     if os.geteuid() != 0 or not (BLKIO / "blkio.throttle.read_bps_device").exists():
         yield None
@@ -29,7 +29,7 @@ def steady_disk() -> Iterator[Optional[Path]]:
         image, mount = folder / "image", folder / "disk"
         # all of its memory is there before the clock starts: no turn pays for new pages
         with image.open("wb") as file:
-            os.posix_fallocate(file.fileno(), 0, _SIZE)
+            os.posix_fallocate(file.fileno(), 0, size_bytes)
         device = _said("losetup", "--find", "--show", str(image))
         undo.callback(_said, "losetup", "--detach", device)
         _said("mkfs.ext4", "-q", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0", device)
@@ -37,7 +37,7 @@ def steady_disk() -> Iterator[Optional[Path]]:
         _said("mount", "-o", "noatime", device, str(mount))
         undo.callback(_said, "umount", str(mount))
         undo.callback(_hold, device, 0)
-        _hold(device, RATE_BPS)
+        _hold(device, rate_Bps)
         yield mount
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import TYPE_CHECKING, Any, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Optional, Sequence
 
 from plumbline.cli.plan_objects import FORMATS, print_objects
 from plumbline.errors import UsageError
-from plumbline.layers import GROUPED
+from plumbline.model.waves import in_waves
 from plumbline.units import format_duration, format_rate
 
 if TYPE_CHECKING:
@@ -80,29 +80,40 @@ def _print(plan: Plan, node: Optional[str]) -> None:
     print(render(headers, rows))
     for layer in plan.schedule:
         print(_timer(plan, layer, names))
+    for warning in (text for layer in plan.schedule for text in _too_long(plan, layer, names)):
+        print(warning)
     chosen = [one for one in plan.services if node in (None, one.node)]
     print(f"{len(rows)} measurements, {len(chosen)} services")
 
 
 def _timer(plan: Plan, layer: str, names: Sequence[str]) -> str:
-    """Return when a layer runs, how long that takes at most, and whether it is ended before."""
-    from plumbline.locate.step import Steps
-
+    """Return when a layer runs, and how long that takes."""
     timer = plan.schedule[layer]
     text = f"{layer}: {timer['calendar']}"
     if timer["randomized_delay_s"]:
         text += f", spread over {format_duration(timer['randomized_delay_s'])}"
-    if layer not in GROUPED:
-        return text
-    steps = Steps(plan.expectations)
-    takes = [(step.seconds, name) for name in names if (step := steps.all(layer, name))]
+    takes = [(seconds, name) for name, seconds in plan.takes_s(layer).items() if name in names]
     if not takes:
         return text
     longest, name = max(takes)
     text += f", takes {format_duration(longest)} on {name} while everything is healthy"
-    if longest > timer["limit_s"]:
-        text += f" but is ended after {format_duration(timer['limit_s'])}: raise its limit"
-    return text
+    most = _most_at_once(one for one in plan.expectations[name] if one.layer == layer)
+    return f"{text}, up to {most} at the same time" if most > 1 else text
+
+
+def _most_at_once(entries: Iterable[Expectation]) -> int:
+    return max(map(len, in_waves(entries, lambda one: one.wave)))
+
+
+def _too_long(plan: Plan, layer: str, names: Sequence[str]) -> Iterator[str]:
+    """Yield a warning for each node whose run of a layer is ended before it is over."""
+    limit_s = plan.schedule[layer]["limit_s"]
+    for name, seconds in plan.takes_s(layer).items():
+        if name in names and seconds > limit_s:
+            yield (
+                f"WARNING: {layer} on {name} takes {format_duration(seconds)} but is ended after "
+                f"{format_duration(limit_s)}, the last of it unmeasured: raise its limit"
+            )
 
 
 def _row(node: str, entry: Expectation) -> tuple[str, ...]:

@@ -104,8 +104,9 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     from plumbline.output.simulation import Asked, tables
 
-    size = len(setting.fleet.members)
-    asked = Asked(setting.fleet.site, size, arguments.noise, arguments.seed, setting.budget)
+    fleet = setting.fleet
+    given = (fleet.site, len(fleet.members), arguments.noise, arguments.seed, setting.budget)
+    asked = Asked(*given, longest=tuple(fleet.longest()))
     print("\n\n".join(tables(asked, outcome)))
     return 0
 
@@ -150,6 +151,7 @@ def _document(arguments: argparse.Namespace, setting: Setting, outcome: Outcome)
         "noise": arguments.noise,
         "seed": setting.seed,
         "alarm_budget": setting.budget,
+        "longest_runs": [one._asdict() for one in setting.fleet.longest()],
     }
     return to_json(outcome, given)
 

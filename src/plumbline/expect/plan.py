@@ -14,7 +14,8 @@ from plumbline.expect.goals import find_goals
 from plumbline.expect.paths import parents, path_services
 from plumbline.expect.references import expectation, find_ceilings
 from plumbline.expect.services import services
-from plumbline.layers import LAYERS, PAIRED, SINGLE_TARGETS
+from plumbline.expect.waves import with_waves
+from plumbline.layers import GROUPED, LAYERS, PAIRED, SINGLE_TARGETS
 from plumbline.layers.fs import FS
 from plumbline.model.expectation import Expectation, Expectations, Neighbour
 from plumbline.model.part import SitePart
@@ -23,6 +24,7 @@ from plumbline.model.service import Service
 from plumbline.plan.assignment import Assignment
 from plumbline.plan.assignments import assignments
 from plumbline.plan.budget import needed
+from plumbline.plan.duration import seconds_of
 from plumbline.plan.policy import FsLayer, Policy
 from plumbline.plan.rounds import cycle
 from plumbline.plan.schedule import Timer
@@ -57,6 +59,19 @@ class Plan(NamedTuple):
         near, served = self.neighbours.get(name, ()), self.served.get(name, ())
         return Expectations(name, self.site, entries, near, served, self.elsewhere.get(name, {}))
 
+    def takes_s(self, layer: str) -> dict[str, float]:
+        """Return for each node the seconds of its run of a layer while everything is healthy.
+
+        Of layers whose run follows from the rates of their components alone.
+        """
+        if layer not in GROUPED:
+            return {}
+        runs = (
+            (name, [one for one in entries if one.layer == layer])
+            for name, entries in self.expectations.items()
+        )
+        return {name: seconds_of(found) for name, found in runs if found}
+
     def to_json(self) -> dict[str, Any]:
         """Return the document form, schema number first."""
         return {
@@ -64,6 +79,11 @@ class Plan(NamedTuple):
             "site": self.site,
             "nodes": {name: self.node(name).to_json() for name in self.expectations},
             "schedule": self.schedule,
+            "takes_s": {
+                layer: {name: round(seconds, 1) for name, seconds in found.items()}
+                for layer in self.schedule
+                if (found := self.takes_s(layer))
+            },
             "confirm": self.confirm,
             "netserver": {"port": self.port},
             "services": [service.to_json() for service in self.services],
@@ -94,7 +114,7 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
     found = services(measured)
     return Plan(
         topology.site,
-        with_confirm(nodes, policy, measured),
+        with_confirm(with_waves(topology, nodes), policy, measured),
         _schedule(policy, measured),
         policy.layers.net.port,
         found,

@@ -5,18 +5,16 @@ from __future__ import annotations
 from plumbline.layers import ON_DEVICES, PAIRED, layer_of
 from plumbline.locate.candidates import Intrusion
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.plan.duration import bytes_of, seconds_of
 from plumbline.plan.rounds import Role, cycle, span, turn
 
 if TYPE_CHECKING:
-    from typing import Any, Iterable, Iterator, Mapping, Optional, Sequence
+    from typing import Any, Iterator, Mapping, Optional, Sequence
 
     from plumbline.locate.candidates import Candidate
     from plumbline.locate.measurables import Nodes
     from plumbline.locate.observation import Measurable
     from plumbline.model.expectation import Expectation
-
-START_S = 4.0
-"""To start a unit, to prepare its target and to bring the records back."""
 
 ALL_AT_ONCE = 1_000_000
 """More nodes than any site has."""
@@ -160,21 +158,6 @@ def _hosts(one: Expectation) -> Sequence[str]:
     return hosts
 
 
-def _cost(found: Iterable[Expectation], partner: str = "") -> tuple[float, int]:
-    """Return the seconds, and the bytes at most, of measurements one after the other.
-
-    Those of a host are with one partner, or with the one to which most can be moved.
-    """
-    seconds, moved = START_S, 0.0
-    for one in found:
-        pairs = [each.ceiling.rate_Bps for each in one.partners if partner in ("", each.name)]
-        for reference in one.references.values():
-            ceiling = reference.ceiling.rate_Bps if reference.ceiling else 0.0
-            most = max(pairs, default=ceiling)
-            rate = reference.baseline.median_Bps if reference.baseline else most
-            lasts = one.spec.seconds
-            if one.spec.bytes and rate:
-                lasts = min(lasts, one.spec.bytes / rate)
-            seconds += one.spec.repeats * lasts
-            moved += one.spec.repeats * (one.spec.bytes or max(rate, most) * lasts)
-    return seconds, int(moved)
+def _cost(found: Sequence[Expectation], partner: str = "") -> tuple[float, int]:
+    """Return the seconds, and the bytes at most, of measurements one after the other."""
+    return seconds_of(found, partner), bytes_of(found, partner)

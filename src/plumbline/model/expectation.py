@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from plumbline.errors import DocumentError
 from plumbline.model.confirm import OFF, Confirm
-from plumbline.model.kinds import rates_or_none, same_schema, texts
+from plumbline.model.kinds import counts, rates_or_none, same_schema, texts
 from plumbline.model.limits import Limits
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.reference import Ceiling, Reference
 from plumbline.model.spec import ProbeSpec
+from plumbline.model.waves import ALONE
 
 if TYPE_CHECKING:
     from typing import Any, Collection, Mapping, Optional
@@ -40,7 +41,8 @@ class Expectation(NamedTuple):
     reached: ``kind`` and that kind's own keys.  ``references`` is keyed ``operation/scenario``, in
     the order of measuring.  ``partners`` are set for the layer ``net`` alone, in the order of the
     rounds (see plumbline.plan.rounds); ``address`` is then the host's own storage address.
-    ``confirm`` says how it is measured again where it was low.
+    ``confirm`` says how it is measured again where it was low.  ``wave`` is one number for all that
+    the node measures at the same time, 0 for what it measures alone.
     """
 
     layer: str
@@ -54,6 +56,7 @@ class Expectation(NamedTuple):
     limits: Limits
     partners: tuple[Partner, ...] = ()
     confirm: Confirm = OFF
+    wave: int = ALONE
 
     @property
     def subject(self) -> Subject:
@@ -97,6 +100,7 @@ class Expectation(NamedTuple):
         values["confirm"] = Confirm.from_json(raw.get("confirm", {}))
         texts("text", (raw["layer"], raw["component"], raw["host"], raw["group"]))
         texts("path", values["path"])
+        counts(wave=raw.get("wave", ALONE))
         if not isinstance(raw["target"], dict):
             raise TypeError(f"target is {raw['target']!r:.60}, which is no mapping")
         return cls(**values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Iterator, NamedTuple, Optional
 
 from plumbline.output.table import render
+from plumbline.simulate.fleet import Longest
 from plumbline.simulate.score import Outcome, Source, Trial
 from plumbline.simulate.summary import (
     WITHIN_DAYS,
@@ -16,24 +17,29 @@ from plumbline.simulate.summary import (
     truth,
     unknown_share,
 )
+from plumbline.units import format_duration
 
 _MOST_FAULTS = 20
 """More than these are shown by size alone."""
 
 
 class Asked(NamedTuple):
-    """What was simulated, and the false alarms that the site may have in a month."""
+    """What was simulated, and the false alarms that the site may have in a month.
+
+    ``longest`` is the node of each layer whose run takes longest.
+    """
 
     site: str
     components: int
     noise: str
     seed: int
     budget: float
+    longest: tuple[Longest, ...] = ()
 
 
 def tables(asked: Asked, outcome: Outcome) -> Iterator[str]:
     """Yield the paragraphs of the answer, what would wake somebody for nothing first."""
-    yield f"{_first(asked, outcome)}\n{_what(asked, outcome)}"
+    yield "\n".join((_first(asked, outcome), _what(asked, outcome), *_takes(asked)))
     alarms = false_alarms(outcome)
     if any(one.number or one.standing for one in alarms):
         yield _false_alarms(alarms)
@@ -64,6 +70,13 @@ def _what(asked: Asked, outcome: Outcome) -> str:
         f"{asked.site}: {asked.components} components, {outcome.days} days of {fleets} {before}, "
         f"noise {asked.noise}, seed {asked.seed}"
     )
+
+
+def _takes(asked: Asked) -> Iterator[str]:
+    """Yield how long a run of each layer takes, where there are any."""
+    found = [f"{one.layer} {format_duration(one.seconds)} on {one.node}" for one in asked.longest]
+    if found:
+        yield f"a run takes, while everything is healthy: {', '.join(found)}"
 
 
 def _false_alarms(alarms: tuple[Alarms, ...]) -> str:

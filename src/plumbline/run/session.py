@@ -1,4 +1,4 @@
-"""One run of one layer: unit after unit, each under its locks, every record kept as it comes.
+"""One run of one layer: wave after wave of units under locks, every record kept as it comes.
 
 Whatever happens to one unit, the run goes on with the next; whatever happens to the run, what was
 measured before is kept, and the next run ends what this one left.
@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import threading
 from contextlib import ExitStack, closing, contextmanager, suppress
-from typing import Callable, Collection, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Callable, Collection, Iterator, Mapping, NamedTuple, Optional, Sequence, Union
 
 from plumbline.errors import BusyError, PlumblineError, PrivilegeError
 from plumbline.layers import layer_of
 from plumbline.model.command import CommandRunner
 from plumbline.model.record import Outcome, Record
 from plumbline.model.series import Running
+from plumbline.model.waves import ALONE, in_waves
 from plumbline.run.bench import PAUSE_S, Bench, Journal, Later, Step, Unit
 from plumbline.run.clock import Clock
 from plumbline.run.lock import Locks, StuckError
 from plumbline.run.process import this_process
 from plumbline.run.recording import Recorder
 from plumbline.run.trial import Failure, Task
+from plumbline.run.wave import Ended, Repeated, Wave
 from plumbline.targets import osts_of
 from plumbline.targets.ask import QUESTIONS
 from plumbline.units import format_duration
@@ -95,55 +97,97 @@ class Session:
         return False
 
     def _turn(self, units: Sequence[Unit], begun: float, *, last: bool) -> list[Unit]:
-        """Measure units in order; return what is to be asked again when all of them are done."""
+        """Measure units wave by wave; return what is to be asked again when all of them are done.
+
+        What is asked again is asked alone.
+        """
         later: list[Unit] = []
-        for unit in units:
-            if self._has_time(self._means.clock.monotonic() - begun, unit):
-                later += self._unit(unit, last=last)
+        for wave in in_waves(units, lambda unit: ALONE if last else _wave_of(unit)):
+            spent_s = self._means.clock.monotonic() - begun
+            ready = [unit for unit in wave if self._has_time(spent_s, unit)]
+            if len(ready) > 1:
+                self._wave(ready, later)
+            elif ready:
+                self._unit(ready[0], later, last=last)
         return later
 
-    def _unit(self, unit: Unit, *, last: bool) -> list[Unit]:
-        """Measure one unit, or record why not; return what of it is to be asked again later.
+    def _unit(self, unit: Unit, later: list[Unit], *, last: bool) -> None:
+        """Measure one unit, or record why not; add what of it is to be asked again later."""
+        with self._concluding(unit, later, last=last), ExitStack() as held:
+            descriptors = held.enter_context(self._locked(unit))
+            came = unit.measure(self._bench(unit, descriptors))
+            held.enter_context(closing(came))
+            for one in came:
+                self._take(one, later)
+
+    def _wave(self, units: Sequence[Unit], later: list[Unit]) -> None:
+        """Measure units at the same time, each under its own locks until it is done."""
+        held: dict[Unit, ExitStack] = {}
+        benches: dict[Unit, Bench] = {}
+        with ExitStack() as every, closing(Wave(len(units))) as wave:
+            for unit in units:
+                held[unit] = every.enter_context(ExitStack())
+                with self._concluding(unit, later, last=False):
+                    descriptors = held[unit].enter_context(self._locked(unit))
+                    benches[unit] = self._bench(unit, descriptors)
+            # a lock may have to be waited for, and what is found meanwhile would not be kept
+            for unit, bench in benches.items():
+                wave.begin(unit, bench)
+            for unit, said in wave:
+                if isinstance(said, Repeated):
+                    self._step(said.title)
+                elif isinstance(said, Ended):
+                    held[unit].close()
+                    self._end(unit, said, later)
+                else:
+                    self._take(said, later)
+
+    def _end(self, unit: Unit, ended: Ended, later: list[Unit]) -> None:
+        with self._concluding(unit, later, last=False):
+            if ended.error is not None:
+                raise ended.error
+
+    def _bench(self, unit: Unit, descriptors: Mapping[str, int]) -> Bench:
+        means, stop = self._means, threading.Event()
+        runners = {name: means.runner(kept, stop) for name, kept in _kept(unit, descriptors)}
+        return Bench(
+            means.recorder,
+            means.clock,
+            runners,
+            self._step,
+            stop.set,
+            stop.clear,
+            means.keep_files,
+        )
+
+    def _take(self, came: Union[Record, Later], later: list[Unit]) -> None:
+        if isinstance(came, Later):
+            later.append(came.unit)
+        else:
+            self._save(came)
+
+    @contextmanager
+    def _concluding(self, unit: Unit, later: list[Unit], *, last: bool) -> Iterator[None]:
+        """Record why a unit is not measured.
 
         What another run measures needs no record, nor does what was to be measured together with a
         stuck component: one cause, one alarm.
         """
-        means = self._means
-        later: list[Unit] = []
-        stop = threading.Event()
         try:
-            with self._locked(unit) as descriptors:
-                runners = {
-                    name: means.runner(kept, stop) for name, kept in _kept(unit, descriptors)
-                }
-                bench = Bench(
-                    means.recorder,
-                    means.clock,
-                    runners,
-                    self._step,
-                    stop.set,
-                    stop.clear,
-                    means.keep_files,
-                )
-                with closing(unit.measure(bench)) as came:
-                    for one in came:
-                        if isinstance(one, Later):
-                            later.append(one.unit)
-                        else:
-                            self._save(one)
+            yield
         except StuckError as error:
             stuck = [task for task in unit.tasks if task.entry.component == error.component]
             # a question that is stuck may wait for another target, and may get its answer yet
             asked = error.programs <= QUESTIONS
             if asked and not last:
-                return [unit]
+                later.append(unit)
+                return
             outcome = Outcome.UNANSWERED if asked else Outcome.HUNG
             self._give_up(stuck, Failure(outcome, str(error)))
         except BusyError as error:
             self.busy.append(error)
         except PrivilegeError as error:
             self._refuse(unit, error)
-        return later
 
     def _refuse(self, unit: Unit, error: PrivilegeError) -> None:
         """Record what a unit of systemd may not measure; by hand only say who may."""
@@ -193,6 +237,12 @@ class Session:
     def _step(self, title: str) -> None:
         self._done += 1
         self._means.progress(Step(title, self._done, self._total))
+
+
+def _wave_of(unit: Unit) -> int:
+    """Return the wave of a unit; what measures several components at once is one by itself."""
+    waves = {task.entry.component: task.entry.wave for task in unit.tasks}
+    return next(iter(waves.values())) if len(waves) == 1 else ALONE
 
 
 def _repeats(units: Sequence[Unit]) -> int:

@@ -10,6 +10,7 @@ from plumbline.expect.speeds import Speeds, speeds
 from plumbline.layers import GROUPED, PAIRED, SINGLE_TARGETS
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Operation, Scenario
+from plumbline.plan.duration import seconds_of
 from plumbline.plan.policy import Policy
 from plumbline.topology.graph import Topology
 
@@ -55,6 +56,14 @@ class Member(NamedTuple):
                 yield Flow(*step)
 
 
+class Longest(NamedTuple):
+    """The node whose run of a layer takes longest, and how long."""
+
+    layer: str
+    node: str
+    seconds: float
+
+
 class Fleet(NamedTuple):
     """A site as it is measured: ``periods_s`` is the time between two runs of each layer."""
 
@@ -71,6 +80,17 @@ class Fleet(NamedTuple):
         return tuple(
             dict.fromkeys(one.system for one in self.members if one.key[0] in SINGLE_TARGETS)
         )
+
+    def longest(self) -> Iterator[Longest]:
+        """Yield for each layer the node whose run takes longest, while everything is healthy."""
+        for layer in GROUPED:
+            nodes: dict[str, list[Expectation]] = {}
+            for one in self.members:
+                if one.key[0] == layer:
+                    nodes.setdefault(one.node, []).append(one.expectation)
+            if nodes:
+                seconds, node = max((seconds_of(found), node) for node, found in nodes.items())
+                yield Longest(layer, node, seconds)
 
     def neighbour(self, component: str) -> str:
         """Return the target or device that shares most parts with one.

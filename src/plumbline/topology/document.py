@@ -18,6 +18,9 @@ from plumbline.units import LINE_ENCODINGS, tcp_goodput
 HOSTS = ("client", "server")
 """Kinds of parts that run programs: plumbline measures from them, Nagios lists them."""
 
+NETWORK = ("switch", "router", "link")
+"""Kinds of parts that many servers share; without a rate they never limit."""
+
 Kind = Literal[
     "client",
     "server",

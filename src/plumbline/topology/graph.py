@@ -16,6 +16,7 @@ from plumbline.model.allowed import (
     SUBVOLUME,
     Allowed,
 )
+from plumbline.topology.clients import dealt, in_blocks
 from plumbline.topology.document import (
     HOSTS,
     AnyFileSystem,
@@ -120,7 +121,8 @@ def build(raw: object, zone: Zone = Zone.FASTEST) -> Topology:
         {name: part.feeds for name, part in components.items()},
         {name: part.through for name, part in components.items() if part.through},
     )
-    return Topology(document.site, components, routes, _targets(document, components))
+    targets = dealt(_targets(document, components), components, routes)
+    return Topology(document.site, components, routes, targets)
 
 
 def _refuse_unsafe(names: Iterable[str]) -> None:
@@ -230,7 +232,7 @@ def _of_file_system(file_system: AnyFileSystem) -> Iterator[Target]:
     unknown = sorted(retired - set(names))
     if unknown:
         raise DocumentError(f"retired {unknown[0]!r} is none of its targets; correct the name")
-    clients = _clients(names, file_system.client) if names else {}
+    clients = in_blocks(names, file_system.client) if names else {}
     for targets, found in named:
         on = _single(meet(found, expand(targets.part)), targets)
         through = _neighbours(found, targets.through)
@@ -246,18 +248,6 @@ def _of_file_system(file_system: AnyFileSystem) -> Iterator[Target]:
                 name in retired,
                 targets.name,
             )
-
-
-def _clients(names: tuple[str, ...], text: str) -> dict[str, str]:
-    """Return the client of each target; with several, they would halve each other's rates."""
-    met = dict(zip(names, meet(names, expand(text))))
-    for name, clients in met.items():
-        if len(clients) > 1:
-            raise DocumentError(
-                f"target {name} would be measured by {' and '.join(clients)}, which halve each "
-                "other's rates; name one client, or at most as many as there are targets"
-            )
-    return {name: clients[0] for name, clients in met.items()}
 
 
 def _single(met: list[tuple[str, ...]], targets: Targets) -> list[str]:

@@ -36,7 +36,7 @@ def test_people_get_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert "scratch-OST3" in text
     assert "80.0 MB/s" in text
     assert "ost: *-*-* 02:06, spread over 10 min, takes " in text
-    assert "raise its limit" not in text
+    assert "WARNING" not in text
     assert text.endswith("10 measurements, 16 services\n")
 
 
@@ -54,4 +54,12 @@ def test_a_run_that_cannot_end_within_its_limit_is_said(
     path.write_text(json.dumps({"plumbline_policy": policy}), encoding="utf-8")
     assert call("plan", "-i", folder) == 0
     text = capsys.readouterr().out
-    assert "on client1 while everything is healthy but is ended after 10 s: raise its limit" in text
+    # two servers side by side, two targets each, written and read three times
+    assert "takes 3 min on client1 while everything is healthy, up to 2 at the same time\n" in text
+    (warning,) = (line for line in text.splitlines() if line.startswith("WARNING"))
+    assert warning == (
+        "WARNING: ost on client1 takes 3 min but is ended after 10 s, the last of it unmeasured: "
+        "raise its limit"
+    )
+    assert call("plan", "-i", folder, "--node", "oss1") == 0
+    assert "WARNING" not in capsys.readouterr().out

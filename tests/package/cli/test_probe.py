@@ -131,6 +131,11 @@ class Node(NamedTuple):
         verdict: dict[str, Any] = json.loads(done.stdout)["verdicts"][0]
         return verdict
 
+    def noted(self) -> list[str]:
+        """Return what the history takes for running."""
+        with History(self.state / "history.sqlite") as history:
+            return [running.component for running in history.running()]
+
     def running(self) -> list[tuple[str, bool]]:
         """Return what checks take for running, and whether it was interrupted."""
         snapshot = load_snapshot(str(self.state / "snapshot.json"))
@@ -475,3 +480,51 @@ def test_a_limit_skips_the_rest_of_the_run(node: Node) -> None:
     ended = node.probe(*node.arguments(), "--limit", "0.001 s")
     assert ended.returncode == 3
     assert node.records()[2:4] == [("b", "write", "skipped"), ("b", "read", "skipped")]
+
+
+def test_targets_of_a_wave_are_measured_while_one_of_them_hangs(node: Node) -> None:
+    node.expect(wave=1)
+    process = node.start(*node.arguments(), a="hang")
+    tool = node.wait_for_fio()
+    done = [(name, operation, "ok") for name in "bc" for operation in ("read", "write")]
+    eventually(lambda: sorted(node.records()) == done)
+    # one that is done is not said to run, nor to hang, because of another one
+    eventually(lambda: node.noted() == ["a"])
+    process.terminate()
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert err.endswith("plumbline: interrupted; this is what was measured before\n")
+    assert not alive(tool)
+    assert sorted(node.records()) == done
+    assert load_snapshot(str(node.state / "snapshot.json")).running == ()
+    assert list((node.home / "locks").iterdir()) == []
+
+
+def test_a_run_that_is_killed_in_a_wave_leaves_tools_that_the_next_one_ends(node: Node) -> None:
+    node.expect(wave=1)
+    killed = node.start(*node.arguments(), a="hang", b="hang")
+    log = node.home / "fio.log"
+    eventually(lambda: log.exists() and {"a", "b"} <= set(log.read_text().split()))
+    eventually(lambda: log.read_text().endswith("\n"))
+    tools = [int(line.split()[2]) for line in log.read_text().splitlines() if line[0] in "ab"]
+    eventually(lambda: [name for name, _, _ in node.records()] == ["c", "c"])
+    killed.kill()
+    killed.communicate()
+    assert all(map(alive, tools))
+    ended = node.probe(*node.arguments())
+    assert ended.returncode == 0, ended.stderr
+    assert not any(map(alive, tools))
+    assert sorted(node.records()[2:]) == sorted(
+        (name, operation, "ok") for name in "abc" for operation in ("write", "read")
+    )
+    assert load_snapshot(str(node.state / "snapshot.json")).running == ()
+    assert list((node.home / "locks").iterdir()) == []
+
+
+def test_an_error_of_one_target_of_a_wave_is_tried_again_alone(node: Node) -> None:
+    node.expect(wave=1)
+    ended = node.probe(*node.arguments(), b="fail")
+    assert ended.returncode == 2
+    found = dict.fromkeys(node.records())
+    assert list(found)[-2:] == [("b", "write", "broken"), ("b", "read", "skipped")]
+    assert len(found) == 6

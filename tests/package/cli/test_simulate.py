@@ -74,6 +74,10 @@ def test_a_gross_fault_is_found_within_days_by_name(
 ) -> None:
     asked = ("-i", inventory(tmp_path), "--days", "12", "--noise", "none")
     found = document(capsys, *asked, "--fault", "oss1-disk1=60%@4")
+    # two servers at the same time, two targets each, 1 GiB at 80 MB/s
+    ost, raw = found["longest_runs"]
+    assert (ost["layer"], ost["node"], round(ost["seconds"])) == ("ost", "client1", 165)
+    assert (raw["layer"], raw["node"], round(raw["seconds"])) == ("raw", "oss2", 125)
     (fault,) = found["faults"]
     assert fault["identifiable"]
     assert fault["found_days"] <= 7

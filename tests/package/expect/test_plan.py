@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 import yaml
 
 from plumbline.expect.plan import Plan, compile_plan
 from plumbline.model.expectation import Expectations
+from plumbline.plan.duration import START_S
 from plumbline.plan.policy import load
 from plumbline.targets import target_for
 from plumbline.topology.graph import build
@@ -51,8 +53,8 @@ def test_expectations_survive_the_way_to_the_node() -> None:
 
 def test_the_document_has_what_the_roles_need() -> None:
     raw = json.loads(json.dumps(plan().to_json()))
-    keys = ["schema", "site", "nodes", "schedule", "confirm", "netserver", "services", "hosts"]
-    assert list(raw) == [*keys, "parts", "paths", "parents"]
+    keys = ["schema", "site", "nodes", "schedule", "takes_s", "confirm", "netserver", "services"]
+    assert list(raw) == [*keys, "hosts", "parts", "paths", "parents"]
     assert raw["schedule"] == {
         "ost": {"calendar": "*-*-* 02:06", "randomized_delay_s": 600, "limit_s": 2400},
         "raw": {"calendar": "*-*-* 03:06", "randomized_delay_s": 600, "limit_s": 2400},
@@ -63,6 +65,15 @@ def test_the_document_has_what_the_roles_need() -> None:
             "slots": 2,
             "window_s": 300,
         },
+    }
+    # 1 GiB at 80 MB/s, three times: of two servers at the same time one target after the other is
+    # written and read, on each server one disk after the other is read, then both together
+    once = 2**30 / 80e6
+    assert raw["takes_s"] == {
+        "ost": {"client1": pytest.approx(START_S + 2 * 2 * 3 * once, abs=0.1)},
+        "raw": dict.fromkeys(
+            ["oss1", "oss2"], pytest.approx(START_S + (2 + 1) * 3 * once, abs=0.1)
+        ),
     }
     assert raw["netserver"] == {"port": 12865}
     assert raw["hosts"][0] == {"name": "oss1", "kind": "server", "address": "10.0.0.1"}

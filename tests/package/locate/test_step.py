@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline.locate.step import START_S, Step, Steps
+from plumbline.locate.step import Step, Steps
+from plumbline.plan.duration import START_S
 from plumbline.topology.graph import build
 from tests.package.locate.scenes import Scene, lab
 from tests.package.sites import part, site

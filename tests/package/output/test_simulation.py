@@ -5,6 +5,7 @@ from __future__ import annotations
 from plumbline.model.reason import Reason
 from plumbline.output.simulation import Asked, tables
 from plumbline.simulate.faults import Fault
+from plumbline.simulate.fleet import Longest
 from plumbline.simulate.score import Outcome, Source, Trial
 
 ASKED = Asked("lab", 10, "year", 1, 1.0)
@@ -31,6 +32,15 @@ def test_a_policy_without_false_alarms_is_told_so() -> None:
     assert said(alarms=False).startswith(
         "0.00 false alarms a month, within the budget of 1: 0 in 3.9 "
     )
+
+
+def test_how_long_the_longest_run_of_each_layer_takes_is_said_beside_what_was_simulated() -> None:
+    longest = (Longest("ost", "login1", 292.0), Longest("raw", "oss3", 20.0))
+    text = next(tables(ASKED._replace(longest=longest), Outcome(1, 60, 10, {}, {}, {}, ())))
+    assert text.splitlines()[2] == (
+        "a run takes, while everything is healthy: ost 5 min on login1, raw 20 s on oss3"
+    )
+    assert len(said().partition("\n\n")[0].splitlines()) == 2
 
 
 def test_each_fault_is_told_with_what_found_it() -> None:

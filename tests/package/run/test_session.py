@@ -10,7 +10,7 @@ from typing import Any, Callable, Generator, Iterator, NamedTuple, Optional, Seq
 
 import pytest
 
-from plumbline.errors import PrivilegeError
+from plumbline.errors import PrivilegeError, StoreError
 from plumbline.model.command import CommandRunner, Completed, Within
 from plumbline.model.record import Outcome, Record
 from plumbline.model.series import Running
@@ -21,6 +21,7 @@ from plumbline.run.session import Means, Session
 from plumbline.run.trial import Failure, tasks_of
 from plumbline.store.history import History, Selection
 from tests.package.run.bench import FakeClock, expectation, is_free
+from tests.package.waiting import eventually
 
 
 class FakeUnit:
@@ -72,10 +73,12 @@ class World(NamedTuple):
     published: list[tuple[Running, ...]]
     steps: list[Step]
     kept: list[int]
+    stops: list[threading.Event]
 
     def session(self, limit_s: Optional[float] = None, *, by_hand: bool = False) -> Session:
         def runner(descriptors: Sequence[int], stop: threading.Event) -> CommandRunner:
             self.kept.append(len(set(descriptors)))
+            self.stops.append(stop)
             return no_command
 
         return Session(
@@ -104,7 +107,7 @@ class World(NamedTuple):
 def world(tmp_path: Path) -> Iterator[World]:
     clock = FakeClock()
     with History(tmp_path / "history.sqlite") as history:
-        yield World(history, Locks(tmp_path / "locks", clock), clock, [], [], [])
+        yield World(history, Locks(tmp_path / "locks", clock), clock, [], [], [], [])
 
 
 def test_every_task_of_every_unit_gets_a_record(world: World) -> None:
@@ -306,3 +309,92 @@ def test_two_units_of_the_same_components_take_their_locks_in_the_same_order(
     unit.tasks = (*tasks_of(expectation("b")), *tasks_of(expectation("a")))
     world.session().run([unit])
     assert taken == ["a", "b"]
+
+
+class BesideUnit(FakeUnit):
+    """A unit of the first wave, which begins nothing before as many others have begun."""
+
+    def __init__(
+        self,
+        component: str,
+        met: threading.Barrier,
+        then: Callable[[Bench], None] = lambda bench: None,
+    ) -> None:
+        super().__init__(component, then)
+        self.tasks = tasks_of(expectation(component, wave=1))
+        self._met = met
+
+    def measure(self, bench: Bench) -> Generator[Union[Record, Later], None, None]:
+        self._met.wait(timeout=60.0)
+        yield from super().measure(bench)
+
+
+def test_units_of_a_wave_are_measured_at_the_same_time_and_others_alone(world: World) -> None:
+    met = threading.Barrier(2)
+    alone = FakeUnit("c", lambda bench: running.append(world.running()))
+    running: list[list[tuple[str, str, bool]]] = []
+    world.session().run([BesideUnit("a", met), alone, BesideUnit("b", met)])
+    assert sorted(world.outcomes()) == [
+        (name, operation, "skipped") for name in "abc" for operation in ("read", "write")
+    ]
+    assert running == [[("ost", "c", False)]] * 2
+    assert [step.done for step in world.steps if step.record is None] == list(range(1, 7))
+    assert world.history.running() == ()
+
+
+def test_a_unit_that_is_done_is_free_while_others_of_its_wave_go_on(world: World) -> None:
+    met = threading.Barrier(2)
+
+    def wait(bench: Bench) -> None:
+        eventually(lambda: is_free(world.locks, "ost", "a"))
+
+    world.session().run([BesideUnit("a", met), BesideUnit("b", met, wait)])
+    assert [component for component, _, _ in world.outcomes()] == ["a", "a", "b", "b"]
+
+
+def test_one_of_a_wave_that_is_busy_or_not_permitted_keeps_no_other_from_its_turn(
+    world: World,
+) -> None:
+    met = threading.Barrier(2)
+    session = world.session()
+    with world.locks.hold("ost", "a"):
+        units = [BesideUnit("a", met), BesideUnit("b", met), BesideUnit("c", met, not_permitted)]
+        session.run(units)
+    found = {(component, outcome) for component, _, outcome in world.outcomes()}
+    assert found == {("b", "skipped"), ("c", "skipped")}
+    reasons = {record.reason for record in world.history.records(Selection(component="c"))}
+    assert reasons == {"this user may not read /dev/sdb"}
+    assert len(session.busy) == 1
+
+
+def test_what_is_asked_again_is_asked_alone(world: World) -> None:
+    met = threading.Barrier(2)
+
+    class AgainUnit(BesideUnit):
+        def measure(self, bench: Bench) -> Generator[Union[Record, Later], None, None]:
+            self._met.wait(timeout=60.0)
+            # two that waited for one another would never meet
+            yield Later(BesideUnit(self.tasks[0].entry.component, threading.Barrier(1)))
+
+    world.session().run([AgainUnit("a", met), AgainUnit("b", met)])
+    assert sorted(component for component, _, _ in world.outcomes()) == ["a", "a", "b", "b"]
+
+
+def test_an_error_in_a_wave_ends_its_other_units_and_leaves_nothing_open(world: World) -> None:
+    met = threading.Barrier(2)
+
+    def fail(bench: Bench) -> None:
+        raise StoreError("no space is left")
+
+    class EndlessUnit(BesideUnit):
+        def measure(self, bench: Bench) -> Generator[Union[Record, Later], None, None]:
+            self._met.wait(timeout=60.0)
+            assert world.stops[1].wait(timeout=60.0)
+            # a tool that was ended gives a failure, which says nothing about the target
+            yield bench.recorder.without(self.tasks[0], Failure(Outcome.HUNG, "ended"))
+
+    with pytest.raises(StoreError):
+        world.session().run([BesideUnit("a", met, fail), EndlessUnit("b", met)])
+    assert world.outcomes() == []
+    assert world.history.running() == ()
+    assert all(is_free(world.locks, "ost", name) for name in "ab")

@@ -1,0 +1,125 @@
+"""Clients that know nothing of one another never measure on one part of the storage."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+import yaml
+
+from plumbline.expect.plan import Plan, compile_plan
+from plumbline.plan.policy import load
+from plumbline.topology.graph import Topology, build
+from tests.package.sites import INVENTORIES, part, site
+
+
+def of_paper(name: str, clients: str, rate: str) -> dict[str, Any]:
+    """Return a machine of the papers with several clients in the place of login1."""
+    text = (INVENTORIES / name / "group_vars" / "all" / "topology.yml").read_text(encoding="utf-8")
+    document: dict[str, Any] = yaml.safe_load(text)["plumbline_topology"]
+    part(document, "login1").update(name=clients, rate=rate)
+    for file_system in document["file_systems"]:
+        file_system["client"] = clients
+    return document
+
+
+def crossed(topology: Topology) -> dict[str, set[str]]:
+    """Return which clients measure across each part of the storage."""
+    found: dict[str, set[str]] = {}
+    compiled = compile_plan(topology, load({}), {})
+    for node, entries in compiled.expectations.items():
+        for one in entries:
+            for name in one.path if one.layer == "ost" else ():
+                found.setdefault(name, set()).add(node)
+    return {name: nodes for name, nodes in found.items() if name not in ("aries", "mesh")}
+
+
+def edison(clients: str = "login[1-4]") -> Plan:
+    text = (INVENTORIES / "edison" / "group_vars" / "all" / "policy.yml").read_text("utf-8")
+    topology = build(of_paper("edison", clients, "10 GB/s"))
+    return compile_plan(topology, load(yaml.safe_load(text)["plumbline_policy"]), {})
+
+
+@pytest.mark.parametrize(
+    ("name", "clients"),
+    [("edison", "login[1-4]"), ("edison", "login[1-3]"), ("redstorm", "login[1-2]")],
+)
+def test_no_part_of_the_storage_has_two_clients(name: str, clients: str) -> None:
+    found = crossed(build(of_paper(name, clients, "10 GB/s")))
+    assert {part: nodes for part, nodes in found.items() if len(nodes) > 1} == {}
+
+
+def test_the_targets_are_dealt_out_evenly_and_in_order() -> None:
+    topology = build(of_paper("edison", "login[1-4]", "10 GB/s"))
+    by_client = Counter((one.file_system, one.client) for one in topology.targets.values())
+    # units of eight targets: twelve, twelve and eighteen
+    assert [by_client["fs1", f"login{number}"] for number in range(1, 5)] == [24] * 4
+    assert [by_client["fs3", f"login{number}"] for number in range(1, 5)] == [32, 40, 32, 40]
+    clients = [one.client for one in topology.targets.values() if one.file_system == "fs3"]
+    assert clients == sorted(clients)
+
+
+def test_336_targets_are_measured_from_four_clients_in_five_minutes() -> None:
+    compiled = edison()
+    takes = compiled.takes_s("ost")
+    assert sorted(takes) == [f"login{number}" for number in range(1, 5)]
+    assert sum(len(compiled.expectations[name]) for name in takes) == 336
+    assert max(takes.values()) <= 300.0
+
+
+def behind_one_part(kind: str) -> dict[str, Any]:
+    """Return two servers whose disks share a part, and two clients."""
+    document = site()
+    part(document, "client1")["name"] = "client[1-2]"
+    document["parts"].insert(-1, {"name": "shared", "kind": kind, "feeds": "oss[1-2]"})
+    disks = part(document, "oss[1-2]-disk[1-2]")
+    disks["feeds"], disks["through"] = "shared", "oss[1-2]"
+    document["file_systems"][0]["client"] = "client[1-2]"
+    return document
+
+
+def clients(document: dict[str, Any]) -> list[str]:
+    return [one.client for one in build(document).targets.values()]
+
+
+@pytest.mark.parametrize("kind", ["controller", "enclosure"])
+def test_what_lies_behind_one_part_has_one_client(kind: str) -> None:
+    assert len(set(clients(behind_one_part(kind)))) == 1
+
+
+def test_what_meets_in_the_network_alone_is_shared_in_blocks() -> None:
+    assert clients(behind_one_part("router")) == ["client1", "client1", "client2", "client2"]
+
+
+def test_a_second_file_system_on_the_same_servers_follows_the_first() -> None:
+    document = site()
+    part(document, "client1")["name"] = "client[1-2]"
+    first = document["file_systems"][0]
+    first["client"] = "client[1-2]"
+    # the other way round, as an invoice may have it
+    document["file_systems"].append(
+        {
+            **first,
+            "name": "work",
+            "targets": [
+                {"name": "work-OST0", "part": "oss2-disk1", "subvolume": "work-client-0"},
+                {"name": "work-OST1", "part": "oss1-disk1", "subvolume": "work-client-1"},
+            ],
+        }
+    )
+    assert clients(document) == ["client1", "client1", "client2", "client2", "client2", "client1"]
+
+
+def test_a_retired_target_weighs_nothing() -> None:
+    document = site()
+    for one in document["parts"]:
+        one["name"] = one["name"].replace("oss[1-2]", "oss[1-4]").replace("disk[1-2]", "disk1")
+        if "feeds" in one:
+            one["feeds"] = one["feeds"].replace("oss[1-2]", "oss[1-4]")
+        one.pop("address", None)
+    part(document, "client1")["name"] = "client[1-2]"
+    system = document["file_systems"][0]
+    system.update(client="client[1-2]", retired="scratch-OST[0-1]")
+    system["targets"][0]["part"] = "oss[1-4]-disk1"
+    assert clients(document)[2:] == ["client1", "client2"]
