@@ -29,7 +29,7 @@ from plumbline.run.bench import Step
 from plumbline.run.clock import SystemClock
 from plumbline.run.lock import Locks
 from plumbline.run.units import units_of
-from plumbline.site.measure import Manner, measure
+from plumbline.site.measure import RunOptions, measure
 from plumbline.store.history import History
 from tests.bench.disk import steady_disk
 from tests.bench.pairs import Aim, Rates, Ratio, compared
@@ -102,7 +102,7 @@ def expectation(folder: Path, wave: int) -> Expectation:
 def run(home: Path, entries: Sequence[Expectation]) -> tuple[Record, ...]:
     """Return the records of one run of a node."""
     expectations = Expectations("client1", "bench", tuple(one.to_json() for one in entries))
-    manner = Manner(
+    manner = RunOptions(
         locks=Locks(home / "locks", SystemClock()),
         snapshot=home / "snapshot.json",
         progress=unseen,

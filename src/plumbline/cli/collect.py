@@ -68,12 +68,12 @@ def add(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Collect; return 0, 69 when a node did not answer, 65 when records were damaged."""
     from plumbline.collect.cover import cover
-    from plumbline.collect.gather import Manner, gather
+    from plumbline.collect.gather import GatherOptions, gather
     from plumbline.store.plan import load_plan
 
     plan = load_plan(arguments.plan)
     nodes = _chosen(arguments.node, list(plan.nodes))
-    manner = Manner(
+    manner = GatherOptions(
         Path(arguments.history),
         _remote(arguments.remote),
         _limit(arguments.limit),

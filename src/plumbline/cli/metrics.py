@@ -16,7 +16,7 @@ from plumbline.cli.source import add_source, asks_for_site
 from plumbline.errors import ToolError
 
 if TYPE_CHECKING:
-    from plumbline.site.metrics import Told
+    from plumbline.site.metrics import NodeVerdicts
 
 FORMATS = ("prometheus", "checkmk")
 _NO_LIBRARY = (
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _checkmk(site: bool) -> Callable[[Iterable[Told], float], str]:
+def _checkmk(site: bool) -> Callable[[Iterable[NodeVerdicts], float], str]:
     """Return how it is written; of a site, with the node in the name of each group."""
     from plumbline.output.checkmk import local_checks
 
@@ -79,7 +79,7 @@ def _checkmk(site: bool) -> Callable[[Iterable[Told], float], str]:
     )
 
 
-def _prometheus(site: bool) -> Callable[[Iterable[Told], float], str]:
+def _prometheus(site: bool) -> Callable[[Iterable[NodeVerdicts], float], str]:
     """Return how it is written; of a site by the library that the console has."""
     from plumbline.output.metrics import families
 
@@ -93,7 +93,7 @@ def _prometheus(site: bool) -> Callable[[Iterable[Told], float], str]:
     return lambda told, now: exposition(families(told, now))
 
 
-def _node(arguments: argparse.Namespace, now: float) -> Iterator[Told]:
+def _node(arguments: argparse.Namespace, now: float) -> Iterator[NodeVerdicts]:
     from plumbline.site.metrics import tell_node
     from plumbline.store.snapshot import load_expectations, load_snapshot
 
@@ -102,7 +102,7 @@ def _node(arguments: argparse.Namespace, now: float) -> Iterator[Told]:
     yield tell_node(expectations, snapshot, _deployed_at(arguments.expectations), now)
 
 
-def _site(arguments: argparse.Namespace, now: float) -> Iterator[Told]:
+def _site(arguments: argparse.Namespace, now: float) -> Iterator[NodeVerdicts]:
     from plumbline.site.metrics import tell_site
     from plumbline.store.plan import load_plan
 

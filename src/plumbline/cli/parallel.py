@@ -20,7 +20,7 @@ from plumbline.output.ranks_table import table
 from plumbline.run.fs import FsUnit
 from plumbline.run.parallel import Course
 from plumbline.site.compare import measure_once
-from plumbline.site.measure import Manner, Result, measure
+from plumbline.site.measure import Result, RunOptions, measure
 from plumbline.site.parallel import ALL, Members, document_of, entries_of, in_stripes
 from plumbline.store.history import History
 from plumbline.store.places import DATABASE, SNAPSHOT_FILE
@@ -88,7 +88,7 @@ def _measured(
         return measure_once(expectations, [unit], locks, shown)
     state = Path(arguments.state)
     with History(state / DATABASE) as history:
-        manner = Manner(locks, state / SNAPSHOT_FILE, shown, keep_files=False)
+        manner = RunOptions(locks, state / SNAPSHOT_FILE, shown, keep_files=False)
         return measure(_beside_all(arguments, expectations), [unit], history, manner)
 
 

@@ -29,7 +29,7 @@ from plumbline.run.fs import FsUnit
 from plumbline.run.launch import Client, Launch, by_slurm
 from plumbline.run.lock import Locks
 from plumbline.run.parallel import Course
-from plumbline.site.measure import Manner, Result, measure
+from plumbline.site.measure import Result, RunOptions, measure
 from plumbline.store.history import History
 from plumbline.store.places import DATABASE, SNAPSHOT_FILE
 from plumbline.store.snapshot import EXPECTATIONS, load_expectations, load_snapshot
@@ -86,7 +86,7 @@ def probe_planned(of: Planned, arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         return print_commands(units)
     state = Path(arguments.state)
-    manner = Manner(
+    manner = RunOptions(
         Locks(Path(arguments.locks), SystemClock()),
         state / SNAPSHOT_FILE,
         partial(progress, arguments.quiet),

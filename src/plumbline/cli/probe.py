@@ -178,11 +178,11 @@ def _measure(
     from plumbline.cli.progress import progress
     from plumbline.run.clock import SystemClock
     from plumbline.run.lock import Locks
-    from plumbline.site.measure import Manner, measure
+    from plumbline.site.measure import RunOptions, measure
     from plumbline.store.history import History
 
     state = Path(arguments.state)
-    manner = Manner(
+    manner = RunOptions(
         locks=Locks(Path(arguments.locks), SystemClock()),
         snapshot=state / SNAPSHOT_FILE,
         progress=partial(progress, arguments.quiet),

@@ -31,7 +31,7 @@ _CLOCK_WITHIN_S = 0.02
 """A clock that is known so well is not looked at again: readings of counters are a second apart."""
 
 
-class Manner(NamedTuple):
+class GatherOptions(NamedTuple):
     """How to collect: words that connect to a ``{node}``, seconds for each, nodes at once."""
 
     history: Path
@@ -61,7 +61,7 @@ class Gathered(NamedTuple):
         return {**self._asdict(), "cursor": self.cursor._asdict()}
 
 
-def gather(nodes: Sequence[str], manner: Manner) -> Iterator[Gathered]:
+def gather(nodes: Sequence[str], manner: GatherOptions) -> Iterator[Gathered]:
     """Yield what came of each node as it ends, then drop what is older than a history keeps.
 
     Raises:
@@ -84,7 +84,7 @@ def gather(nodes: Sequence[str], manner: Manner) -> Iterator[Gathered]:
 class _Work:
     """The threads, and what they share."""
 
-    def __init__(self, nodes: Sequence[str], manner: Manner) -> None:
+    def __init__(self, nodes: Sequence[str], manner: GatherOptions) -> None:
         self._count = len(nodes)
         self._manner = manner
         self._waiting: queue.SimpleQueue[str] = queue.SimpleQueue()

@@ -6,13 +6,13 @@ from typing import NamedTuple, Optional, Sequence
 
 from plumbline.judge.alarm import Alone, Claim, Shared
 from plumbline.judge.noise import Noise, Source
-from plumbline.judge.references import Held, Measurement
+from plumbline.judge.references import ComparedSource, Measurement
 from plumbline.units import DAY_S
 
 _ONE_NIGHT_S = DAY_S / 2
 
 
-class Asked(NamedTuple):
+class NamedMeasurement(NamedTuple):
     """One measurement of a component: its operation in words, its partner's name if it has one."""
 
     what: str
@@ -20,7 +20,7 @@ class Asked(NamedTuple):
     measurement: Measurement
 
 
-Compared = Sequence[tuple[Asked, Held]]
+Compared = Sequence[tuple[NamedMeasurement, ComparedSource]]
 """Measurements, each with the runs beside its reference."""
 
 
@@ -31,11 +31,11 @@ def numbered(held: Compared) -> Compared:
     for one, (source, against) in held:
         number = words.index(one.what)
         runs = tuple(run._replace(source=number) for run in source.runs)
-        found.append((one, Held(source._replace(runs=runs), against)))
+        found.append((one, ComparedSource(source._replace(runs=runs), against)))
     return found
 
 
-def last_change(asked: Sequence[Asked]) -> Optional[float]:
+def last_change(asked: Sequence[NamedMeasurement]) -> Optional[float]:
     """Return when software or settings were last seen to have changed, in epoch seconds.
 
     Each measurement sees it when its own turn comes.  Of those of one night the first is meant: the

@@ -31,7 +31,7 @@ _ALARM_OF_ITS_OWN = frozenset({Reason.HUNG, Reason.BROKEN})
 _ALARM_OF_THE_GROUP = frozenset({Reason.UNREACHABLE, Reason.NO_MOUNT})
 
 
-class Asked(NamedTuple):
+class JudgedNode(NamedTuple):
     """What is judged: what a node measures, and since when, and now, in seconds of the epoch."""
 
     expectations: Expectations
@@ -77,7 +77,7 @@ class _Layer(NamedTuple):
     evidence: tuple[str, ...]
 
 
-def judge_node(asked: Asked, memory: Memory) -> Verdict:
+def judge_node(asked: JudgedNode, memory: Memory) -> Verdict:
     """Return the verdict on the probes of a node; where a document is damaged that is UNKNOWN."""
     try:
         return _judged(asked, memory)
@@ -86,7 +86,7 @@ def judge_node(asked: Asked, memory: Memory) -> Verdict:
         return Verdict(NODE, asked.expectations.node, State.UNKNOWN, Reason.DAMAGED, text)
 
 
-def _judged(asked: Asked, memory: Memory) -> Verdict:
+def _judged(asked: JudgedNode, memory: Memory) -> Verdict:
     layers: dict[str, list[Expectation]] = {}
     for each in asked.expectations.every():
         layers.setdefault(each.layer, []).append(each)
@@ -106,7 +106,7 @@ def _judged(asked: Asked, memory: Memory) -> Verdict:
     )
 
 
-def _layer(name: str, members: Sequence[Expectation], asked: Asked, memory: Memory) -> _Layer:
+def _layer(name: str, members: Sequence[Expectation], asked: JudgedNode, memory: Memory) -> _Layer:
     known = [(each, _operations(each, memory, asked.now)) for each in members]
     every = [one for _, found in known for one in found]
     measured = len({one.component for one in every if one.finding is None})
@@ -175,7 +175,7 @@ def _without_alarm(
 
 
 def _all_silent(
-    name: str, silent: Sequence[_Operation], asked: Asked, members: Sequence[Expectation]
+    name: str, silent: Sequence[_Operation], asked: JudgedNode, members: Sequence[Expectation]
 ) -> _Said:
     newest = max(silent, key=lambda one: one.ended_at)
     reason = newest.finding.reason if newest.finding else Reason.NOT_JUDGED
@@ -195,7 +195,7 @@ def _some_silent(text: str, late: Sequence[_Operation]) -> _Said:
     return _Said(State.WARNING, late[0].finding.reason, text)
 
 
-def _lasts(one: _Operation, asked: Asked, members: Sequence[Expectation]) -> bool:
+def _lasts(one: _Operation, asked: JudgedNode, members: Sequence[Expectation]) -> bool:
     """Return whether an operation has had more than its time to give a rate."""
     return asked.now - (one.rated_at or asked.since) > _limit(members)
 

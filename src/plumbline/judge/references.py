@@ -72,7 +72,7 @@ class Era(NamedTuple):
     with_group: bool
 
 
-class Held(NamedTuple):
+class ComparedSource(NamedTuple):
     """A source for weighing, and what its runs are held against."""
 
     source: Source
@@ -98,7 +98,7 @@ class References:
             if one.baseline:
                 self._levels.setdefault(one.kind, []).append(log(one.baseline.median_Bps))
 
-    def of(self, one: Measurement) -> Optional[Held]:
+    def of(self, one: Measurement) -> Optional[ComparedSource]:
         """Return the runs of a measurement beside their reference, None where there is none."""
         if self._accepted_low(one):
             return self._beside(one, Against.BASELINE) or beside_baseline(one)
@@ -109,7 +109,7 @@ class References:
                 return (beside_baseline(one) or found) if _differ_widely(found) else found
         return beside_baseline(one) or _few(one) or _own_history(one)
 
-    def _beside(self, one: Measurement, form: Against) -> Optional[Held]:
+    def _beside(self, one: Measurement, form: Against) -> Optional[ComparedSource]:
         """Return the runs of days with peers, None where there are none."""
         kind = self._kinds[form].of(one.kind)
         runs = []
@@ -120,7 +120,7 @@ class References:
         if not runs:
             return None
         runs += self._of_a_few(one, form, kind)
-        return Held(Source(tuple(sorted(runs)), kind.apart), form.value)
+        return ComparedSource(Source(tuple(sorted(runs)), kind.apart), form.value)
 
     def _of_a_few(self, one: Measurement, form: Against, kind: Kind) -> Iterator[Run]:
         """Yield the runs that a few members made, beside what the others of them usually give."""
@@ -143,7 +143,7 @@ class References:
         return log(one.baseline.median_Bps) - level < log(1 - one.limits.peer_loss) / 2
 
 
-def _differ_widely(found: Held) -> bool:
+def _differ_widely(found: ComparedSource) -> bool:
     """Return whether peers differ by more than busy days take: some of them are slow themselves."""
     return median(run.spread for run in found.source.runs) > ALONE.tail
 
@@ -186,7 +186,7 @@ def _every_value(one: Measurement) -> list[tuple[float, float]]:
     return sorted(values)
 
 
-def beside_baseline(one: Measurement) -> Optional[Held]:
+def beside_baseline(one: Measurement) -> Optional[ComparedSource]:
     """Return the runs beside the baseline, busy days and all."""
     values = _every_value(one)
     if one.baseline is None or not values or (one.era and one.era.with_group):
@@ -194,10 +194,10 @@ def beside_baseline(one: Measurement) -> Optional[Held]:
     spread = max(_SPREAD_ALONE, one.baseline.spread)
     off = max(LEAST_SPREAD, error_of_median(spread, max(1, one.baseline.runs)))
     runs = tuple(Run(at, value, spread) for at, value in values)
-    return Held(Source(runs, off, ALONE), baseline_words([one]))
+    return ComparedSource(Source(runs, off, ALONE), baseline_words([one]))
 
 
-def common(measured: Sequence[Measurement], members: int) -> Optional[Held]:
+def common(measured: Sequence[Measurement], members: int) -> Optional[ComparedSource]:
     """Return what members of a group gave as one beside their baselines, day by day.
 
     A day counts where more than half of all ``members`` were measured, by their upper median: of
@@ -213,7 +213,7 @@ def common(measured: Sequence[Measurement], members: int) -> Optional[Held]:
         return None
     fewest = min(one.baseline.runs for one in known if one.baseline)
     off = max(LEAST_SPREAD, error_of_median(_SPREAD_ALONE, max(1, fewest)))
-    return Held(Source(tuple(sorted(runs)), off, ALONE), baseline_words(known))
+    return ComparedSource(Source(tuple(sorted(runs)), off, ALONE), baseline_words(known))
 
 
 def _by_day(values: Iterator[tuple[float, float]]) -> dict[int, tuple[float, float]]:
@@ -245,7 +245,7 @@ def baseline_words(members: Sequence[Measurement]) -> str:
     return f"the baseline from before {several(list(changes))}"
 
 
-def _few(one: Measurement) -> Optional[Held]:
+def _few(one: Measurement) -> Optional[ComparedSource]:
     """Return the runs beside one to three peers, of which each may be odd itself."""
     runs = [
         Run(sample.started_at, rate - log(sample.peers_Bps), hypot(FEW_APART, FEW_APART))
@@ -254,7 +254,7 @@ def _few(one: Measurement) -> Optional[Held]:
     ]
     if not runs:
         return None
-    return Held(Source(tuple(sorted(runs)), FEW_APART, BESIDE_PEERS), Against.FEW.value)
+    return ComparedSource(Source(tuple(sorted(runs)), FEW_APART, BESIDE_PEERS), Against.FEW.value)
 
 
 def _usual(one: Measurement) -> float:
@@ -266,7 +266,7 @@ def _usual(one: Measurement) -> float:
     return min(one.limits.min_coverage, _HALVED * median(known)) if known else 0.0
 
 
-def _own_history(one: Measurement) -> Optional[Held]:
+def _own_history(one: Measurement) -> Optional[ComparedSource]:
     """Return the newer half of the runs beside the median of the older one."""
     values = sorted((sample.started_at, rate) for sample, rate in _speaking(one, _usual(one)))
     count = max(_BEFORE, len(values) // 2)
@@ -275,4 +275,6 @@ def _own_history(one: Measurement) -> Optional[Held]:
     before = [rate for _, rate in values[:count]]
     level, spread = median(before), max(_SPREAD_ALONE, deviation(before))
     runs = tuple(Run(at, rate - level, spread) for at, rate in values[count:])
-    return Held(Source(runs, error_of_median(spread, count), ALONE), Against.HISTORY.value)
+    return ComparedSource(
+        Source(runs, error_of_median(spread, count), ALONE), Against.HISTORY.value
+    )

@@ -13,12 +13,19 @@ from typing import TYPE_CHECKING, Hashable, Iterator, Mapping, NamedTuple, Optio
 
 from plumbline.errors import DocumentError
 from plumbline.judge.alarm import Change, Question, weigh
-from plumbline.judge.claims import Asked, Compared, claim, last_change, numbered, together
+from plumbline.judge.claims import (
+    Compared,
+    NamedMeasurement,
+    claim,
+    last_change,
+    numbered,
+    together,
+)
 from plumbline.judge.measured import doubt_about, era_of, label
 from plumbline.judge.noise import ALONE
 from plumbline.judge.pair import of_pair
 from plumbline.judge.past import Moments, Past
-from plumbline.judge.references import Era, Held, Measurement, References, common
+from plumbline.judge.references import ComparedSource, Era, Measurement, References, common
 from plumbline.layers import GROUPED, ON_DEVICES, PAIRED, SINGLE_TARGETS
 from plumbline.model.evidence import WORTH_A_WORD, Evidence, Subject
 from plumbline.model.expectation import Expectation, Partner
@@ -75,7 +82,7 @@ class Weighing:
         self._groups: dict[tuple[str, str], list[Component]] = {}
         for place, group in self._group_of.items():
             self._groups.setdefault((place[0], group), []).append(place)
-        self._asked: dict[Component, list[Asked]] = {}
+        self._asked: dict[Component, list[NamedMeasurement]] = {}
         for node, expectations in nodes.items():
             for one in expectations:
                 found = list(self._measurements(one, memories[node]))
@@ -152,7 +159,7 @@ class Weighing:
         terms = self._terms(members[0], self._asked_of(members))
         return self._weighed(held, terms, self._past.of((*group, True))) if held else None
 
-    def _terms(self, place: Component, shared: Sequence[Asked]) -> _Terms:
+    def _terms(self, place: Component, shared: Sequence[NamedMeasurement]) -> _Terms:
         """Return what is asked by; a change is one of ``shared``, not of a single component."""
         limits, at = self._limits[place], last_change(shared)
         if at is None or not limits.change_starts:
@@ -163,7 +170,9 @@ class Weighing:
         """Return the members of the group of a component, none where it is in none."""
         return self._groups.get((place[0], self._group_of.get(place, "")), ())
 
-    def _as_one(self, members: Sequence[Component]) -> Iterator[tuple[Asked, Held]]:
+    def _as_one(
+        self, members: Sequence[Component]
+    ) -> Iterator[tuple[NamedMeasurement, ComparedSource]]:
         if len(members) < _FEWEST_MEMBERS:
             return
         asked = self._asked_of(members)
@@ -175,7 +184,7 @@ class Weighing:
             if found:
                 yield of_all[0], found
 
-    def _asked_of(self, members: Sequence[Component]) -> list[Asked]:
+    def _asked_of(self, members: Sequence[Component]) -> list[NamedMeasurement]:
         return [one for member in members for one in self._asked.get(member, ())]
 
     def _weighed(self, alone: Compared, terms: _Terms, past: Moments) -> Evidence:
@@ -206,7 +215,7 @@ class Weighing:
             also=tuple(one for one in also if -log(one[1]) >= question.limit),
         )
 
-    def _measurements(self, one: Expectation, memory: Weighable) -> Iterator[Asked]:
+    def _measurements(self, one: Expectation, memory: Weighable) -> Iterator[NamedMeasurement]:
         try:
             series = memory.of(one.layer, one.component)
         except DocumentError:
@@ -224,7 +233,7 @@ class Weighing:
 
     def _measurement(
         self, one: Expectation, found: Series, partner: Optional[Partner], memory: Weighable
-    ) -> Asked:
+    ) -> NamedMeasurement:
         latest = found.latest
         reference = one.reference(latest.operation, latest.scenario)
         if partner:
@@ -234,7 +243,7 @@ class Weighing:
         change = era_of(reference.baseline, latest, limits) if doubt else ""
         era = Era(change, memory.changed_at(latest), self._has_fellows(one)) if change else None
         name = partner.name if partner else ""
-        return Asked(
+        return NamedMeasurement(
             label(latest.operation, latest.scenario),
             name,
             Measurement(
@@ -262,7 +271,7 @@ class Weighing:
         return one.layer, operation, scenario, group or one.group, ceiling
 
 
-def _tell_apart(asked: dict[Component, list[Asked]]) -> None:
+def _tell_apart(asked: dict[Component, list[NamedMeasurement]]) -> None:
     """Give what has no peers a kind of its own: pairs of which most share a host, as on its node.
 
     Beside one another they do not show that the host is slow.

@@ -14,7 +14,7 @@ from plumbline.model.record import Operation, Scenario
 if TYPE_CHECKING:
     from typing import Iterable, Iterator
 
-    from plumbline.locate.measurables import Nodes, Placed
+    from plumbline.locate.measurables import Nodes, PlannedMeasurement
     from plumbline.locate.observation import Measurable
 
 
@@ -53,7 +53,7 @@ class Candidates:
             for one in found
             if one.layer in PAIRED and node not in site.servers
         }
-        self._crossing: dict[str, list[Placed]] = {}
+        self._crossing: dict[str, list[PlannedMeasurement]] = {}
         for placed in site.measurables():
             # what loads a whole file system is never the next to be asked for
             if placed.of.layer in WHOLE:
@@ -76,7 +76,7 @@ class Candidates:
                         seen.add(candidate.of.name)
                         yield candidate
 
-    def _from(self, placed: Placed, suspects: tuple[str, ...]) -> Iterator[Candidate]:
+    def _from(self, placed: PlannedMeasurement, suspects: tuple[str, ...]) -> Iterator[Candidate]:
         """Yield a measurement of the plan, and what follows from it."""
         if not placed.of.expected_Bps:
             return
@@ -95,7 +95,9 @@ class Candidates:
             words = f"a read of {of.component} from {node}"
             yield _derived(of, words, path, Intrusion.OTHER_CLIENT)
 
-    def _together(self, placed: Placed, suspects: tuple[str, ...]) -> Iterator[Candidate]:
+    def _together(
+        self, placed: PlannedMeasurement, suspects: tuple[str, ...]
+    ) -> Iterator[Candidate]:
         of = placed.of
         for name in suspects:
             if name not in of.path:
@@ -116,11 +118,11 @@ class Candidates:
                 flows = tuple(counts[part] for part in of.path)
                 yield made._replace(of=made.of._replace(flows=flows))
 
-    def _failover(self, placed: Placed) -> Iterator[Candidate]:
+    def _failover(self, placed: PlannedMeasurement) -> Iterator[Candidate]:
         """Yield the way by another server that shares a part behind the servers."""
         of, host = placed.of, placed.expectation.host
         own = of.path[of.path.index(host) + 1 : -1] if host in of.path else ()
-        partners: dict[str, tuple[str, Placed]] = {}
+        partners: dict[str, tuple[str, PlannedMeasurement]] = {}
         for part in own:
             for other in self._crossing[part]:
                 server = other.expectation.host
@@ -133,7 +135,7 @@ class Candidates:
             yield _derived(of, words, path, Intrusion.FAILOVER)
 
 
-def _planned(placed: Placed) -> Candidate:
+def _planned(placed: PlannedMeasurement) -> Candidate:
     one, of = placed.expectation, placed.of
     if placed.partner:
         words = f"a network test of {one.component} with {placed.partner.name}"

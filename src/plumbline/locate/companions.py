@@ -13,10 +13,10 @@ from plumbline.model.record import Scenario
 if TYPE_CHECKING:
     from typing import Hashable, Sequence
 
-    from plumbline.locate.measurables import Placed
+    from plumbline.locate.measurables import PlannedMeasurement
 
 
-def companions(measured: Sequence[Placed]) -> list[tuple[int, ...]]:
+def companions(measured: Sequence[PlannedMeasurement]) -> list[tuple[int, ...]]:
     """Return sets of measurements of one node (indices), each of two or more.
 
     All that is measured of one component, or between two hosts; and what devices give that are read

@@ -15,7 +15,7 @@ from plumbline.model.record import Outcome
 if TYPE_CHECKING:
     from typing import Iterable, Iterator
 
-    from plumbline.locate.measurables import Placed
+    from plumbline.locate.measurables import PlannedMeasurement
     from plumbline.locate.observation import Measurable
     from plumbline.locate.suspects import AmbiguitySet, Located
     from plumbline.locate.words import Parts
@@ -41,7 +41,7 @@ def fails(of: Measurable) -> bool:
     return bool(of.lanes) and of.lanes[0][0].startswith(FAILURES)
 
 
-def locate_failures(measured: Iterable[Placed], records: Iterable[Record]) -> Located:
+def locate_failures(measured: Iterable[PlannedMeasurement], records: Iterable[Record]) -> Located:
     """Return what explains the failures among the latest records of each measurement."""
     latest: dict[tuple[object, ...], Record] = {}
     for record in sorted(records, key=lambda one: one.started_at):
@@ -84,7 +84,7 @@ def partial_sentences(located: Located, parts: Parts) -> Iterator[str]:
 
 
 def _observations(
-    measured: Iterable[Placed], latest: dict[tuple[object, ...], Record]
+    measured: Iterable[PlannedMeasurement], latest: dict[tuple[object, ...], Record]
 ) -> Iterator[Observation]:
     for placed in measured:
         record = latest.get(_key(placed))
@@ -102,7 +102,7 @@ def _observations(
         )
 
 
-def _key(placed: Placed) -> tuple[object, ...]:
+def _key(placed: PlannedMeasurement) -> tuple[object, ...]:
     partner = placed.partner.name if placed.partner else None
     one = placed.expectation
     return one.layer, one.component, placed.operation, placed.scenario, partner

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Nodes = Mapping[str, Sequence[Expectation]]
 
 
-class Placed(NamedTuple):
+class PlannedMeasurement(NamedTuple):
     """A measurement and the expectation it comes from; ``partner`` is None but for host pairs."""
 
     of: Measurable
@@ -40,12 +40,12 @@ class Site:
         """The hosts that have targets or devices."""
         self._own = {one.component: frozenset(one.path) for one in every if one.layer in PAIRED}
 
-    def measurables(self) -> Iterator[Placed]:
+    def measurables(self) -> Iterator[PlannedMeasurement]:
         """Yield all that the nodes measure, in their order."""
         for node in self._nodes:
             yield from self.of(node)
 
-    def of(self, node: str) -> Iterator[Placed]:
+    def of(self, node: str) -> Iterator[PlannedMeasurement]:
         """Yield what one node measures.
 
         The expected rate is the baseline's, else the ceiling, else 0.  A path's part is crossed
@@ -61,7 +61,7 @@ class Site:
             elif (one.layer, one.component) not in left_out:
                 yield from _alone(node, one, together)
 
-    def _pairs(self, node: str, one: Expectation) -> Iterator[Placed]:
+    def _pairs(self, node: str, one: Expectation) -> Iterator[PlannedMeasurement]:
         for operation, scenario, reference in steps(one):
             for partner in one.partners:
                 other = self._own.get(partner.name, frozenset())
@@ -84,7 +84,7 @@ class Site:
                     (),
                     node,
                 )
-                yield Placed(of, one, operation, scenario, partner)
+                yield PlannedMeasurement(of, one, operation, scenario, partner)
 
 
 def _sharing(found: Sequence[Expectation]) -> Counter[tuple[str, str]]:
@@ -116,7 +116,9 @@ def steps(one: Expectation) -> Iterator[tuple[Operation, Scenario, Reference]]:
         yield Operation(operation), Scenario(scenario), reference
 
 
-def _alone(node: str, one: Expectation, together: Counter[tuple[str, str]]) -> Iterator[Placed]:
+def _alone(
+    node: str, one: Expectation, together: Counter[tuple[str, str]]
+) -> Iterator[PlannedMeasurement]:
     for operation, scenario, reference in steps(one):
         shared = scenario is Scenario.TOGETHER
         words = f"{operation.value} together" if shared else operation.value
@@ -131,7 +133,7 @@ def _alone(node: str, one: Expectation, together: Counter[tuple[str, str]]) -> I
             tuple(together[_company(one), name] for name in one.path) if shared else (),
             node,
         )
-        yield Placed(of, one, operation, scenario)
+        yield PlannedMeasurement(of, one, operation, scenario)
 
 
 def _lane(server: bool, leaves: bool) -> str:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from plumbline.judge.finding import Ruling
     from plumbline.judge.measured import Measured
     from plumbline.judge.weighing import Weighing
-    from plumbline.locate.measurables import Placed
+    from plumbline.locate.measurables import PlannedMeasurement
     from plumbline.locate.observation import Measurable
     from plumbline.locate.votes import Spoken
     from plumbline.model.expectation import Expectation
@@ -57,7 +57,10 @@ class _Run(NamedTuple):
 
 
 def observe(
-    measured: Iterable[Placed], memory: Memory, now: float, known: Optional[Weighing] = None
+    measured: Iterable[PlannedMeasurement],
+    memory: Memory,
+    now: float,
+    known: Optional[Weighing] = None,
 ) -> Iterator[Observation]:
     """Yield an observation for each measurement, at ``now`` in seconds since the epoch.
 
@@ -80,7 +83,9 @@ class _Observed(NamedTuple):
     segments: Sequence[Observation] = ()
 
 
-def _observe(placed: Placed, memory: Memory, now: float, known: Optional[Weighing]) -> _Observed:
+def _observe(
+    placed: PlannedMeasurement, memory: Memory, now: float, known: Optional[Weighing]
+) -> _Observed:
     one = placed.expectation
     try:
         series = _series(placed, memory.of(one.layer, one.component))
@@ -100,7 +105,7 @@ def _observe(placed: Placed, memory: Memory, now: float, known: Optional[Weighin
     return _Observed(_observation(placed, series, ruling), telling, segments)
 
 
-def _series(placed: Placed, found: Sequence[Series]) -> Optional[Series]:
+def _series(placed: PlannedMeasurement, found: Sequence[Series]) -> Optional[Series]:
     partner = placed.partner.name if placed.partner else None
     for one in found:
         latest = one.latest
@@ -111,7 +116,7 @@ def _series(placed: Placed, found: Sequence[Series]) -> Optional[Series]:
     return None
 
 
-def _with_pair(placed: Placed, *, over_runs: bool) -> Expectation:
+def _with_pair(placed: PlannedMeasurement, *, over_runs: bool) -> Expectation:
     """Return the expectation; of a host that of the pair.
 
     Over several runs a pair speaks of today until it meets again, which of many hosts takes days.
@@ -128,7 +133,9 @@ def _with_pair(placed: Placed, *, over_runs: bool) -> Expectation:
     return one._replace(references={key: reference}, limits=limits)
 
 
-def _observation(placed: Placed, series: Optional[Series], ruling: Ruling) -> Observation:
+def _observation(
+    placed: PlannedMeasurement, series: Optional[Series], ruling: Ruling
+) -> Observation:
     finding, of = ruling.finding, ruling.measured
     at = series.latest.started_at if series else 0.0
     if finding.reason is Reason.HUNG and placed.of.expected_Bps:
@@ -217,7 +224,7 @@ def resending(of: Measurable) -> Measurable:
     )
 
 
-def _segments(placed: Placed, ruling: Ruling) -> Iterator[Observation]:
+def _segments(placed: PlannedMeasurement, ruling: Ruling) -> Iterator[Observation]:
     """Yield what a pair says of segments retransmitted: as if half of the rate were lost.
 
     It is yes or no, so the size of a loss says nothing; it has lanes of its own.  A buffer that is

@@ -22,13 +22,13 @@ from plumbline.robust import OF_A_MEDIAN
 if TYPE_CHECKING:
     from typing import Iterator, Optional, Sequence
 
-    from plumbline.judge.claims import Asked
+    from plumbline.judge.claims import NamedMeasurement
     from plumbline.judge.noise import Run, Source
-    from plumbline.judge.references import Held
+    from plumbline.judge.references import ComparedSource
     from plumbline.judge.weighing import Weighing
-    from plumbline.locate.measurables import Placed
+    from plumbline.locate.measurables import PlannedMeasurement
 
-    _One = tuple[Asked, Held]
+    _One = tuple[NamedMeasurement, ComparedSource]
 
 _FEWEST = 3
 """Runs of a measurement that speak of today, of a young history two."""
@@ -50,7 +50,7 @@ class Spoken(NamedTuple):
     begun: float
 
 
-def votes(placed: Sequence[Placed], known: Weighing) -> list[Optional[Spoken]]:
+def votes(placed: Sequence[PlannedMeasurement], known: Weighing) -> list[Optional[Spoken]]:
     """Return what the last runs of each measurement of a node say, None where there are too few."""
     held = [_held(one, known) for one in placed]
     since = [_own_alarm(one, known) for one in placed]
@@ -64,12 +64,12 @@ def votes(placed: Sequence[Placed], known: Weighing) -> list[Optional[Spoken]]:
     return [_spoken(*each, known) for each in zip(placed, held, since)]
 
 
-def _of_one_component(group: Sequence[Placed]) -> bool:
+def _of_one_component(group: Sequence[PlannedMeasurement]) -> bool:
     """Return whether all that is measured of a component makes a group, and not a pair of hosts."""
     return group[0].partner is None and len({one.expectation.subject for one in group}) == 1
 
 
-def _held(placed: Placed, known: Weighing) -> Optional[_One]:
+def _held(placed: PlannedMeasurement, known: Weighing) -> Optional[_One]:
     """Return a measurement beside its reference, None where there is none."""
     one = placed.expectation
     what = label(placed.operation, placed.scenario)
@@ -78,7 +78,7 @@ def _held(placed: Placed, known: Weighing) -> Optional[_One]:
     return next((each for each in found if each[0][:2] == (what, partner)), None)
 
 
-def _own_alarm(placed: Placed, known: Weighing) -> Optional[float]:
+def _own_alarm(placed: PlannedMeasurement, known: Weighing) -> Optional[float]:
     """Return since when the component has an alarm, in epoch seconds, None where it has none."""
     found = known.evidence(placed.expectation.subject)
     return found.since if found and found.alarm else None
@@ -96,7 +96,7 @@ def _together(
 
 
 def _spoken(
-    placed: Placed, held: Optional[_One], since: Optional[float], known: Weighing
+    placed: PlannedMeasurement, held: Optional[_One], since: Optional[float], known: Weighing
 ) -> Optional[Spoken]:
     place = placed.expectation.layer, placed.expectation.component
     of_all = known.of_its_group(place)
@@ -127,7 +127,7 @@ def _beside_baseline(held: Optional[_One]) -> Optional[_One]:
     return (held[0], found) if found else None
 
 
-def _group_is_low(placed: Placed, known: Weighing, limit: float) -> bool:
+def _group_is_low(placed: PlannedMeasurement, known: Weighing, limit: float) -> bool:
     """Return whether all of the group mostly are slow, which beside one another does not show."""
     what = label(placed.operation, placed.scenario)
     found = known.compared_as_one((placed.expectation.layer, placed.expectation.component))
@@ -137,7 +137,7 @@ def _group_is_low(placed: Placed, known: Weighing, limit: float) -> bool:
     return False
 
 
-def _of(vote: Vote, one: Asked, source: Source, runs: Sequence[Run]) -> Spoken:
+def _of(vote: Vote, one: NamedMeasurement, source: Source, runs: Sequence[Run]) -> Spoken:
     middle = median(run.log_ratio for run in runs)
     # the error of a median of values that differ by s_1 ... s_n is 1.2533 sqrt(n) / sum(1 / s_i)
     own = OF_A_MEDIAN * sqrt(len(runs)) / sum(1 / run.spread for run in runs)
@@ -146,7 +146,7 @@ def _of(vote: Vote, one: Asked, source: Source, runs: Sequence[Run]) -> Spoken:
     return Spoken(vote, expected, expected * exp(middle), error, runs[0].at)
 
 
-def _expected(one: Asked, source: Source) -> float:
+def _expected(one: NamedMeasurement, source: Source) -> float:
     """Return what a measurement gives while it is healthy, in B/s."""
     if one.measurement.baseline:
         return one.measurement.baseline.median_Bps

@@ -13,7 +13,7 @@ from plumbline.layers import ON_TARGETS
 from plumbline.model.expectation import PARALLEL, Expectation
 from plumbline.model.verdict import Verdict
 from plumbline.output.exposition import Family, Labels
-from plumbline.site.metrics import Step, Told
+from plumbline.site.metrics import NodeVerdicts, Step
 
 
 class _OfStep(NamedTuple):
@@ -125,7 +125,7 @@ STEPS = (
 )
 
 
-def families(told: Iterable[Told], judged_at: float) -> Iterator[Family]:
+def families(told: Iterable[NodeVerdicts], judged_at: float) -> Iterator[Family]:
     """Yield all metrics of some nodes, judged at a moment in seconds since the epoch."""
     every = tuple(told)
     yield Family(*BUILD, {(("version", __version__),): 1})

@@ -7,7 +7,7 @@ import time
 
 from plumbline import __version__
 from plumbline.errors import DocumentError
-from plumbline.judge.node import Asked, judge_node
+from plumbline.judge.node import JudgedNode, judge_node
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.series import Snapshot
 from plumbline.model.state import State
@@ -67,7 +67,7 @@ def _judged(given: Mapping[str, str], now: float) -> Verdict:
     path = given.get("--expectations", EXPECTATIONS)
     expectations = load_expectations(path)
     # the role replaces the file when something else is expected
-    asked = Asked(expectations, os.stat(path).st_mtime, now)
+    asked = JudgedNode(expectations, os.stat(path).st_mtime, now)
     try:
         return judge_node(asked, load_snapshot(given.get("--snapshot", SNAPSHOT)))
     except DocumentError as error:

@@ -14,7 +14,7 @@ from plumbline.model.spec import ProbeSpec
 from plumbline.plan.places import Place
 from plumbline.plan.policy import Policy, bytes_given, spec_of, test_of
 from plumbline.ranks.layout import spread
-from plumbline.ranks.terms import Crowd, Names, contradiction, pattern
+from plumbline.ranks.terms import Names, RunSize, contradiction, pattern
 from plumbline.ranks.tests import share_of_memory
 from plumbline.topology.graph import Target, Topology
 from plumbline.topology.paths import host_of, to_target
@@ -97,7 +97,7 @@ def spec_of_all(policy: Policy, name: str, targets: int) -> ProbeSpec:
     if trouble:
         raise DocumentError(f"plumbline_policy: layer fs: {name}: {trouble}")
     _refuse_too_much(spec, policy, name, targets)
-    crowd = Crowd(rules.ranks_per_target * targets, targets, len(rules.clients))
+    crowd = RunSize(rules.ranks_per_target * targets, targets, len(rules.clients))
     return spec._replace(pattern=pattern(test, crowd, "data"))
 
 

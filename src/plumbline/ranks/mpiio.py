@@ -15,7 +15,7 @@ from plumbline.ranks.world import MPI
 _SOURCES = 512
 
 
-class Manner(NamedTuple):
+class OpenMode(NamedTuple):
     """How a file is opened; ``comm`` are the ranks that open it together."""
 
     comm: Any
@@ -26,7 +26,7 @@ class Manner(NamedTuple):
 class MpiFile:
     """One file at full size, open for one operation of the ranks of a communicator."""
 
-    def __init__(self, path: str, offset: int, write: bool, manner: Manner) -> None:
+    def __init__(self, path: str, offset: int, write: bool, manner: OpenMode) -> None:
         """Open at ``offset``; raise MPI.Exception when that fails, OSError where it is not safe.
 
         MPI takes a path alone: that of the file in its folder as it was opened and checked, in

@@ -13,7 +13,7 @@ from plumbline.model.record import Operation
 from plumbline.profile.calls import Block, pack
 from plumbline.ranks.job import Job, Result, State, encoded, result_name, write_whole
 from plumbline.ranks.layout import Place, assign, readers
-from plumbline.ranks.mpiio import Manner, MpiFile, obstacle_to
+from plumbline.ranks.mpiio import MpiFile, OpenMode, obstacle_to
 from plumbline.ranks.operation import (
     Attempt,
     Ended,
@@ -114,7 +114,7 @@ class Rank:
                 return None, obstacle or f"{place.path} cannot be opened by another rank"
         try:
             if test.api == "mpiio":
-                manner = Manner(comm, test.collective, test.hints)
+                manner = OpenMode(comm, test.collective, test.hints)
                 return MpiFile(place.path, place.offset, writes, manner), None
             return PosixFile(place.path, place.offset, writes, self._job.direct), None
         except (OSError, RuntimeError) as error:

@@ -19,7 +19,7 @@ _BLOCK = 4096
 _MOST_NOTES = 1 << 30
 
 
-class Crowd(NamedTuple):
+class RunSize(NamedTuple):
     """How many take part: ranks in all, targets, clients."""
 
     ranks: int
@@ -27,7 +27,7 @@ class Crowd(NamedTuple):
     clients: int
 
 
-def pattern(test: Method, crowd: Crowd, fixed: str) -> str:
+def pattern(test: Method, crowd: RunSize, fixed: str) -> str:
     """Return in words what a probe's specification has no field for; ``fixed`` is data or time."""
     gathered = test.aggregation
     words = [

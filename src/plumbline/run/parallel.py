@@ -27,7 +27,7 @@ from plumbline.run.launch import Launch
 from plumbline.run.launch_command import command
 from plumbline.run.launcher import find_launcher
 from plumbline.run.ranks_left import end_ranks
-from plumbline.run.recording import Conditions, Taken
+from plumbline.run.recording import Conditions, TaskResult
 from plumbline.run.tally import Tally, details, details_of_all, read_results
 from plumbline.run.temporary import temporary_folder
 from plumbline.run.trial import Failure, Task
@@ -200,7 +200,7 @@ class Run:
             together = self._of_all(crew, tally)
             when = tally.times(tally.results, recorder.host) or when
             told = details_of_all(tally, together)
-            return recorder.of_run(task, Taken(together, self._tool, *when, told))
+            return recorder.of_run(task, TaskResult(together, self._tool, *when, told))
         conditions = Conditions(member.state, self._coverage(crew, member))
         if member.failure is not None and not member.made:
             return recorder.without(task, member.failure, conditions)
@@ -208,7 +208,7 @@ class Run:
         when = tally.times(tally.on(name), recorder.host) or when
         if member.failure is not None and not isinstance(came, Failure):
             came = member.failure
-        taken = Taken(came, self._tool, *when, details(tally.on(name), came))
+        taken = TaskResult(came, self._tool, *when, details(tally.on(name), came))
         return recorder.of_run(task, taken, conditions)
 
     def _coverage(self, crew: Sequence[Member], member: Member) -> Optional[float]:

@@ -27,7 +27,7 @@ class Conditions(NamedTuple):
 UNCONDITIONED = Conditions()
 
 
-class Taken(NamedTuple):
+class TaskResult(NamedTuple):
     """What came of one task of a run that carries out several at once, and when that was.
 
     Times are seconds since the epoch; ``details`` is kept in the record as it is.
@@ -62,7 +62,9 @@ class Recorder:
             values.update(_result(trial.measurements, conditions))
         return Record(**values)
 
-    def of_run(self, task: Task, taken: Taken, conditions: Conditions = UNCONDITIONED) -> Record:
+    def of_run(
+        self, task: Task, taken: TaskResult, conditions: Conditions = UNCONDITIONED
+    ) -> Record:
         """Return the record of a task that one tool carried out together with others."""
         values = self._values(task, conditions)
         values.update(started_at=taken.started_at, finished_at=taken.finished_at, tool=taken.tool)

@@ -23,7 +23,7 @@ from plumbline.run.clock import SystemClock
 from plumbline.run.command import SystemRunner
 from plumbline.run.lock import Locks, OwnLocks
 from plumbline.run.temporary import temporary_folder
-from plumbline.site.measure import Manner, Progress, Result, measure
+from plumbline.site.measure import Progress, Result, RunOptions, measure
 from plumbline.store.history import History
 from plumbline.store.places import DATABASE, SNAPSHOT_FILE
 from plumbline.units import format_size
@@ -47,7 +47,7 @@ def measure_once(
 ) -> Result:
     """Measure and judge directories of which nothing is known, and keep nothing of it."""
     with temporary_folder() as state:
-        manner = Manner(locks, state / SNAPSHOT_FILE, progress, keep_files=False)
+        manner = RunOptions(locks, state / SNAPSHOT_FILE, progress, keep_files=False)
         try:
             with History(state / DATABASE) as history:
                 return measure(expectations, units, history, manner)

@@ -28,7 +28,7 @@ from plumbline.model.verdict import Verdict
 from plumbline.run.lock import Locks
 from plumbline.run.process import goes_on
 from plumbline.run.units import units_of
-from plumbline.site.measure import Manner, Progress, Result, measure, run_id_at
+from plumbline.site.measure import Progress, Result, RunOptions, measure, run_id_at
 from plumbline.site.nodes import remembered
 from plumbline.store.confirmed import Confirmed
 from plumbline.store.history import History
@@ -99,7 +99,7 @@ def confirm(
         turn = moment.due[0]
         run_id = f"{run_id_at(now)}-{len(found)}"
         kept[1].begin(moved(turn, run_id, now, moment.layer))
-        manner = Manner(
+        manner = RunOptions(
             locks=terms.locks,
             snapshot=terms.state / SNAPSHOT_FILE,
             progress=terms.progress,

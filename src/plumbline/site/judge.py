@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Iterator, NamedTuple, Optional, Sequence, Union
 
 from plumbline.errors import PlumblineError, StoreError
-from plumbline.judge.node import Asked, judge_node
+from plumbline.judge.node import JudgedNode, judge_node
 from plumbline.layers import WHOLE
 from plumbline.model.expectation import Expectations
 from plumbline.model.judged import Judged
@@ -163,7 +163,7 @@ def _judge_node(node: Expectations, history: History, task: Task) -> Iterator[Ju
     alone = [each for each in chosen if task.members or each.layer not in WHOLE]
     verdicts = [*judging.components(alone), *judging.groups(chosen)]
     if task.since is not None and node.entries:
-        verdicts.append(judge_node(Asked(node, task.since, task.now), memory))
+        verdicts.append(judge_node(JudgedNode(node, task.since, task.now), memory))
     for verdict in verdicts:
         kept = verdict if task.evidence else verdict._replace(evidence=())
         yield Judged(node.node, task.now, kept)

@@ -35,7 +35,7 @@ Progress = Callable[[], ContextManager[Callable[[Step], None]]]
 """Begins to show how far a run is, and gives what shows each step."""
 
 
-class Manner(NamedTuple):
+class RunOptions(NamedTuple):
     """How a run is carried out; ``limit_s`` None is no limit but each measurement's own.
 
     ``run_id`` is the run's name where it was noted before, None for a new one.
@@ -69,7 +69,7 @@ class Result(NamedTuple):
 
 
 def measure(
-    expectations: Expectations, units: Sequence[Unit], history: History, manner: Manner
+    expectations: Expectations, units: Sequence[Unit], history: History, manner: RunOptions
 ) -> Result:
     """Measure all units, keep and publish the records, judge what was measured, and keep that too.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Iterator, NamedTuple, Optional, Sequence
 from plumbline.errors import DocumentError
 from plumbline.judge.component import rulings_on
 from plumbline.judge.finding import Ruling
-from plumbline.judge.node import Asked, judge_node
+from plumbline.judge.node import JudgedNode, judge_node
 from plumbline.judge.pair import rulings_on_host
 from plumbline.layers import PAIRED, WHOLE
 from plumbline.model.expectation import Expectation, Expectations
@@ -29,7 +29,7 @@ class Step(NamedTuple):
     retransmitted: Optional[float] = None
 
 
-class Told(NamedTuple):
+class NodeVerdicts(NamedTuple):
     """What was judged of one node: its components, its groups, each operation, and its probes.
 
     ``probes`` is None where nothing is expected to be measured.
@@ -42,17 +42,19 @@ class Told(NamedTuple):
     probes: Optional[Verdict]
 
 
-def tell_node(expectations: Expectations, snapshot: Snapshot, since: float, now: float) -> Told:
+def tell_node(
+    expectations: Expectations, snapshot: Snapshot, since: float, now: float
+) -> NodeVerdicts:
     """Return what a node tells at ``now`` of what is expected ``since``, in epoch seconds.
 
     Raises:
         DocumentError: the expectations are damaged.
     """
     judging = Judging(snapshot, snapshot, now, evidence=False)
-    return _told(Asked(expectations, since, now), expectations.every(), snapshot, judging)
+    return _told(JudgedNode(expectations, since, now), expectations.every(), snapshot, judging)
 
 
-def tell_site(plan: SitePlan, history: Path, since: float, now: float) -> Iterator[Told]:
+def tell_site(plan: SitePlan, history: Path, since: float, now: float) -> Iterator[NodeVerdicts]:
     """Yield what each node of a site tells, by the history of all.
 
     Raises:
@@ -61,13 +63,15 @@ def tell_site(plan: SitePlan, history: Path, since: float, now: float) -> Iterat
     """
     for one in memories(plan, history):
         judging = Judging(one.memory, one.known, now, evidence=False)
-        yield _told(Asked(plan.nodes[one.node], since, now), one.chosen, one.memory, judging)
+        yield _told(JudgedNode(plan.nodes[one.node], since, now), one.chosen, one.memory, judging)
 
 
-def _told(asked: Asked, chosen: Sequence[Expectation], memory: Memory, judging: Judging) -> Told:
+def _told(
+    asked: JudgedNode, chosen: Sequence[Expectation], memory: Memory, judging: Judging
+) -> NodeVerdicts:
     # of what is driven at once the whole has a verdict, among the groups
     alone = [each for each in chosen if each.layer not in WHOLE]
-    return Told(
+    return NodeVerdicts(
         asked.expectations.node,
         tuple(zip(alone, judging.components(alone))),
         tuple(judging.groups(chosen)),

@@ -12,7 +12,7 @@ from plumbline.model.record import Operation
 from plumbline.model.reference import Reference
 from plumbline.model.spec import ProbeSpec
 from plumbline.ranks.job import Fixed
-from plumbline.ranks.terms import SPARE_S, Crowd, Names, contradiction, limit_s, pattern
+from plumbline.ranks.terms import SPARE_S, Names, RunSize, contradiction, limit_s, pattern
 from plumbline.ranks.tests import Method
 from plumbline.run.launch import Launch
 from plumbline.targets import STRIPED
@@ -48,7 +48,7 @@ class Terms(NamedTuple):
     def spec(self, targets: int) -> ProbeSpec:
         """Return what makes two runs comparable, in figures and in words."""
         ranks = self.ranks_per_target * targets
-        crowd = Crowd(ranks, targets * self.stripes, self.launch.hosts)
+        crowd = RunSize(ranks, targets * self.stripes, self.launch.hosts)
         words = [pattern(self.test, crowd, self.fixed.value)]
         words += [format_duration(self.seconds)] if self.fixed is Fixed.TIME else []
         words += ["kept files"] if self.operations == REREAD else []

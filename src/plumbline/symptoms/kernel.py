@@ -13,7 +13,7 @@ from plumbline.model.json_text import read_json
 from plumbline.model.kinds import times
 from plumbline.model.printed import whole
 from plumbline.symptoms import lustre
-from plumbline.symptoms.messages import Told
+from plumbline.symptoms.messages import ParsedMessage
 from plumbline.symptoms.node import Node
 from plumbline.symptoms.routine import Said, faults
 from plumbline.symptoms.symptom import Look, Symptom
@@ -29,7 +29,7 @@ _MOST = 20_000
 def look(node: Node) -> Look:
     """Read the messages of a day; raise ToolError where neither source may be read."""
     said = _messages(node)
-    grouped: dict[tuple[str, str], tuple[Told, list[float]]] = {}
+    grouped: dict[tuple[str, str], tuple[ParsedMessage, list[float]]] = {}
     for at, told in faults(said, lambda: _connected(node)):
         key = told.message.kind, told.name
         grouped.setdefault(key, (told, []))[1].append(at)
@@ -106,7 +106,7 @@ def _line(line: str) -> Said:
         raise ToolError(f"dmesg printed what is not understood: {line[:60]!r}") from error
 
 
-def _symptom(node: Node, told: Told, times: Sequence[float]) -> Symptom:
+def _symptom(node: Node, told: ParsedMessage, times: Sequence[float]) -> Symptom:
     message = told.message
     often = f" ({len(times)} times)" if len(times) > 1 else ""
     sentence = f"kernel: {message.words.format(name=told.name)}{often}"

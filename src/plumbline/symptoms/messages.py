@@ -28,7 +28,7 @@ class Message(NamedTuple):
     direction: Direction = Direction.RAISES
 
 
-class Told(NamedTuple):
+class ParsedMessage(NamedTuple):
     """A message that was understood; ``name`` is empty where it is about the node."""
 
     message: Message
@@ -174,10 +174,10 @@ _LONGEST = 1024
 """Characters of a message, LOG_LINE_MAX of the kernel (kernel/printk/printk.c)."""
 
 
-def understand(text: str) -> Optional[Told]:
+def understand(text: str) -> Optional[ParsedMessage]:
     """Return what a message tells, None if it is none of these; the kernel's are never longer."""
     for message in MESSAGES:
         match = message.pattern.search(text, 0, _LONGEST)
         if match:
-            return Told(message, match.groupdict().get("name", ""))
+            return ParsedMessage(message, match.groupdict().get("name", ""))
     return None

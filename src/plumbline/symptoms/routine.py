@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Callable, Collection, Iterable, Iterator, NamedTuple, Optional, Sequence
 
-from plumbline.symptoms.messages import LINK, TARGET, Told, understand
+from plumbline.symptoms.messages import LINK, TARGET, ParsedMessage, understand
 
 _RECOVERY_S = 900.0
 """The longest recovery of a Lustre target: its clients are back by then, or evicted."""
@@ -49,7 +49,7 @@ class Heard(NamedTuple):
 
     at: float
     text: str
-    told: Optional[Told]
+    told: Optional[ParsedMessage]
 
     def tells(self, *kinds: str) -> str:
         """Return the name that a message of one of these kinds is about, else nothing."""
@@ -61,7 +61,7 @@ _Log = Sequence[Heard]
 
 def faults(
     messages: Iterable[Said], connected: Callable[[], Collection[str]]
-) -> Iterator[tuple[float, Told]]:
+) -> Iterator[tuple[float, ParsedMessage]]:
     """Yield when and what no routine work explains.
 
     ``connected`` returns Lustre's devices that have their target now; it is asked only where the

@@ -10,7 +10,7 @@ from typing import Any, Iterable
 import pytest
 
 from plumbline.errors import DocumentError, StoreError
-from plumbline.locate.measurables import Placed, Site
+from plumbline.locate.measurables import PlannedMeasurement, Site
 from plumbline.locate.words import HEADERS
 from plumbline.model.record import Record
 from plumbline.store.history import History
@@ -60,7 +60,7 @@ def measured(left: Left, retransmitted: Iterable[str] = ()) -> Iterable[Record]:
         )
 
 
-def _record(placed: Placed, rate_Bps: float, now: float, clean: bool) -> Record:
+def _record(placed: PlannedMeasurement, rate_Bps: float, now: float, clean: bool) -> Record:
     net: dict[str, Any] = {}
     if placed.partner:
         net = {"partner": placed.partner.name, "retransmits": 0 if clean else 50_000}

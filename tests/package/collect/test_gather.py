@@ -23,7 +23,7 @@ from uuid import uuid4
 import pytest
 
 from plumbline.cli import main
-from plumbline.collect.gather import Manner, _Work, gather
+from plumbline.collect.gather import GatherOptions, _Work, gather
 from plumbline.errors import StoreError
 from plumbline.model.exchange import MOST_RECORDS, Head
 from plumbline.model.record import Record
@@ -389,7 +389,7 @@ def test_as_many_threads_as_can_be_had_ask_all_nodes(
 
 def test_whoever_stops_early_waits_for_no_node(site: Site) -> None:
     site.measure("client1")
-    work = _Work(NODES, Manner(site.history, site.remote, 30.0, 1))
+    work = _Work(NODES, GatherOptions(site.history, site.remote, 30.0, 1))
     with Collection(site.history) as collection:
         work.stop()
         assert work._node("client1", collection).trouble == ""
@@ -464,7 +464,7 @@ def test_a_call_that_cannot_be_understood_is_a_sentence(
 
 def test_a_history_that_cannot_be_written_ends_all_with_a_sentence(site: Site) -> None:
     site.measure("client1", 3)
-    manner = Manner(site.folder / "nowhere" / "x.sqlite", site.remote, 30.0, 2)
+    manner = GatherOptions(site.folder / "nowhere" / "x.sqlite", site.remote, 30.0, 2)
     with pytest.raises(StoreError, match="cannot be opened"):
         list(gather(NODES, manner))
 

@@ -6,7 +6,7 @@ from typing import Any, Optional, Sequence
 
 import pytest
 
-from plumbline.judge.node import Asked, judge_node
+from plumbline.judge.node import JudgedNode, judge_node
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.reason import Reason
 from plumbline.model.record import Operation, Outcome
@@ -54,7 +54,7 @@ def judge(
     running: Sequence[Running] = (),
 ) -> Verdict:
     expectations = Expectations("client1", "lab", tuple(one.to_json() for one in entries))
-    return judge_node(Asked(expectations, since, NOW), snapshot(*every, running=running))
+    return judge_node(JudgedNode(expectations, since, NOW), snapshot(*every, running=running))
 
 
 TWO = (target("OST0"), target("OST1"))
@@ -186,7 +186,7 @@ def test_a_damaged_document_is_unknown_and_named() -> None:
     taken = snapshot(ran("OST0"))
     taken.series["ost/OST0"]["operations"][0]["latest"]["rate_Bps"] = "fast"
     expectations = Expectations("client1", "lab", (TWO[0].to_json(),))
-    found = judge_node(Asked(expectations, LONG_AGO, NOW), taken)
+    found = judge_node(JudgedNode(expectations, LONG_AGO, NOW), taken)
     assert (found.state, found.reason) == (State.UNKNOWN, Reason.DAMAGED)
     assert found.sentence.startswith("client1: probes cannot be judged: record ")
 

@@ -9,7 +9,7 @@ import pytest
 from plumbline.errors import UsageError
 from plumbline.locate.failures import failing, failure_sentence, locate_failures
 from plumbline.locate.investigation import Budget, Decision, Found, Investigation
-from plumbline.locate.measurables import Placed, Site
+from plumbline.locate.measurables import PlannedMeasurement, Site
 from plumbline.locate.observation import SEGMENTS, Observation, Vote
 from plumbline.locate.step import Step
 from plumbline.locate.suspects import locate
@@ -64,7 +64,7 @@ class Night:
                     slow += self._seen(placed)
         return Found(locate(slow), locate(failures))
 
-    def _seen(self, placed: Placed) -> Iterable[Observation]:
+    def _seen(self, placed: PlannedMeasurement) -> Iterable[Observation]:
         yield observation(placed.of, rate(placed.of, self._left))
         if placed.partner:
             bad = not self._retransmitted.isdisjoint(placed.of.path)
@@ -80,7 +80,7 @@ class Night:
         return [one.alternatives for _, one in self.found().sets()]
 
 
-def _measures(step: Step, placed: Placed) -> bool:
+def _measures(step: Step, placed: PlannedMeasurement) -> bool:
     of = placed.of
     if step.layer != of.layer or step.node not in ("", of.node):
         return False

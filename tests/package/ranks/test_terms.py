@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline.ranks.terms import Crowd, Names, contradiction, limit_s, pattern
+from plumbline.ranks.terms import Names, RunSize, contradiction, limit_s, pattern
 from plumbline.ranks.tests import named_test
 
 NAMES = Names("--bytes", "--transfer", "--direct")
 
 
 def test_a_run_in_words_tells_test_crowd_and_buffers() -> None:
-    assert pattern(named_test("ost"), Crowd(8, 4, 2), "data") == (
+    assert pattern(named_test("ost"), RunSize(8, 4, 2), "data") == (
         "ost, fixed data, 8 ranks on 4 targets, 2 clients"
     )
-    assert pattern(named_test("posix-fpp-10k"), Crowd(1, 1, 1), "time").endswith(
+    assert pattern(named_test("posix-fpp-10k"), RunSize(1, 1, 1), "time").endswith(
         "1 clients, 2 buffers of 33554432 bytes"
     )
 

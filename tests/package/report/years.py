@@ -10,7 +10,7 @@ from random import Random
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple
 
 from plumbline.expect.plan import Plan, compile_plan
-from plumbline.locate.measurables import Placed, Site
+from plumbline.locate.measurables import PlannedMeasurement, Site
 from plumbline.model.record import Record
 from plumbline.plan.policy import load
 from plumbline.store.history import History
@@ -72,7 +72,9 @@ def records(plan: Plan, year: Year, now: float = NOW) -> Iterator[Record]:
             yield _record(one, number, rate_Bps, now - 7200 - ago * DAY_S, year)
 
 
-def _record(placed: Placed, number: int, rate_Bps: float, at: float, year: Year) -> Record:
+def _record(
+    placed: PlannedMeasurement, number: int, rate_Bps: float, at: float, year: Year
+) -> Record:
     net: dict[str, Any] = {}
     if placed.partner:
         clean = not year.retransmitted & {*placed.of.path}
