@@ -66,7 +66,7 @@ from plumbline.run.tally import read_results
 from plumbline.simulate.faults import parse_fault, parse_losses
 from plumbline.site.earlier import read_earlier
 from plumbline.site.investigate import _document
-from plumbline.site.question import read_request
+from plumbline.site.request import read_request
 from plumbline.store.history import History
 from plumbline.store.paths import document as paths_document
 from plumbline.store.paths import load_collection, load_path, load_standing

@@ -14,7 +14,7 @@ from plumbline.judge.measured import label
 from plumbline.judge.noise import IN_ONE_GO_S
 from plumbline.judge.peers import LEAST_SPREAD
 from plumbline.judge.references import beside_baseline
-from plumbline.locate.companions import companions
+from plumbline.locate.correlated import correlated
 from plumbline.locate.observation import Vote
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.robust import OF_A_MEDIAN
@@ -54,7 +54,7 @@ def votes(placed: Sequence[PlannedMeasurement], known: Weighing) -> list[Optiona
     """Return what the last runs of each measurement of a node say, None where there are too few."""
     held = [_held(one, known) for one in placed]
     since = [_own_alarm(one, known) for one in placed]
-    for group in companions(placed):
+    for group in correlated(placed):
         if _of_one_component([placed[index] for index in group]):
             # the judge has weighed it together
             continue
@@ -87,7 +87,7 @@ def _own_alarm(placed: PlannedMeasurement, known: Weighing) -> Optional[float]:
 def _together(
     group: Sequence[int], held: Sequence[Optional[_One]], known: Weighing
 ) -> Iterator[tuple[float, int]]:
-    """Yield since when companions are slow together, for each of them."""
+    """Yield since when correlated measurements are slow together, for each of them."""
     found = {index: one for index in group if (one := held[index])}
     if len(found) > 1:
         evidence = known.weigh(list(found.values()))

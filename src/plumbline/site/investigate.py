@@ -33,8 +33,8 @@ from plumbline.locate.leaning import ordered, quoted
 from plumbline.locate.measurables import Site
 from plumbline.locate.next_probe import NextProbe
 from plumbline.locate.observation import Vote
+from plumbline.locate.phrases import remarks, rows, sentence, summary
 from plumbline.locate.step import Step
-from plumbline.locate.words import remarks, rows, sentence, summary
 from plumbline.model.expectation import Expectation
 from plumbline.model.json_text import read_json
 from plumbline.model.record import Record
@@ -42,7 +42,7 @@ from plumbline.run.temporary import temporary_folder
 from plumbline.site.earlier import Earlier
 from plumbline.site.limited import within
 from plumbline.site.locate import left_out, locate_site
-from plumbline.site.question import Request
+from plumbline.site.request import Request
 from plumbline.site.silent import Silence
 from plumbline.store.history import History
 from plumbline.store.places import DATABASE

@@ -17,8 +17,8 @@ from plumbline.locate.measurables import Site
 from plumbline.locate.next_probe import NextProbe, next_probe
 from plumbline.locate.observation import Observation, Vote
 from plumbline.locate.observe import observe
+from plumbline.locate.phrases import listed, sentence
 from plumbline.locate.suspects import Located, locate
-from plumbline.locate.words import listed, sentence
 from plumbline.model.expectation import Expectation
 from plumbline.model.state import State
 from plumbline.site.garbage import without_collector

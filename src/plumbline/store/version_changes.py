@@ -14,7 +14,7 @@ from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional
 from plumbline.errors import DocumentError
 from plumbline.model.course import SERVER, VersionChange
 from plumbline.model.json_text import read_json
-from plumbline.model.kinds import texts
+from plumbline.model.validate import texts
 from plumbline.store.database import Database
 
 _QUERY = (

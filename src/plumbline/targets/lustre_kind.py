@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from plumbline.errors import UsageError
 from plumbline.model.command import CommandRunner
-from plumbline.targets.ask import ask
 from plumbline.targets.kind import Descriptions, Holder, Keys, Kind, elsewhere, on_any, shown
 from plumbline.targets.lustre import LustreTarget
 from plumbline.targets.lustre_output import parse_objects
 from plumbline.targets.mounts import Mount
+from plumbline.targets.query import ask
 
 
 def _make(keys: Keys, component: str, fill_limit: float) -> LustreTarget:

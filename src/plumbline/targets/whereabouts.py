@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from plumbline.errors import SkipTarget, UsageError
 from plumbline.model.command import CommandRunner
 from plumbline.targets import KINDS
-from plumbline.targets.ask import QUICK_S, complaint
 from plumbline.targets.directory import DIRECTORY
 from plumbline.targets.kind import Descriptions, Holder, shown
 from plumbline.targets.mounts import mount_holding
+from plumbline.targets.query import QUICK_S, complaint
 
 _REFUSALS = {
     "No such file or directory": "is not there; look at how it is written and what is mounted here",

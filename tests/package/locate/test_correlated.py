@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plumbline.locate.companions import companions
+from plumbline.locate.correlated import correlated
 from plumbline.locate.measurables import Site
 from tests.package.locate.scenes import Scene, lab
 from tests.package.sites import paper
@@ -10,7 +10,7 @@ from tests.package.sites import paper
 
 def named(scene: Scene, node: str) -> set[tuple[str, ...]]:
     placed = tuple(Site(scene.plan.expectations).of(node))
-    return {tuple(placed[index].of.name for index in each) for each in companions(placed)}
+    return {tuple(placed[index].of.name for index in each) for each in correlated(placed)}
 
 
 def test_the_write_and_the_read_of_a_target_and_both_ways_between_two_hosts() -> None:
@@ -28,6 +28,6 @@ def test_devices_that_are_read_together_behind_a_part_that_they_share() -> None:
 def test_nothing_is_asked_twice_and_nothing_alone() -> None:
     nodes = Scene(paper("redstorm")).plan.expectations
     for node in nodes:
-        found = companions(tuple(Site(nodes).of(node)))
+        found = correlated(tuple(Site(nodes).of(node)))
         assert len(found) == len(set(found))
         assert all(len(each) > 1 for each in found)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from plumbline.locate.measurables import PlannedMeasurement
 
 
-def companions(measured: Sequence[PlannedMeasurement]) -> list[tuple[int, ...]]:
+def correlated(measured: Sequence[PlannedMeasurement]) -> list[tuple[int, ...]]:
     """Return sets of measurements of one node (indices), each of two or more.
 
     All that is measured of one component, or between two hosts; and what devices give that are read
