@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Look for what is slow now; plugins/modules/investigate.py documents the options."""
+"""Find the slow component now; plugins/modules/investigate.py documents the options."""
 
 from __future__ import annotations
 

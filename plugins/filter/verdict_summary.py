@@ -13,7 +13,7 @@ description:
   - Returns a line for each verdict, by layer and component, and which of them are not OK.
   - A node without verdicts is neither good nor bad; what it measures is UNKNOWN.
   - A group of which nothing is known but that its members are OK lacks a firm baseline and nothing
-    else; it is named and does not count.
+    else; it is named and excluded.
 options:
   _input:
     description: Verdicts by node, as M(hpcops.plumbline.verdicts_info) returns them.

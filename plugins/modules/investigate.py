@@ -7,10 +7,10 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: investigate
-short_description: Look for what is slow now
+short_description: Find the slow component now
 description:
   - Measures what still tells suspects apart, the least intrusive first, within a budget of time
-    and bytes, and names what is slow and what fails.
+    and bytes, and names slow components and failures.
   - It runs on the control host, once for all hosts of the play, and asks the nodes through their
     own connections.
   - It measures through the units of the timers and changes no setting.
@@ -58,7 +58,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Look for what is slow behind one target
+- name: Find the slow component behind one target
   hpcops.plumbline.investigate:
     plan: "{{ agent_plan }}"
     targets: [scratch-OST0003]
@@ -90,7 +90,7 @@ found:
       type: str
       sample: certain
     sentences:
-      description: What is slow, what fails, and what is not known.
+      description: Slow components, failures, and what is not known.
       type: list
       elements: str
     summary:
@@ -100,7 +100,7 @@ found:
       description: In check mode the step that would be the first.
       type: dict
     slow:
-      description: The suspects of what is slow.
+      description: The suspects.
       type: dict
     failed:
       description: The suspects of what failed.

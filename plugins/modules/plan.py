@@ -11,8 +11,8 @@ author: The plumbline developers (@hpcops)
 version_added: 0.1.0
 short_description: Compile the plan of an inventory
 description:
-  - Runs C(plumbline plan) on an inventory with C(plumbline_topology) and returns who measures what,
-    when, and what is expected of it.
+  - Runs C(plumbline plan) on an inventory with C(plumbline_topology) and returns which node
+    measures what, when, and what is expected of it.
   - A plan that was compiled before is returned as it is, as long as topology, policy, baselines and
     the package are the same.
   - Run it once on the control host, with C(delegate_to) and C(run_once). It changes nothing in the

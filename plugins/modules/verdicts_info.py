@@ -29,7 +29,7 @@ options:
     default: []
   last_run:
     description:
-      - Judge what the last run of each component says by itself, as while somebody looks.
+      - Judge what the last run of each component says alone, as while somebody looks.
       - Without it the verdicts are those of services, which follow the evidence of several runs.
     type: bool
     default: false

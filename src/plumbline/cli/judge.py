@@ -35,7 +35,7 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--last-run",
         action="store_true",
-        help="judge what the last run of each component of this node says by itself, as while "
+        help="judge what the last run of each component of this node says alone, as while "
         "somebody looks for a fault, and not by the evidence of several as services do",
     )
     parser.add_argument(

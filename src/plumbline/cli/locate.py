@@ -1,4 +1,4 @@
-"""``plumbline locate``: which components explain what is slow, and what to measure next."""
+"""``plumbline locate``: which components explain slow measurements, and what to measure next."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 def add(subparsers: Any) -> None:
     """Declare the arguments."""
     parser = subparsers.add_parser(
-        "locate", help="name the components that explain what is slow; ends with 1 if there are any"
+        "locate",
+        help="name the components that explain slow measurements; ends with 1 if there are any",
     )
     parser.add_argument(
         "--plan", metavar="FILE", required=True, help="what plumbline plan --json printed"
@@ -27,7 +28,7 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--last-run",
         action="store_true",
-        help="judge what the last run of each measurement says by itself, as while somebody looks "
+        help="judge what the last run of each measurement says alone, as while somebody looks "
         "for a fault, and not by the evidence of several as services do",
     )
     parser.add_argument("--json", action="store_true", help="print the document for programs")

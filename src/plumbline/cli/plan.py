@@ -1,4 +1,4 @@
-"""``plumbline plan``: who measures what, when, and what Nagios asks for."""
+"""``plumbline plan``: which node measures what, when, and what Nagios asks for."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def add(subparsers: Any) -> None:
     """Declare the arguments."""
     parser = subparsers.add_parser(
         "plan",
-        help="show who measures what, when, on which terms",
-        description="Work out from topology, policy and baselines of an inventory who measures "
-        "what, and what is expected of it.  Nothing is measured.",
+        help="show which node measures what, when, on which terms",
+        description="Work out from topology, policy and baselines of an inventory which node "
+        "measures what, and what is expected of it.  Nothing is measured.",
         epilog="For example: plumbline plan -i inventories/mysite --node client1",
     )
     made_from = parser.add_mutually_exclusive_group(required=True)

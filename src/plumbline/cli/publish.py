@@ -26,8 +26,8 @@ def add(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "publish",
         help="look for suspects and write what check_path says",
-        description="Name the components that explain what is slow, as plumbline locate does, and "
-        "write for each file system and each shared component what check_path is to say.",
+        description="Name the components that explain slow measurements, as plumbline locate does, "
+        "and write for each file system and each shared component what check_path is to say.",
     )
     parser.add_argument("--plan", metavar="FILE", default=PLAN, help="default %(default)s")
     parser.add_argument("--history", metavar="FILE", default=HISTORY, help="default %(default)s")

@@ -34,7 +34,7 @@ SCHEMA = 1
 
 
 class Plan(NamedTuple):
-    """Who measures what, when, and who is asked; ``expectations`` by node, in measuring order."""
+    """Which node measures what, when; ``expectations`` by node, in measuring order."""
 
     site: str
     expectations: dict[str, tuple[Expectation, ...]]

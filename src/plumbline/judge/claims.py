@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Optional, Sequence
+from collections import Counter
+from itertools import chain
+from typing import Hashable, NamedTuple, Optional, Sequence
 
 from plumbline.judge.alarm import Alone, Claim, Shared
 from plumbline.judge.noise import Noise, Source
 from plumbline.judge.references import ComparedSource, Measurement
+from plumbline.layers import PAIRED
 from plumbline.units import DAY_S
 
 _ONE_NIGHT_S = DAY_S / 2
@@ -70,3 +73,26 @@ def _merged(sources: Sequence[Source]) -> Source:
     runs = sorted(run for source in sources for run in source.runs)
     noise: Noise = max((source.noise for source in sources), key=lambda one: one.lower)
     return Source(tuple(runs), max(source.off for source in sources), noise)
+
+
+def tell_apart(asked: dict[tuple[str, str], list[NamedMeasurement]]) -> None:
+    """Give what has no peers a kind of its own: pairs of which most share a host, as on its node.
+
+    Beside one another they do not show that the host is slow.
+    """
+    ends: dict[Hashable, list[tuple[str, str]]] = {}
+    for (layer, name), found in asked.items():
+        for one in found if layer in PAIRED else ():
+            ends.setdefault(one.measurement.kind, []).append((name, one.partner))
+    most = {kind: Counter(chain(*pairs)).most_common(1)[0][1] for kind, pairs in ends.items()}
+    for place, found in asked.items():
+        asked[place] = [
+            one._replace(measurement=_alone(one.measurement))
+            if 2 * most.get(one.measurement.kind, 0) > len(ends.get(one.measurement.kind, ()))
+            else one
+            for one in found
+        ]
+
+
+def _alone(one: Measurement) -> Measurement:
+    return one._replace(kind=(one.kind, one.member))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def judge(
     expectation: Expectation, series: Sequence[Series], running: Sequence[Running], now: float
 ) -> Verdict:
-    """Return what the last run of a component says by itself, ``now`` in epoch seconds.
+    """Return what the last run of a component says alone, ``now`` in epoch seconds.
 
     Raises:
         DocumentError: a reference is no rate, or an operation is unknown.

@@ -41,7 +41,7 @@ def contended(of: Measured) -> Optional[Finding]:
         return None
     text = (
         f"{figures(of)}: contended: coverage {of.record.coverage:.2f} "
-        f"({of.limits.min_coverage:g} needed){_job(of)}; does not count"
+        f"({of.limits.min_coverage:g} needed){_job(of)}; excluded"
     )
     return Finding(State.OK, Reason.CONTENDED, text, counts=False)
 

@@ -46,7 +46,7 @@ def shared_loss(of: Measured) -> Optional[Finding]:
     peers_low = of.low(100 * of.peers_Bps / of.baseline.median_Bps)
     if not peers_low or of.rate_Bps < (1 - of.limits.peer_loss) * of.peers_Bps:
         return None
-    text = f"{figures(of)}: not slower than {peers(of)}, a shared cause; does not count"
+    text = f"{figures(of)}: not slower than {peers(of)}, a shared cause; excluded"
     return Finding(State.OK, Reason.SHARED_LOSS, text, counts=False)
 
 

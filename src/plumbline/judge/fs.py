@@ -50,7 +50,7 @@ def judge_whole(
 ) -> Verdict:
     """Return the verdict on the file system ``name`` among the expectations of layer ``fs``.
 
-    Without ``known``, what the last runs say together, it is what the last run says by itself.
+    Without ``known``, what the last runs say together, it is what the last run says alone.
 
     Raises:
         DocumentError: there is no such file system, or a document is damaged.

@@ -70,7 +70,7 @@ class _By(NamedTuple):
 def judge_pair_host(
     expectation: Expectation, series: Sequence[Series], running: Sequence[Running], now: float
 ) -> Verdict:
-    """Return what the last runs of a host with each partner say by themselves."""
+    """Return what the last runs of a host with each partner say alone."""
     return _judge(expectation, series, running, now, _By(tuple, in_last_run))
 
 

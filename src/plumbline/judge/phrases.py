@@ -62,7 +62,7 @@ def so_far(known: Optional[Evidence]) -> str:
     return "one run is no evidence yet" if known.moments == 1 else "no evidence yet"
 
 
-def certainty(known: Optional[Evidence]) -> str:
+def odds_text(known: Optional[Evidence]) -> str:
     """Return the odds that the finding of one run is not chance."""
     if known is None or known.shared:
         return so_far(known)

@@ -6,8 +6,6 @@ whole group has lost is the group's, and not that of each member.
 
 from __future__ import annotations
 
-from collections import Counter
-from itertools import chain
 from math import exp, inf, log
 from typing import TYPE_CHECKING, Hashable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
@@ -19,6 +17,7 @@ from plumbline.judge.claims import (
     claim,
     last_change,
     numbered,
+    tell_apart,
     together,
 )
 from plumbline.judge.measured import doubt_about, era_of, label
@@ -87,7 +86,7 @@ class Weighing:
             for one in expectations:
                 found = list(self._measurements(one, memories[node]))
                 self._asked.setdefault((one.layer, one.component), []).extend(found)
-        _tell_apart(self._asked)
+        tell_apart(self._asked)
         self._references = References(
             [one.measurement for found in self._asked.values() for one in found]
         )
@@ -269,29 +268,6 @@ class Weighing:
         if one.parallel:
             group = f"all of {one.component}"
         return one.layer, operation, scenario, group or one.group, ceiling
-
-
-def _tell_apart(asked: dict[Component, list[NamedMeasurement]]) -> None:
-    """Give what has no peers a kind of its own: pairs of which most share a host, as on its node.
-
-    Beside one another they do not show that the host is slow.
-    """
-    ends: dict[Hashable, list[tuple[str, str]]] = {}
-    for (layer, name), found in asked.items():
-        for one in found if layer in PAIRED else ():
-            ends.setdefault(one.measurement.kind, []).append((name, one.partner))
-    most = {kind: Counter(chain(*pairs)).most_common(1)[0][1] for kind, pairs in ends.items()}
-    for place, found in asked.items():
-        asked[place] = [
-            one._replace(measurement=_alone(one.measurement))
-            if 2 * most.get(one.measurement.kind, 0) > len(ends.get(one.measurement.kind, ()))
-            else one
-            for one in found
-        ]
-
-
-def _alone(one: Measurement) -> Measurement:
-    return one._replace(kind=(one.kind, one.member))
 
 
 def _systems(nodes: Nodes) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The answer: sets of components that explain what is slow, and what nothing explains."""
+"""The answer: sets of components that explain slow measurements, and what nothing explains."""
 
 from __future__ import annotations
 

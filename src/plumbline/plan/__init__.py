@@ -1,4 +1,4 @@
-"""Third stage: topology and policy become who measures what, with which terms, and when.
+"""Third stage: topology and policy become which node measures what, with which terms, and when.
 
 ``rounds`` pairs hosts and needs Python alone, because nodes use it too; ``policy`` is the document,
 ``assignments`` applies it to a site.

@@ -1,4 +1,4 @@
-"""Suspects: which components explain what is slow, with the measurements that say so."""
+"""Suspects: which components explain slow measurements, with the measurements that say so."""
 
 from __future__ import annotations
 

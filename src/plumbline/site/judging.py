@@ -13,7 +13,7 @@ from plumbline.judge.evidence import evidence
 from plumbline.judge.fs import Ruled, decide_whole, wholes
 from plumbline.judge.group import decide_group
 from plumbline.judge.pair import judge_pair_host, judge_pair_service
-from plumbline.judge.phrases import certainty, weighed
+from plumbline.judge.phrases import odds_text, weighed
 from plumbline.judge.service import by_evidence, with_runs
 from plumbline.layers import GROUPED, PAIRED
 from plumbline.model.reason import Reason
@@ -122,7 +122,7 @@ def _with_others(found: Verdict, known: Optional[Evidence]) -> Verdict:
     """
     said = tuple(weighed(known))
     low = found.state.alarm and found.reason.of_one_run
-    sentence = "; ".join((found.sentence, *(said or (certainty(known),) * low)))
+    sentence = "; ".join((found.sentence, *(said or (odds_text(known),) * low)))
     return found._replace(sentence=sentence, evidence=(*said, *found.evidence))
 
 

@@ -78,7 +78,7 @@ def test_the_sentence_names_the_job_that_took_the_target() -> None:
     assert (verdict.state, verdict.reason) == (State.OK, Reason.CONTENDED)
     assert verdict.sentence.endswith(
         "contended: coverage 0.31 (0.9 needed), job 4711 moved 38.0 GB in the 40 s around it; "
-        "does not count"
+        "excluded"
     )
 
 
