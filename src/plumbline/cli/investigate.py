@@ -43,7 +43,7 @@ def add(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the answer and return 0."""
     from plumbline.documents.records import read_records
-    from plumbline.locate.phrases import HEADERS
+    from plumbline.locate.sentences import HEADERS
     from plumbline.output.table import render
     from plumbline.site.earlier import read_earlier
     from plumbline.site.investigate import investigate

@@ -9,7 +9,7 @@ from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError
 from plumbline.model.record import Operation, Outcome, Record
-from plumbline.model.validate import counts, names, numbers, times, within
+from plumbline.model.validation import counts, names, numbers, times, within
 
 LUSTRE = "lustre"
 """What counts the bytes of clients, not those of disks."""

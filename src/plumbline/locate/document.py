@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from plumbline.locate.failures import FAILURES, fails, failure_sentence
 from plumbline.locate.observation import SEGMENTS, Vote
-from plumbline.locate.phrases import remarks, sentence
+from plumbline.locate.sentences import remarks, sentence
 from plumbline.locate.uncertain import behind
 from plumbline.model.named_tuple import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from plumbline.locate.next_probe import NextProbe
     from plumbline.locate.observation import Observation
-    from plumbline.locate.phrases import Parts
+    from plumbline.locate.sentences import Parts
     from plumbline.locate.suspects import AmbiguitySet, Located, Loss, Suspect
 
 SCHEMA = 1

@@ -7,7 +7,7 @@ that crosses it fail, and whatever gave a rate, a slow one too, clears what it c
 from __future__ import annotations
 
 from plumbline.locate.observation import Observation, Vote
-from plumbline.locate.phrases import listed, rows, titled
+from plumbline.locate.sentences import listed, rows, titled
 from plumbline.locate.suspects import locate
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.record import Outcome
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from plumbline.locate.measurables import PlannedMeasurement
     from plumbline.locate.observation import Measurable
-    from plumbline.locate.phrases import Parts
+    from plumbline.locate.sentences import Parts
     from plumbline.locate.suspects import AmbiguitySet, Located
     from plumbline.model.record import Record
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from plumbline.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.series import Running
-from plumbline.model.validate import names, numbers, texts, times
+from plumbline.model.validation import names, numbers, texts, times
 
 if TYPE_CHECKING:
     from typing import Any, Mapping, Optional

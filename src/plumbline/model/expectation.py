@@ -9,7 +9,7 @@ from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.reference import Ceiling, Reference
 from plumbline.model.spec import ProbeSpec
-from plumbline.model.validate import counts, rates_or_none, same_schema, texts
+from plumbline.model.validation import counts, rates_or_none, same_schema, texts
 from plumbline.model.waves import ALONE
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from plumbline.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.validate import counts, names, within
+from plumbline.model.validation import counts, names, within
 from plumbline.units import LARGEST, format_bytes, format_duration
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.validate import rates_or_none, texts
+from plumbline.model.validation import rates_or_none, texts
 
 if TYPE_CHECKING:
     from typing import Any, Mapping, Optional

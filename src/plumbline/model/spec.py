@@ -6,7 +6,7 @@ import json
 
 from plumbline.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.validate import counts, rates_or_none, texts, within
+from plumbline.model.validation import counts, rates_or_none, texts, within
 from plumbline.units import LARGEST, format_rate, format_size
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from plumbline.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.reason import Reason
 from plumbline.model.state import State
-from plumbline.model.validate import numbers_or_none, texts
+from plumbline.model.validation import numbers_or_none, texts
 
 if TYPE_CHECKING:
     from typing import Any, Mapping, Optional

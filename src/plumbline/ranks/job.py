@@ -15,7 +15,7 @@ from typing import Any, Mapping, NamedTuple, Optional
 
 from plumbline.errors import DocumentError
 from plumbline.model.record import Operation
-from plumbline.model.validate import counts, same_schema, texts, within
+from plumbline.model.validation import counts, same_schema, texts, within
 from plumbline.profile.latencies import Durations
 from plumbline.ranks.layout import Place
 from plumbline.ranks.tests import Aggregation, Method

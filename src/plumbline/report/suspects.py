@@ -6,7 +6,7 @@ from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.locate.next_probe import NextProbe
 from plumbline.locate.observation import Observation, Vote
-from plumbline.locate.phrases import HEADERS, remarks, rows, sentence, summary
+from plumbline.locate.sentences import HEADERS, remarks, rows, sentence, summary
 from plumbline.locate.suspects import AmbiguitySet, Located
 from plumbline.model.part import SitePart
 from plumbline.report.figure import Cell, Figure, Plot, Row, Table, shown

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.layers import WHOLE
-from plumbline.model.course import Course
 from plumbline.model.expectation import Expectations
 from plumbline.model.state import State
+from plumbline.model.trend import Course
 from plumbline.model.verdict import Verdict
 from plumbline.site.judge import judge_site
 from plumbline.site.judging import Judging

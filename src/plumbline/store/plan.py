@@ -12,7 +12,7 @@ from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.part import SitePart
 from plumbline.model.path_service import PathService
 from plumbline.model.service import Service
-from plumbline.model.validate import same_schema, texts
+from plumbline.model.validation import same_schema, texts
 from plumbline.store.snapshot import parse, read
 
 SCHEMA = 1

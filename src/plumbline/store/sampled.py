@@ -18,7 +18,7 @@ from typing import Callable, Iterator, Mapping, NamedTuple, Optional, Sequence, 
 from plumbline.errors import DocumentError
 from plumbline.model.printed import real
 from plumbline.model.sampled import Sampled
-from plumbline.model.validate import LEAST_RATE
+from plumbline.model.validation import LEAST_RATE
 from plumbline.store.rows import Rows
 
 _COMPONENT = ("component", "disk")

@@ -6,7 +6,7 @@ from typing import Optional, Sequence
 
 from plumbline.model.record import segments_retransmitted
 from plumbline.model.series import SAMPLES
-from plumbline.model.validate import numbers
+from plumbline.model.validation import numbers
 from plumbline.profile.distance import distance
 from plumbline.store.history import History, SeriesKey
 

@@ -7,7 +7,7 @@ at night is still told in the morning and is forgotten after a day.
 from __future__ import annotations
 
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.validate import numbers, times
+from plumbline.model.validation import numbers, times
 
 if TYPE_CHECKING:
     from typing import Any, Mapping, Optional

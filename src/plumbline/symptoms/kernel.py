@@ -11,7 +11,7 @@ from typing import Collection, Iterator, Sequence
 from plumbline.errors import ToolError
 from plumbline.model.json_text import read_json
 from plumbline.model.printed import whole
-from plumbline.model.validate import times
+from plumbline.model.validation import times
 from plumbline.symptoms import lustre
 from plumbline.symptoms.messages import ParsedMessage
 from plumbline.symptoms.node import Node

@@ -7,7 +7,7 @@ from enum import Enum
 from plumbline.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.state import State
-from plumbline.model.validate import names, numbers, same_schema, texts, times
+from plumbline.model.validation import names, numbers, same_schema, texts, times
 
 if TYPE_CHECKING:
     from typing import Any, Mapping, Optional

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from plumbline.errors import DocumentError
-from plumbline.model.course import NodeClock
 from plumbline.model.record import Operation, Record
+from plumbline.model.trend import NodeClock
 from plumbline.store.collection import Collection
 from plumbline.store.course import Pictures
 from plumbline.store.database import Database

@@ -5,14 +5,14 @@ They never make a suspect and never take one away: measurements do that.
 
 from __future__ import annotations
 
-from plumbline.locate.phrases import titled
+from plumbline.locate.sentences import titled
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.symptoms.evidence import Leaning, leaning, phrase
 
 if TYPE_CHECKING:
     from typing import Sequence
 
-    from plumbline.locate.phrases import Parts
+    from plumbline.locate.sentences import Parts
     from plumbline.locate.suspects import AmbiguitySet, Located
     from plumbline.symptoms.symptom import Symptom
 
