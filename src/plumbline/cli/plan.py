@@ -82,6 +82,8 @@ def _print(plan: Plan, node: Optional[str]) -> None:
         print(_timer(plan, layer, names))
     for warning in (text for layer in plan.schedule for text in _too_long(plan, layer, names)):
         print(warning)
+    for warning in _met(plan, names):
+        print(warning)
     chosen = [one for one in plan.services if node in (None, one.node)]
     print(f"{len(rows)} measurements, {len(chosen)} services")
 
@@ -113,6 +115,19 @@ def _too_long(plan: Plan, layer: str, names: Sequence[str]) -> Iterator[str]:
             yield (
                 f"WARNING: {layer} on {name} takes {format_duration(seconds)} but is ended after "
                 f"{format_duration(limit_s)}, the last of it unmeasured: raise its limit"
+            )
+
+
+def _met(plan: Plan, names: Sequence[str]) -> Iterator[str]:
+    """Yield a warning for clients that measure on the same parts of the storage."""
+    from plumbline.expect.meeting import meetings
+
+    for one in meetings(plan.expectations, plan.parts):
+        if set(one.nodes) & set(names):
+            more = f" and {len(one.parts) - 1} more parts" if len(one.parts) > 1 else ""
+            yield (
+                f"WARNING: {' and '.join(one.nodes)} measure targets across {one.parts[0]}{more} "
+                "and may disturb one another: give their file systems the same clients"
             )
 
 

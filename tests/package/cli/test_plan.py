@@ -9,6 +9,7 @@ import pytest
 
 from plumbline.errors import UsageError
 from tests.package.cli.driver import call, inventory
+from tests.package.expect.test_meeting import two_file_systems
 
 
 def test_the_document_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -63,3 +64,14 @@ def test_a_run_that_cannot_end_within_its_limit_is_said(
     )
     assert call("plan", "-i", folder, "--node", "oss1") == 0
     assert "WARNING" not in capsys.readouterr().out
+
+
+def test_clients_that_may_disturb_one_another_are_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("plan", "-i", inventory(tmp_path, two_file_systems("oss1-disk2"))) == 0
+    (warning,) = (line for line in capsys.readouterr().out.splitlines() if "WARNING" in line)
+    assert warning == (
+        "WARNING: client1 and client2 measure targets across oss1-nic and 2 more parts and may "
+        "disturb one another: give their file systems the same clients"
+    )
