@@ -57,7 +57,7 @@ def path_verdicts(site: Site, found: SiteLocated, said: Sequence[str]) -> dict[s
         for one, text in zip(located.sets, said)
     ]
     crossing = _crossing(located.observations)
-    silenced = _silenced(located, alarms)
+    silenced = _silenced(site, located, alarms)
     verdicts = {}
     for path in site.paths:
         if path.component:
@@ -195,23 +195,47 @@ class _Silenced(NamedTuple):
     targets: frozenset[str]
 
 
-def _silenced(located: Located, alarms: Sequence[_Alarm]) -> list[_Silenced]:
+def _silenced(site: Site, located: Located, alarms: Sequence[_Alarm]) -> list[_Silenced]:
     """Return what is slow behind a component with an alarm, for another reason than that."""
-    found = []
+    found, over = [], _over(site)
     for one in alarms:
         others = {name for other in alarms if other is not one for name in other.bearers}
-        if not one.bearers and _crosses(located, one.of.explains, others):
+        if not one.bearers and _crosses(located, one.of.explains, others, over):
             found.append(_Silenced(one.sentence, _targets(located, one.of.explains)))
     bearers = {name for one in alarms for name in one.bearers}
     for index in located.unexplained:
-        if _crosses(located, (index,), bearers):
+        if _crosses(located, (index,), bearers, over):
             name = located.observations[index].of.name
             found.append(_Silenced(f"{name} is slow.", _targets(located, (index,))))
     return found
 
 
-def _crosses(located: Located, indices: Iterable[int], names: set[str]) -> bool:
-    return any(not names.isdisjoint(located.observations[index].of.path) for index in indices)
+_Over = Mapping[tuple[str, str], frozenset[str]]
+"""The components that the targets on a device cross, by its layer and name."""
+
+
+def _over(site: Site) -> _Over:
+    """Return them: an alarm of the targets, though silent behind these, silences the device."""
+    crossing: dict[int, set[str]] = {}
+    for path in site.paths:
+        for place in path.members if path.component else ():
+            crossing.setdefault(place, set()).add(path.component)
+    return {
+        (one.layer, one.component): frozenset().union(
+            *(crossing.get(bearer, ()) for bearer in one.behind)
+        )
+        for one in site.services
+        if one.behind
+    }
+
+
+def _crosses(located: Located, indices: Iterable[int], names: set[str], over: _Over) -> bool:
+    found = (located.observations[index].of for index in indices)
+    return any(
+        not names.isdisjoint(of.path)
+        or not names.isdisjoint(over.get((of.layer, of.component), ()))
+        for of in found
+    )
 
 
 def _targets(located: Located, indices: Iterable[int]) -> frozenset[str]:

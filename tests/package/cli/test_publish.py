@@ -172,6 +172,16 @@ def test_a_fault_whose_own_alarms_are_silenced_is_the_alarm_of_the_file_system(
     assert out.startswith("PATH CRITICAL - silent behind another alarm: Suspect: disk oss3-disk2")
 
 
+def test_a_disk_silent_behind_its_target_and_that_behind_a_link_is_the_alarm_of_the_file_system(
+    tmp_path: Path,
+) -> None:
+    slow_disk = of_layer("raw", measured({"oss3-disk2": both(6e6)}))
+    others = (one for one in measured(SLOW_LINK) if one.layer != "raw")
+    document = publish(tmp_path, [*others, *slow_disk])
+    assert states(document) == {"nic oss3-nic": "CRITICAL", "file system scratch": "CRITICAL"}
+    assert reasons(document)["file system scratch"] == "silenced"
+
+
 def of_layer(layer: str, records: Iterable[Record]) -> list[Record]:
     return [one for one in records if one.layer == layer]
 
