@@ -61,8 +61,8 @@ def simulated(sites: Sequence[str] = SITES) -> Iterator[str]:
     yield ""
     yield paragraph(
         "With faults. *By chance* is what the same fleets without the faults would "
-        "be credited with; *seen* are the faults that slow a measurement, and the alarms are those "
-        "of services for each fault that was found."
+        "be credited with; *seen* are the faults that slow a measurement, and the alarms are "
+        "the notifications of each fault that any service notified of."
     )
     yield ""
     yield (

@@ -137,6 +137,16 @@ def test_all_that_crosses_a_server_depends_on_its_service(lab: dict[str, str]) -
     assert {one["execution_failure_criteria"] for one in every} == {"n"}
 
 
+def test_the_disk_of_a_target_depends_on_it(lab: dict[str, str]) -> None:
+    found = {
+        one["dependent_service_description"]: one["service_description"]
+        for one in of(lab["dependencies"], "servicedependency")
+        if one["service_description"].startswith("OST ")
+    }
+    assert found["RAW oss2-disk1 read"] == "OST scratch-OST0002 write read"
+    assert len(found) == 6
+
+
 def test_the_check_is_asked_by_kind_and_name(lab: dict[str, str]) -> None:
     found = {one["service_description"]: one for one in of(lab["services"], "service")}
     assert found["PATH switch switch1"]["check_command"] == "plumbline_path!switch switch1"
@@ -172,17 +182,21 @@ TARGETS = {
     ("oss2", "OST scratch-OST0002 write read"): 2,
     ("oss2", "OST scratch-OST0003 write read"): 1,
     ("oss2", "RAW oss2-disk1 read"): 2,
+    ("oss3", "RAW oss3-disk1 read"): 2,
     ("oss3", "OST scratch-OST0005 write read"): 2,
 }
+ON_TARGET = ("oss2", "RAW oss2-disk1 read")
+"""The disk of a target that has an alarm as well."""
+ALONE = {service for _, service in TARGETS.keys() - {ON_TARGET}}
 
 
 @pytest.mark.parametrize(
     ("server", "expected"),
     [
-        (2, {"PATH server oss2", "OST scratch-OST0005 write read"}),
+        (2, {"PATH server oss2", "OST scratch-OST0005 write read", "RAW oss3-disk1 read"}),
         # that nothing is known of it notifies nobody, and silences nothing
-        (3, {service for _, service in TARGETS}),
-        (None, {service for _, service in TARGETS}),
+        (3, ALONE),
+        (None, ALONE),
     ],
 )
 def test_a_slow_server_is_told_once_and_not_for_each_of_its_targets(
@@ -195,7 +209,18 @@ def test_a_slow_server_is_told_once_and_not_for_each_of_its_targets(
         found.until(lambda: told(found) >= expected, f"only {told(found)} were told")
         assert told(found) == expected
         # what is not told is shown all the same
-        assert found.checked()["oss2", "RAW oss2-disk1 read"]["current_state"] == "2"
+        assert found.checked()[ON_TARGET]["current_state"] == "2"
+
+
+def test_a_disk_is_told_once_its_target_has_no_alarm(lab: dict[str, str]) -> None:
+    target = ("oss2", "OST scratch-OST0002 write read")
+    with daemon(lab) as found:
+        submit(found, {target: 2, ON_TARGET: 2})
+        found.until(lambda: told(found) >= {target[1]}, "the target was not told")
+        assert told(found) == {target[1]}
+        submit(found, {target: 0})
+        submit(found, {ON_TARGET: 2})
+        found.until(lambda: told(found) >= {ON_TARGET[1]}, "the disk was not told")
 
 
 ANSWER = """#!/bin/sh

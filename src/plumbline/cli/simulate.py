@@ -74,6 +74,11 @@ def add(subparsers: Any) -> None:
         help="of random faults: 20-90%% (default), 40%% or 15,20,30%%",
     )
     parser.add_argument("--noise", choices=NOISES, default=NOISES[0], help="default year")
+    parser.add_argument(
+        "--without-suspects",
+        action="store_true",
+        help="count notifications as where the console does not collect: no services PATH",
+    )
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="equal seeds, equal days")
     parser.add_argument("--json", action="store_true", help="print the figures for programs")
     simulate_campaign.add(parser)
@@ -164,12 +169,14 @@ def _setting(arguments: argparse.Namespace) -> Setting:
     from plumbline.simulate.fleet import build
     from plumbline.simulate.fleets import Setting
     from plumbline.simulate.noise import NOISES as MODELS
+    from plumbline.site.paths import Site
+    from plumbline.site.suspecting import SuspectingDaily
 
     losses = parse_losses(arguments.loss)
     inventory = read_inventory(arguments.inventory)
     policy = load(inventory.policy)
     fleet = build(topology_of(inventory), policy)
-    capacity = Capacity(fleet)
+    capacity, site = Capacity(fleet), Site(fleet.paths, fleet.services, fleet.parts)
     faults = tuple(dict.fromkeys(_faults(arguments.fault, fleet)))
     refuse_unknown(faults, Known(capacity.components, fleet.systems), arguments.days)
     if arguments.random_faults > len(capacity.components):
@@ -187,6 +194,7 @@ def _setting(arguments: argparse.Namespace) -> Setting:
         losses,
         arguments.seed,
         policy.alarm_budget,
+        None if arguments.without_suspects else lambda: SuspectingDaily(site),
     )
 
 

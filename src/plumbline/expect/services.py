@@ -10,6 +10,7 @@ import re
 from typing import Iterator, Sequence
 
 from plumbline.errors import DocumentError
+from plumbline.expect.bearers import with_bearers
 from plumbline.expect.parallel import by_file_system
 from plumbline.layers import PAIRED, WHOLE, layer_of
 from plumbline.model.anchor import anchor, group_anchor
@@ -40,7 +41,7 @@ def services(measured: Sequence[Assignment]) -> tuple[Service, ...]:
                 f"plumbline_topology: services {other.description!r} and {service.description!r} "
                 f"would both be the command {service.command}; rename one of them"
             )
-    return found
+    return with_bearers(measured, found)
 
 
 def _of_component(one: Assignment) -> Service:

@@ -19,6 +19,7 @@ class Service(NamedTuple):
     ``host`` has the part that is judged, ``node`` measured it and answers; ``command`` is NRPE's;
     one of ``component`` and ``group`` is empty; ``freshness_s`` is the age of a stale result;
     ``anchor`` is its place in the report, empty for a node and in a plan of an older version.
+    ``behind`` are the services, by their places in the plan, while whose alarm it notifies nobody.
     """
 
     host: str
@@ -32,15 +33,24 @@ class Service(NamedTuple):
     group: str
     freshness_s: int
     anchor: str = ""
+    behind: tuple[int, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form."""
-        return {**self._asdict(), "arguments": list(self.arguments)}
+        return {
+            **self._asdict(),
+            "arguments": list(self.arguments),
+            "behind": list(self.behind),
+        }
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Service:
         """Build from the document form; raise KeyError, TypeError or AttributeError."""
-        service = cls(**{**raw, "arguments": tuple(raw["arguments"])})
+        # a plan of an older version has no behind
+        lists = {"arguments": tuple(raw["arguments"]), "behind": tuple(raw.get("behind", ()))}
+        service = cls(**{**raw, **lists})
         texts("service", (*service[:5], *service[6:9], service.anchor))
         numbers(freshness_s=service.freshness_s)
+        for place in service.behind:
+            numbers(behind=place)
         return service

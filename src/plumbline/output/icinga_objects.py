@@ -14,6 +14,7 @@ from plumbline.output.monitored import (
     ONE_COLLECTION_ALARM,
     ONE_LOST_PACKET,
     SILENT_BEHIND_A_SUSPECT,
+    SILENT_BEHIND_A_TARGET,
     Host,
     Monitored,
 )
@@ -31,6 +32,7 @@ def icinga_objects(watched: Monitored, options: ObjectOptions) -> dict[str, str]
         *_groups(watched),
         *_hosts(watched),
         *_services(watched, options),
+        *_bearers(watched),
         *_paths(watched, options),
         *notifications(options),
     )
@@ -111,6 +113,14 @@ def _services(watched: Monitored, options: ObjectOptions) -> Iterator[str]:
             "A node that does not answer is one alarm, not one for each of its services, which are "
             "checked all the same.",
         )
+
+
+def _bearers(watched: Monitored) -> Iterator[str]:
+    why = SILENT_BEHIND_A_TARGET
+    for bearer, service in watched.bearers():
+        cause = bearer.host, bearer.description
+        yield _dependency(f"plumbline {bearer.description}", cause, service, why)
+        why = ""
 
 
 def _measured(service: Service, address: str, options: ObjectOptions) -> str:

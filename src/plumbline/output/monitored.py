@@ -6,7 +6,7 @@ The formats differ in their language alone.
 from __future__ import annotations
 
 from collections import ChainMap
-from typing import Any, Iterable, Mapping, NamedTuple, Protocol
+from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Protocol
 
 from plumbline.errors import DocumentError
 from plumbline.model.path_service import PathService
@@ -36,6 +36,12 @@ SILENT_BEHIND_A_SUSPECT = (
     "known fault silences:\nwhere suspects are UNKNOWN, every service notifies."
 )
 """Why services depend on the suspect that they are behind."""
+
+SILENT_BEHIND_A_TARGET = (
+    "A slow device slows the target that lies on it: the alarm of the target is that of both. A "
+    "device whose target is\nhealthy, or was not measured, notifies by its own service."
+)
+"""Why the service of a device depends on those of its targets."""
 
 PLAN_SCHEMA = 1
 _REMEDY = "write it with: plumbline plan -i INVENTORY --json"
@@ -77,7 +83,7 @@ class Host(NamedTuple):
 class Monitored(NamedTuple):
     """What is watched; ``paths`` are empty where nobody collects what the suspects follow from.
 
-    ``members`` of a path are places in ``services``.
+    ``members`` of a path and what a service is ``behind`` are places in ``services``.
     """
 
     site: str
@@ -115,6 +121,12 @@ class Monitored(NamedTuple):
     def members(self, path: PathService) -> tuple[Service, ...]:
         """Return the services whose bytes cross the component of ``path``; none of a system."""
         return tuple(self.services[place] for place in path.members if path.component)
+
+    def bearers(self) -> Iterator[tuple[Service, Service]]:
+        """Yield each service that bears the alarm of another one, and that one."""
+        for service in self.services:
+            for place in service.behind:
+                yield self.services[place], service
 
 
 def monitored(plan: Sited, options: ObjectOptions) -> Monitored:
@@ -166,7 +178,8 @@ def printed_plan(raw: Mapping[str, Any]) -> Sited:
         texts("parents", (name for near in parents.values() for name in near))
         services = tuple(map(Service.from_json, raw["services"]))
         paths = tuple(map(PathService.from_json, raw["paths"]))
-        _refuse_places((place for path in paths for place in path.members), len(services))
+        named = (*(one.members for one in paths), *(one.behind for one in services))
+        _refuse_places((place for places in named for place in places), len(services))
         return _Document(raw["site"], services, hosts, paths, parents)
     except (KeyError, TypeError, AttributeError) as error:
         raise DocumentError(f"plan is damaged ({error!r}); {_REMEDY}") from error
@@ -175,7 +188,7 @@ def printed_plan(raw: Mapping[str, Any]) -> Sited:
 def _refuse_places(places: Iterable[int], services: int) -> None:
     for place in places:
         if type(place) is not int or not 0 <= place < services:
-            raise TypeError(f"member {place!r:.60} is no place of a service")
+            raise TypeError(f"{place!r:.60} is no place of a service")
 
 
 def _whole(found: Monitored) -> Monitored:

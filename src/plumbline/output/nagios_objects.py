@@ -12,6 +12,7 @@ from plumbline.output.monitored import (
     ONE_COLLECTION_ALARM,
     ONE_LOST_PACKET,
     SILENT_BEHIND_A_SUSPECT,
+    SILENT_BEHIND_A_TARGET,
     Monitored,
 )
 from plumbline.output.nagios_templates import commands, templates
@@ -199,6 +200,10 @@ def _dependencies(watched: Monitored) -> Iterator[str]:
     )
     for service in watched.services:
         yield _dependency((service.node, AGENT_SERVICE), service, "w,u,c", why)
+        why = ""
+    why = SILENT_BEHIND_A_TARGET
+    for bearer, service in watched.bearers():
+        yield _dependency((bearer.host, bearer.description), service, "w,c", why)
         why = ""
     why = SILENT_BEHIND_A_SUSPECT
     for path in watched.paths:

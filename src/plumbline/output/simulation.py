@@ -13,6 +13,7 @@ from plumbline.simulate.summary import (
     Size,
     alarms_a_fault,
     false_alarms,
+    silent_faults,
     sizes,
     truth,
     unknown_share,
@@ -118,7 +119,9 @@ def _detection(outcome: Outcome) -> str:
     number = alarms_a_fault(outcome)
     if number is None:
         return text
-    return f"{text}\n\nAlarms a fault: {number:.1f} services in the mean over those found."
+    silent = silent_faults(outcome)
+    more = f"; {silent} of them silent behind the alarm of another fault" if silent else ""
+    return f"{text}\n\nAlarms a fault: {number:.1f} notifications in the mean{more}."
 
 
 def _size(one: Size) -> tuple[str, ...]:
@@ -151,7 +154,7 @@ def _fault(trial: Trial) -> tuple[str, ...]:
         f"day {fault.day}" if fault.day else "installation",
         f"{100 * trial.slows:.0f} %",
         _days(trial.found),
-        str(trial.services),
+        str(trial.notifications),
         first,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Iterator, Mapping, NamedTuple
 
 from plumbline.errors import DocumentError, UsageError
@@ -9,7 +10,10 @@ from plumbline.expect.plan import compile_plan
 from plumbline.expect.speeds import Speeds, speeds
 from plumbline.layers import GROUPED, PAIRED, SINGLE_TARGETS
 from plumbline.model.expectation import Expectation
+from plumbline.model.part import SitePart
+from plumbline.model.path_service import PathService
 from plumbline.model.record import Operation, Scenario
+from plumbline.model.service import Service
 from plumbline.plan.duration import seconds_of
 from plumbline.plan.policy import Policy
 from plumbline.topology.graph import Topology
@@ -73,6 +77,12 @@ class Fleet(NamedTuple):
     speeds: Speeds
     kinds: Mapping[str, str]
     """The kind of each part, ``target`` of a target."""
+    services: tuple[Service, ...] = ()
+    """Those of the plan, which show the verdicts."""
+    paths: tuple[PathService, ...] = ()
+    """Those of the plan that say the suspects."""
+    parts: Mapping[str, SitePart] = MappingProxyType({})
+    """What each part of the plan is."""
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -139,7 +149,16 @@ def build(topology: Topology, policy: Policy) -> Fleet:
         _refuse_unlimited(member.expectation)
     kinds = {name: part.kind for name, part in topology.components.items()}
     kinds.update(dict.fromkeys(topology.targets, "target"))
-    return Fleet(topology.site, members, periods, speeds(topology), kinds)
+    return Fleet(
+        topology.site,
+        members,
+        periods,
+        speeds(topology),
+        kinds,
+        plan.services,
+        plan.paths,
+        plan.parts,
+    )
 
 
 def _system(one: Expectation, systems: Mapping[str, str]) -> str:

@@ -9,6 +9,7 @@ from plumbline.simulate.course import Judge, Scenario, Today, course
 from plumbline.simulate.faults import Fault, Losses, random_faults
 from plumbline.simulate.fleet import Fleet
 from plumbline.simulate.noise import Noise
+from plumbline.simulate.notifying import Suspects
 from plumbline.simulate.score import Outcome, Score
 
 Judges = Callable[[], Judge]
@@ -27,6 +28,8 @@ class Setting(NamedTuple):
     losses: Losses
     seed: int
     budget: float
+    suspects: Optional[Callable[[], Suspects]] = None
+    """Gives what looks for suspects, and knows nothing of the days before; None: nobody looks."""
 
 
 def outcome_of(
@@ -61,7 +64,8 @@ def _scored(
     show: Optional[Callable[[int], None]],
 ) -> Outcome:
     """Return what days are worth if there are these faults, or were."""
-    score = Score(setting.fleet, setting.capacity, faults, setting.days)
+    suspects = setting.suspects() if setting.suspects else None
+    score = Score(setting.fleet, setting.capacity, faults, setting.days, suspects)
     for today in days:
         score.take(today._replace(faults=tuple(one for one in faults if one.day <= today.day)))
         if show:

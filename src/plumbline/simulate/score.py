@@ -13,9 +13,10 @@ from plumbline.simulate.capacity import Capacity
 from plumbline.simulate.course import Today
 from plumbline.simulate.faults import Fault
 from plumbline.simulate.fleet import Fleet, Flow
+from plumbline.simulate.notifying import Key, Notifying, Suspects, Told
 
-Key = tuple[str, str, bool]
-"""Layer, component or group, and whether it is a group."""
+PATH = "path"
+"""The layer of suspects."""
 
 _ALARMS = {State.WARNING: 1, State.CRITICAL: 2}
 """What notifies somebody, and how much."""
@@ -40,7 +41,8 @@ class Trial(NamedTuple):
     ``followed`` the days from its first to the last, both included.  ``found`` counts days
     likewise, None where no alarm was raised; ``by`` is the first alarm: its service, e.g. ``ost
     scratch-OST0003`` or ``raw group oss02``, and its sentence; ``services`` is how many services
-    it made WARNING or CRITICAL.
+    it made WARNING or CRITICAL, ``notifications`` how many, suspects included, notified of it.
+    ``hidden`` says that all services that it slows were in alarm before it began.
     """
 
     fault: Fault
@@ -50,18 +52,20 @@ class Trial(NamedTuple):
     found: Optional[int] = None
     by: tuple[str, ...] = ()
     services: int = 0
+    notifications: int = 0
+    hidden: bool = False
 
     @property
     def identifiable(self) -> bool:
-        """Return whether any measurement is slower for it."""
-        return self.slows > 0
+        """Return whether any measurement is slower for it, and could say so by a new alarm."""
+        return self.slows > 0 and not self.hidden
 
 
 class Outcome(NamedTuple):
     """The sum over some courses of equal length.
 
     ``healthy_days`` counts verdicts on components that no fault makes slower, one a day;
-    ``raised`` how often one of these, or of their groups, became WARNING or CRITICAL, by source;
+    ``raised`` how often one of these, of their groups, or a suspect notified, by source;
     ``standing`` on how many of the days it stood; ``unknown`` the days without a judgement.
     ``false_days`` are the days of all fleets on which any of these alarms stood.  ``chance`` is
     what would be said of the faults had there been none: the same days without them.
@@ -82,9 +86,18 @@ class Score:
     """Takes the days of one course in their order."""
 
     def __init__(
-        self, fleet: Fleet, capacity: Capacity, faults: Sequence[Fault], days: int
+        self,
+        fleet: Fleet,
+        capacity: Capacity,
+        faults: Sequence[Fault],
+        days: int,
+        suspects: Optional[Suspects] = None,
     ) -> None:
-        """Find out what each fault makes slower; the course has ``days``."""
+        """Find out what each fault makes slower; the course has ``days``.
+
+        Without ``suspects`` nobody looks for them.
+        """
+        self._notifying = Notifying(fleet.services, fleet.paths, suspects)
         self._days = days
         self._healthy = 0
         self._raised: Counter[Source] = Counter()
@@ -95,6 +108,7 @@ class Score:
         slower = {fault: capacity.under([fault]) for fault in faults}
         self._slow = {fault: _slow(fleet, found) for fault, found in slower.items()}
         self._accused: dict[Fault, set[Key]] = {fault: set() for fault in faults}
+        self._notified: dict[Fault, set[Key]] = {fault: set() for fault in faults}
         self._trials = {
             fault: Trial(
                 fault,
@@ -107,6 +121,8 @@ class Score:
 
     def take(self, today: Today) -> None:
         """Count the verdicts of one day."""
+        self._hide(fault for fault in today.faults if fault.since == today.day)
+        told = self._notifying.take(today.verdicts, today.nodes, today.memory, today.now)
         false = False
         for verdict in today.verdicts:
             key = verdict.layer, verdict.component, verdict.group
@@ -115,10 +131,36 @@ class Score:
             self._before[key] = severity
             if severity > before:
                 self._credit(causes, verdict, today.day)
+            if key in told.new or (severity > before > 0 and key in told.speaking):
+                self._notify(causes, key)
             if not any(key in self._slow[fault].any for fault in today.faults):
-                self._count(verdict, new=severity > 0 and not before)
+                self._count(verdict, new=key in told.new)
                 false = false or severity > 0
+        self._take_paths(told, today.faults)
         self._false_days += false
+
+    def _hide(self, begun: Iterable[Fault]) -> None:
+        """Mark faults that slow nothing but what had an alarm the day before."""
+        for fault in begun:
+            services = self._slow[fault].most
+            hidden = bool(services) and all(self._before.get(key) for key in services)
+            self._trials[fault] = self._trials[fault]._replace(hidden=hidden)
+
+    def _take_paths(self, told: Told, faults: Iterable[Fault]) -> None:
+        """Count the suspects that notify: of a fault that slows half of what is in alarm there."""
+        there = list(faults)
+        for name, members in told.paths.items():
+            slowed = {fault: [key in self._slow[fault].most for key in members] for fault in there}
+            causes = [fault for fault, of in slowed.items() if of and sum(of) >= _MOST * len(of)]
+            self._notify(causes, (PATH, name, False))
+            if not any(key in self._slow[fault].any for fault in there for key in members):
+                self._raised[Source(PATH, False, Reason.SUSPECT)] += 1
+
+    def _notify(self, causes: Iterable[Fault], key: Key) -> None:
+        for fault in causes:
+            self._notified[fault].add(key)
+            number = len(self._notified[fault])
+            self._trials[fault] = self._trials[fault]._replace(notifications=number)
 
     def outcome(self) -> Outcome:
         """Return what was counted."""

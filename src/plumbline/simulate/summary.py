@@ -93,12 +93,17 @@ def truth(outcome: Outcome) -> Truth:
 
 
 def alarms_a_fault(outcome: Outcome) -> Optional[float]:
-    """Return how many services alarmed because of a fault, in the mean over those that were found.
+    """Return how many services notified of a fault, in the mean over those with any.
 
-    None where none was.
+    None where none did.
     """
-    found = [trial.services for trial in outcome.trials if trial.identifiable and trial.services]
+    found = [one.notifications for one in outcome.trials if one.identifiable and one.notifications]
     return sum(found) / len(found) if found else None
+
+
+def silent_faults(outcome: Outcome) -> int:
+    """Return how many faults were found and not notified: another one's alarm stood."""
+    return sum(bool(one.services and not one.notifications) for one in outcome.trials)
 
 
 def unknown_share(outcome: Outcome) -> float:
@@ -158,6 +163,7 @@ def to_json(outcome: Outcome, given: Mapping[str, Any]) -> dict[str, Any]:
         "false_alarms_a_month": first.a_month,
         "false_alarm_days_share": first.days_share,
         "alarms_a_fault": alarms_a_fault(outcome),
+        "silent_faults": silent_faults(outcome),
         "healthy_component_days": outcome.healthy_days,
         "false_alarms": [_alarms(one) for one in false_alarms(outcome)],
         "unknown_share": unknown_share(outcome),
@@ -188,5 +194,6 @@ def _fault(trial: Trial) -> dict[str, Any]:
         "found_days": trial.found,
         "found_by": service,
         "services": trial.services,
+        "notifications": trial.notifications,
         "sentence": sentence,
     }

@@ -8,7 +8,7 @@ behind a component that is itself at fault.
 
 from __future__ import annotations
 
-from typing import Iterable, Mapping, NamedTuple, Sequence
+from typing import Collection, Iterable, Mapping, NamedTuple, Sequence
 
 from plumbline.layers import SINGLE_TARGETS
 from plumbline.locate.cut_off import CutOff
@@ -48,16 +48,21 @@ class _Alarm(NamedTuple):
     bearers: tuple[str, ...]
 
 
-def path_verdicts(site: Site, found: SiteLocated, said: Sequence[str]) -> dict[str, Verdict]:
-    """Return the verdict of each path service by its name; ``said`` are sentences on the sets."""
+def path_verdicts(
+    site: Site, found: SiteLocated, said: Sequence[str], standing: Collection[str] = ()
+) -> dict[str, Verdict]:
+    """Return the verdict of each path service by its name; ``said`` are sentences on the sets.
+
+    ``standing`` are the names of path services that have borne an alarm until now.
+    """
     located, cut_off = found.located, found.cut_off
     shared = {path.component: path.name for path in site.paths if path.component}
     alarms = [
-        _Alarm(one, text, _bearers(one, shared, site.parts))
+        _Alarm(one, text, _bearers(one, shared, site.parts, standing))
         for one, text in zip(located.sets, said)
     ]
     crossing = _crossing(located.observations)
-    silenced = _silenced(located, alarms)
+    silenced = _silenced(site, located, alarms)
     verdicts = {}
     for path in site.paths:
         if path.component:
@@ -77,28 +82,38 @@ def causes(site: Site, located: Located) -> dict[tuple[str, str], str]:
     return {place: listed(names, " and ") for place, names in explained(site, located).items()}
 
 
-def explained(site: Site, located: Located) -> dict[tuple[str, str], list[str]]:
+def explained(
+    site: Site, located: Located, standing: Collection[str] = ()
+) -> dict[tuple[str, str], list[str]]:
     """Return for what is slow, by layer and component, the path services that bear its alarm.
 
     Of several faults the one that explains most; what has an alarm of its own alone is left out.
+    ``standing`` is as in ``path_verdicts``.
     """
     shared = {path.component: path.name for path in site.paths if path.component}
     found = {
-        place: [shared[name] for name in _bearers(one, shared, site.parts)]
+        place: [shared[name] for name in _bearers(one, shared, site.parts, standing)]
         for place, one in explanations(located).items()
     }
     return {place: names for place, names in found.items() if names}
 
 
 def _bearers(
-    one: AmbiguitySet, shared: Mapping[str, str], parts: Mapping[str, SitePart]
+    one: AmbiguitySet,
+    shared: Mapping[str, str],
+    parts: Mapping[str, SitePart],
+    standing: Collection[str],
 ) -> tuple[str, ...]:
-    """Return the components that bear the alarm: those of one alternative, the most telling one."""
+    """Return the components that bear the alarm: those of one alternative, the most telling one.
 
-    def telling(names: tuple[str, ...]) -> tuple[int, int]:
+    One that has borne it until now keeps it: that others may be at fault too is no second alarm.
+    """
+
+    def telling(names: tuple[str, ...]) -> tuple[int, int, int]:
         known = [name for name in names if name in shared]
+        before = [name for name in known if shared[name] in standing]
         hosts = [name for name in known if name in parts and parts[name].kind in _HOSTS]
-        return len(known), len(hosts)
+        return len(before), len(known), len(hosts)
 
     return tuple(name for name in max(headline(one), key=telling) if name in shared)
 
@@ -195,23 +210,47 @@ class _Silenced(NamedTuple):
     targets: frozenset[str]
 
 
-def _silenced(located: Located, alarms: Sequence[_Alarm]) -> list[_Silenced]:
+def _silenced(site: Site, located: Located, alarms: Sequence[_Alarm]) -> list[_Silenced]:
     """Return what is slow behind a component with an alarm, for another reason than that."""
-    found = []
+    found, over = [], _over(site)
     for one in alarms:
         others = {name for other in alarms if other is not one for name in other.bearers}
-        if not one.bearers and _crosses(located, one.of.explains, others):
+        if not one.bearers and _crosses(located, one.of.explains, others, over):
             found.append(_Silenced(one.sentence, _targets(located, one.of.explains)))
     bearers = {name for one in alarms for name in one.bearers}
     for index in located.unexplained:
-        if _crosses(located, (index,), bearers):
+        if _crosses(located, (index,), bearers, over):
             name = located.observations[index].of.name
             found.append(_Silenced(f"{name} is slow.", _targets(located, (index,))))
     return found
 
 
-def _crosses(located: Located, indices: Iterable[int], names: set[str]) -> bool:
-    return any(not names.isdisjoint(located.observations[index].of.path) for index in indices)
+_Over = Mapping[tuple[str, str], frozenset[str]]
+"""The components that the targets on a device cross, by its layer and name."""
+
+
+def _over(site: Site) -> _Over:
+    """Return them: an alarm of the targets, though silent behind these, silences the device."""
+    crossing: dict[int, set[str]] = {}
+    for path in site.paths:
+        for place in path.members if path.component else ():
+            crossing.setdefault(place, set()).add(path.component)
+    return {
+        (one.layer, one.component): frozenset().union(
+            *(crossing.get(bearer, ()) for bearer in one.behind)
+        )
+        for one in site.services
+        if one.behind
+    }
+
+
+def _crosses(located: Located, indices: Iterable[int], names: set[str], over: _Over) -> bool:
+    found = (located.observations[index].of for index in indices)
+    return any(
+        not names.isdisjoint(of.path)
+        or not names.isdisjoint(over.get((of.layer, of.component), ()))
+        for of in found
+    )
 
 
 def _targets(located: Located, indices: Iterable[int]) -> frozenset[str]:

@@ -26,7 +26,8 @@ class Scene(NamedTuple):
 
     ``alarms`` are the places of services in alarm in the plan; ``explained`` names the path
     services that explain a component, by its layer and name.  An alarm that has stood for
-    ``notified_after_s`` has been notified.
+    ``notified_after_s`` has been notified.  What is behind another service in alarm has none of
+    its own.
     """
 
     paths: Sequence[PathService]
@@ -35,6 +36,11 @@ class Scene(NamedTuple):
     explained: Mapping[tuple[str, str], Sequence[str]]
     now: float
     notified_after_s: float
+
+    def speaks(self, place: int) -> bool:
+        """Return whether a service is in alarm, and no other one bears its alarm."""
+        behind = self.services[place].behind
+        return place in self.alarms and not any(bearer in self.alarms for bearer in behind)
 
 
 def settle(
@@ -75,7 +81,7 @@ def _suspicion(verdict: Verdict, old: Optional[Suspicion], now: float) -> Suspic
 
 def _ill(scene: Scene, path: PathService, before: Standing, silenced: Collection[int]) -> list[str]:
     """Return what would notify of its own alarm now that it is behind no suspect."""
-    services = ((place, scene.services[place]) for place in path.members if place in scene.alarms)
+    services = ((place, scene.services[place]) for place in path.members if scene.speaks(place))
     return [
         service.description
         for place, service in services
@@ -88,7 +94,7 @@ def _earlier(scene: Scene, path: PathService, before: Standing) -> list[tuple[Se
     found = []
     for place in path.members:
         service = scene.services[place]
-        if place not in scene.alarms or not _explains(scene, path, service):
+        if not scene.speaks(place) or not _explains(scene, path, service):
             continue
         since = before.notified.get(_key(service), scene.now)
         if scene.now - since < scene.notified_after_s:
@@ -131,7 +137,7 @@ def _notified(
         key = _key(scene.services[place])
         if key in before.notified:
             yield key, before.notified[key]
-        elif place not in silenced:
+        elif scene.speaks(place) and place not in silenced:
             yield key, scene.now
 
 

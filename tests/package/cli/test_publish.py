@@ -134,6 +134,21 @@ def test_symptoms_that_do_not_hold_are_remarked_on_and_take_no_suspect_away(
     assert reason in remark
 
 
+def test_a_part_that_bears_the_alarm_keeps_it_when_another_one_may_be_at_fault_too(
+    tmp_path: Path,
+) -> None:
+    first, later = tmp_path / "first", tmp_path / "later"
+    first.mkdir()
+    later.mkdir()
+    document = publish(first, measured(SLOW_LINK))
+    assert states(document)["nic oss3-nic"] == "CRITICAL"
+    (later / "paths.json").write_text(document.read_text(encoding="utf-8"), encoding="utf-8")
+    # without tests between hosts the server may be at fault as well as its adapter
+    document = publish(later, of_layer("ost", measured(SLOW_LINK)))
+    assert states(document) == {"nic oss3-nic": "CRITICAL", "file system scratch": "WARNING"}
+    assert reasons(document)["server oss3"] == "alarm_elsewhere"
+
+
 def test_a_mild_loss_is_a_warning(tmp_path: Path) -> None:
     document = publish(tmp_path, measured({"oss3-nic": both(75e6)}))
     assert states(document)["nic oss3-nic"] == "WARNING"
@@ -170,6 +185,16 @@ def test_a_fault_whose_own_alarms_are_silenced_is_the_alarm_of_the_file_system(
     assert (found["nic oss3-nic"], found["file system scratch"]) == ("suspect", "silenced")
     _, out = check(document, "--service", "file system scratch")
     assert out.startswith("PATH CRITICAL - silent behind another alarm: Suspect: disk oss3-disk2")
+
+
+def test_a_disk_silent_behind_its_target_and_that_behind_a_link_is_the_alarm_of_the_file_system(
+    tmp_path: Path,
+) -> None:
+    slow_disk = of_layer("raw", measured({"oss3-disk2": both(6e6)}))
+    others = (one for one in measured(SLOW_LINK) if one.layer != "raw")
+    document = publish(tmp_path, [*others, *slow_disk])
+    assert states(document) == {"nic oss3-nic": "CRITICAL", "file system scratch": "CRITICAL"}
+    assert reasons(document)["file system scratch"] == "silenced"
 
 
 def of_layer(layer: str, records: Iterable[Record]) -> list[Record]:

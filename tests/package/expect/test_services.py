@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -132,3 +133,20 @@ def test_all_targets_at_once_have_one_service_on_the_host_that_launches() -> Non
         freshness_s=907200,
         anchor="fs-group-scratch",
     )
+
+
+def test_a_service_of_the_document_is_the_same_again() -> None:
+    service = of_site(site())["RAW oss1-disk1 read"]
+    assert service.behind
+    raw = json.loads(json.dumps(service.to_json()))
+    assert Service.from_json(raw) == service
+    del raw["behind"]
+    # of an older version
+    assert Service.from_json(raw) == service._replace(behind=())
+
+
+@pytest.mark.parametrize("behind", [["OST"], [None], "0", 0])
+def test_what_is_no_place_of_a_service_is_refused(behind: Any) -> None:
+    raw = of_site(site())["RAW oss1-disk1 read"].to_json()
+    with pytest.raises((TypeError, AttributeError)):
+        Service.from_json({**raw, "behind": behind})

@@ -17,6 +17,10 @@ NODE = Service(
     "client1", "client1", "NODE client1 probes", "plumbline_node", "check_node", (), "node",
     "client1", "", 3600,
 )  # fmt: skip
+RAW = Service(
+    "oss1", "oss1", "RAW disk1 read", "plumbline_raw_disk1", "check_raw", (), "raw",
+    "disk1", "", 129600, "raw-disk1", (0,),
+)  # fmt: skip
 SWITCH = PathService("lab", "switch sw1", "PATH switch sw1", "sw1", "", (0,))
 SYSTEM = PathService("lab", "file system work", "PATH file system work", "", "work", (0, 1))
 SITE = Monitored(
@@ -30,3 +34,9 @@ SITE = Monitored(
 def options(**given: Any) -> ObjectOptions:
     """Return options of a site that collects."""
     return read_options({"paths": True, **given})
+
+
+LYING = SITE._replace(
+    hosts=(*SITE.hosts[:1], Host("client1", "client", "10.0.0.2")), services=(OST, NODE, RAW)
+)
+"""The same with a device that the target lies on."""

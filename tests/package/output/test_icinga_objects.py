@@ -9,7 +9,7 @@ import pytest
 
 from plumbline.errors import DocumentError
 from plumbline.output.icinga_objects import icinga_objects
-from tests.package.output.objects_site import NODE, OST, SITE, options
+from tests.package.output.objects_site import LYING, NODE, OST, RAW, SITE, options
 
 
 def text(site: Any = SITE, **given: Any) -> str:
@@ -42,6 +42,14 @@ def test_dependencies_stop_no_check_and_unknown_suspects_silence_nothing() -> No
     path = block('object Dependency "plumbline PATH switch sw1"')
     assert "states = [ OK, Unknown ]" in path
     assert "disable_checks = false" in path
+
+
+def test_a_device_is_silent_while_a_target_on_it_alarms() -> None:
+    found = block(f'object Dependency "plumbline {OST.description}"', LYING)
+    assert f'parent_service_name = "{OST.description}"' in found
+    assert f'child_service_name = "{RAW.description}"' in found
+    assert "states = [ OK, Unknown ]" in found
+    assert "disable_checks = false" in found
 
 
 def test_notes_of_the_site_have_the_macros_of_icinga() -> None:

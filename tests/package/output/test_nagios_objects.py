@@ -9,7 +9,7 @@ import pytest
 
 from plumbline.errors import DocumentError
 from plumbline.output.nagios_objects import nagios_objects
-from tests.package.output.objects_site import NODE, OST, SITE, SYSTEM, options
+from tests.package.output.objects_site import LYING, NODE, OST, RAW, SITE, SYSTEM, options
 
 
 def blocks(kind: str, site: Any = SITE, **given: Any) -> list[dict[str, str]]:
@@ -116,6 +116,20 @@ def test_services_depend_on_their_node_and_on_the_part_that_they_share() -> None
         ("plumbline agent", NODE.description, "w,u,c"),
         ("PATH switch sw1", OST.description, "w,c"),
     ]
+
+
+def test_a_device_is_silent_while_a_target_on_it_alarms_with_or_without_suspects() -> None:
+    for site in (LYING, LYING._replace(paths=())):
+        found = [
+            (one["service_description"], one["dependent_service_description"], *_criteria(one))
+            for one in blocks("servicedependency", site)
+            if one["service_description"] == OST.description
+        ]
+        assert found == [(OST.description, RAW.description, "n", "w,c")]
+
+
+def _criteria(one: dict[str, str]) -> tuple[str, str]:
+    return one["execution_failure_criteria"], one["notification_failure_criteria"]
 
 
 def test_events_are_passive_and_stale_without_heartbeats() -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Optional
 
 import pytest
 
+from plumbline.model.alarming import Alarming
 from plumbline.model.reason import Reason
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
@@ -14,6 +15,7 @@ from plumbline.simulate.course import Today
 from plumbline.simulate.faults import Fault
 from plumbline.simulate.memory import Memory
 from plumbline.simulate.noise import NONE, QUIET, YEAR
+from plumbline.simulate.notifying import Suspects
 from plumbline.simulate.score import Outcome, Score, Source, Trial, add
 from tests.package.simulate.fleets import fleet, outcome
 from tests.package.sites import part, site
@@ -30,9 +32,11 @@ def verdict(component: str, state: State, **changes: Any) -> Verdict:
     return Verdict(component=component, state=state, **{**values, **changes})
 
 
-def scored(*each: list[Verdict], faults: tuple[Fault, ...] = ()) -> Outcome:
+def scored(
+    *each: list[Verdict], faults: tuple[Fault, ...] = (), suspects: Optional[Suspects] = None
+) -> Outcome:
     """Return the score of days with these verdicts."""
-    score = Score(FLEET, CAPACITY, faults, len(each))
+    score = Score(FLEET, CAPACITY, faults, len(each), suspects)
     for day, verdicts in enumerate(each, start=1):
         there = tuple(fault for fault in faults if fault.day <= day)
         score.take(Today(day, 0.0, tuple(verdicts), there, {}, Memory(()), 0))
@@ -94,6 +98,54 @@ def test_all_services_that_a_fault_makes_alarm_are_counted_once() -> None:
     assert trial.services == 1
     (trial,) = scored([], [], *each[2:], faults=(DISK,)).trials
     assert trial.services == 2
+
+
+TARGET = {"layer": "ost"}
+
+
+def notified(
+    *each: list[Verdict], suspects: Any = None, faults: tuple[Fault, ...] = (DISK,)
+) -> Any:
+    """Return for each fault how many services alarmed, and how many notified."""
+    trials = scored(*each, suspects=suspects, faults=faults).trials
+    return [(one.services, one.notifications) for one in trials]
+
+
+def test_a_device_is_silent_while_the_target_on_it_alarms() -> None:
+    disk, target = verdict("oss1-disk1", W), verdict("scratch-OST0", W, **TARGET)
+    assert notified([], [], [disk, target]) == [(2, 1)]
+    assert notified([], [], [target], [disk, target]) == [(2, 1)]
+    # what nobody could know before is told once more
+    assert notified([], [], [disk], [disk, target]) == [(2, 2)]
+    # of a device whose target has healed first, or got no verdict
+    assert notified([], [], [disk, target], [disk]) == [(2, 2)]
+    unknown = verdict("scratch-OST0", U, **TARGET)
+    assert notified([], [], [disk, unknown]) == [(1, 1)]
+
+
+def test_a_silent_alarm_that_speaks_again_is_no_second_one() -> None:
+    disk, target = verdict("oss1-disk1", W), verdict("scratch-OST0", W, **TARGET)
+    assert notified([], [], [disk], [disk, target], [disk]) == [(2, 2)]
+
+
+def test_the_false_alarm_of_a_device_behind_its_target_is_none_of_its_own() -> None:
+    found = scored([verdict("oss1-disk1", W), verdict("scratch-OST0", W, **TARGET)])
+    assert sum(found.raised.values()) == 1
+    assert sum(found.standing.values()) == 2
+
+
+def test_a_suspect_speaks_for_all_that_is_behind_it() -> None:
+    server = Fault("oss1", 0.6, 1)
+    targets = [verdict(name, C, **TARGET) for name in ("scratch-OST0", "scratch-OST1")]
+
+    def suspects(day: Alarming) -> frozenset[str]:
+        return frozenset({"server oss1"} if day.alarms else ())
+
+    assert notified(targets, faults=(server,)) == [(2, 2)]
+    assert notified(targets, suspects=suspects, faults=(server,)) == [(2, 1)]
+    found = scored(targets, suspects=suspects)
+    assert found.raised[Source("path", False, Reason.SUSPECT)] == 1
+    assert sum(found.raised.values()) == 1
 
 
 def test_the_alarm_of_a_group_is_neither_false_nor_found_where_few_of_it_are_slow() -> None:

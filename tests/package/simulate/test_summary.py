@@ -13,6 +13,7 @@ from plumbline.simulate.score import Outcome, Source, Trial
 from plumbline.simulate.summary import (
     alarms_a_fault,
     false_alarms,
+    silent_faults,
     sizes,
     to_json,
     truth,
@@ -25,7 +26,8 @@ RAW = Source("raw", True, Reason.BELOW_LEVEL)
 
 def trial(loss: float, found: Optional[int], followed: int = 60, slows: float = 0.3) -> Trial:
     by = () if found is None else ("ost a", "a is slow")
-    return Trial(Fault("a", loss, 61 - followed), "disk", slows, followed, found, by, len(by))
+    fault, told = Fault("a", loss, 61 - followed), int(found is not None)
+    return Trial(fault, "disk", slows, followed, found, by, len(by), told)
 
 
 def outcome(*trials: Trial, fleets: int = 1) -> Outcome:
@@ -97,10 +99,12 @@ def test_false_alarms_are_set_against_months_and_days_of_all_fleets() -> None:
     assert found.days_share == pytest.approx(3 / 60)
 
 
-def test_alarms_a_fault_are_those_of_faults_that_were_found() -> None:
-    assert alarms_a_fault(outcome(trial(0.4, None))) is None
-    faults = [trial(0.4, 1), trial(0.4, 1)._replace(services=3), trial(0.4, None)]
-    assert alarms_a_fault(outcome(*faults)) == pytest.approx(2.5)
+def test_alarms_a_fault_are_those_that_notified() -> None:
+    silent = trial(0.4, 1)._replace(notifications=0)
+    assert alarms_a_fault(outcome(trial(0.4, None), silent)) is None
+    faults = [trial(0.4, 1), trial(0.4, 1)._replace(notifications=2), silent, trial(0.4, None)]
+    assert alarms_a_fault(outcome(*faults)) == pytest.approx(1.5)
+    assert silent_faults(outcome(*faults)) == 1
 
 
 def test_chance_has_the_form_of_detection() -> None:
@@ -122,7 +126,7 @@ def test_the_document_has_each_figure_and_is_plain_json() -> None:
     ]
     assert found["false_alarms_a_month"] == pytest.approx(9 / 60 * 30.44)
     assert found["false_alarm_days_share"] == pytest.approx(3 / 60)
-    assert found["alarms_a_fault"] == 2
+    assert (found["alarms_a_fault"], found["silent_faults"]) == (1, 0)
     first = found["false_alarms"][0]
     assert (first["layer"], first["reason"]) == ("ost", "below_level")
     assert list(first)[:4] == ["layer", "group", "reason", "number"]

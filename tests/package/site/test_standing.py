@@ -30,6 +30,13 @@ PATHS = (
 OST0, OST1, OST2 = range(3)
 
 
+RAW2 = 3
+WITH_DEVICE = (
+    *SERVICES,
+    Service("oss1", "oss1", "RAW disk2", "c", "check_raw", (), "raw", "disk2", "", 1, "", (2,)),
+)
+
+
 def at(now: float, alarms: set[int], suspect: str = "", *, explains: tuple[str, ...] = ()) -> Scene:
     explained = {("ost", name): (suspect,) for name in explains}
     return Scene(PATHS, SERVICES, alarms, explained, now, AFTER_S)
@@ -155,3 +162,26 @@ def test_a_server_that_does_not_answer_is_another_fault_than_its_slow_target() -
     lost = verdicts("server oss1", reason=Reason.UNREACHABLE)
     found, _ = settle(at(NOW + 90_000, {OST0}), lost, again(standing))
     assert states(found) == SERVER
+
+
+def test_a_device_behind_its_target_is_notified_once_the_target_is_healthy() -> None:
+    scene = at(NOW, {OST2, RAW2})._replace(services=WITH_DEVICE)
+    _, standing = settle(scene, verdicts(), NOTHING)
+    assert standing.notified.keys() == {"oss1;OST OST2"}
+    later = scene._replace(alarms={RAW2}, now=NOW + 86_400)
+    _, standing = settle(later, verdicts(), again(standing))
+    assert standing.notified == {"oss1;RAW disk2": NOW + 86_400}
+
+
+def test_a_suspect_is_no_second_alarm_though_a_device_was_silent_behind_its_target() -> None:
+    server = PATHS[1]._replace(members=(OST2, RAW2))
+    paths = (PATHS[0], server, PATHS[2])
+    scene = at(NOW, {OST2})._replace(services=WITH_DEVICE, paths=paths)
+    _, standing = settle(scene, verdicts(), NOTHING)
+    by = {("ost", "OST2"): ("server oss1",), ("raw", "disk2"): ("server oss1",)}
+    later = scene._replace(alarms={OST2, RAW2}, explained=by, now=NOW + 86_400)
+    found, _ = settle(later, verdicts("server oss1"), again(standing))
+    assert states(found) == {}
+    assert found["server oss1"].sentence.endswith(
+        "Its alarm is that of OST OST2, since 1970-01-12 13:46 UTC"
+    )

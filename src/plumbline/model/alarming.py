@@ -1,0 +1,25 @@
+"""The alarms of a site at a moment, as who looks for suspects day after day must know them."""
+
+from __future__ import annotations
+
+from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Collection, Mapping, Sequence
+
+    from plumbline.model.expectation import Expectation
+    from plumbline.model.series import Weighable
+
+
+class Alarming(NamedTuple):
+    """What each node expects and what was measured until ``now``, in epoch seconds.
+
+    ``alarms`` are the places of the services in alarm in the plan, ``new`` those of them that were
+    in none the day before.
+    """
+
+    nodes: Mapping[str, Sequence[Expectation]]
+    memory: Weighable
+    now: float
+    alarms: Collection[int]
+    new: Collection[int]
