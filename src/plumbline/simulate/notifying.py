@@ -23,7 +23,7 @@ Suspects = Callable[[Alarming], frozenset[str]]
 """Gives the names of the path services that are in alarm, day after day."""
 
 
-class Told(NamedTuple):
+class Notified(NamedTuple):
     """What somebody is notified of on a day: services that ``speak``, and those that did not yet.
 
     ``paths`` are the suspects that are new, each with its members that are in alarm.
@@ -59,7 +59,7 @@ class Notifying:
         nodes: Mapping[str, Sequence[Expectation]],
         memory: Memory,
         now: float,
-    ) -> Told:
+    ) -> Notified:
         """Return what is notified on a day with these verdicts."""
         keys = ((one.layer, one.component, one.group) for one in verdicts if one.state.alarm)
         alarms = frozenset(self._places[key] for key in keys if key in self._places)
@@ -68,7 +68,7 @@ class Notifying:
             new = alarms - self._before
             suspected = self._suspects(Alarming(nodes, memory, now, alarms, new))
         speaking = alarms - self._silent(alarms, suspected)
-        told = Told(
+        told = Notified(
             self._named(speaking),
             self._named(speaking - self._told),
             {

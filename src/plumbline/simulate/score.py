@@ -13,7 +13,7 @@ from plumbline.simulate.capacity import Capacity
 from plumbline.simulate.course import Today
 from plumbline.simulate.faults import Fault
 from plumbline.simulate.fleet import Fleet, Flow
-from plumbline.simulate.notifying import Key, Notifying, Suspects, Told
+from plumbline.simulate.notifying import Key, Notified, Notifying, Suspects
 
 PATH = "path"
 """The layer of suspects."""
@@ -42,7 +42,7 @@ class Trial(NamedTuple):
     likewise, None where no alarm was raised; ``by`` is the first alarm: its service, e.g. ``ost
     scratch-OST0003`` or ``raw group oss02``, and its sentence; ``services`` is how many services
     it made WARNING or CRITICAL, ``notifications`` how many, suspects included, notified of it.
-    ``hidden`` says that all services that it slows were in alarm before it began.
+    ``hidden`` says that all components that it slows were in alarm before it began.
     """
 
     fault: Fault
@@ -140,13 +140,13 @@ class Score:
         self._false_days += false
 
     def _hide(self, begun: Iterable[Fault]) -> None:
-        """Mark faults that slow nothing but what had an alarm the day before."""
+        """Mark faults that slow no component but those in alarm the day before."""
         for fault in begun:
-            services = self._slow[fault].most
-            hidden = bool(services) and all(self._before.get(key) for key in services)
+            components = [key for key in self._slow[fault].most if not key[2]]
+            hidden = bool(components) and all(self._before.get(key) for key in components)
             self._trials[fault] = self._trials[fault]._replace(hidden=hidden)
 
-    def _take_paths(self, told: Told, faults: Iterable[Fault]) -> None:
+    def _take_paths(self, told: Notified, faults: Iterable[Fault]) -> None:
         """Count the suspects that notify: of a fault that slows half of what is in alarm there."""
         there = list(faults)
         for name, members in told.paths.items():

@@ -89,6 +89,19 @@ def test_an_alarm_that_stood_before_finds_nothing() -> None:
     assert found.raised[Source("raw", False, Reason.BELOW_LEVEL)] == 1
 
 
+@pytest.mark.parametrize(
+    ("day_before", "identifiable"), [([W, C], False), ([W, OK], True), ([OK, W], True)]
+)
+def test_a_fault_of_what_is_in_alarm_already_is_not_identifiable(
+    day_before: list[State], *, identifiable: bool
+) -> None:
+    names = ("raw", "oss1-disk1"), ("ost", "scratch-OST0")
+    before = [verdict(name, one, layer=layer) for (layer, name), one in zip(names, day_before)]
+    after = [verdict(name, C, layer=layer) for layer, name in names]
+    (trial,) = scored([], before, after, faults=(DISK,)).trials
+    assert trial.identifiable is identifiable
+
+
 def test_all_services_that_a_fault_makes_alarm_are_counted_once() -> None:
     disk, target = (of(name, OK, OK, W, OK, C) for name in ("oss1-disk1", "oss1-disk2"))
     alarmed = verdict("scratch-OST0", W, layer="ost")
