@@ -138,7 +138,8 @@ def test_a_part_that_bears_the_alarm_keeps_it_when_another_one_may_be_at_fault_t
     tmp_path: Path,
 ) -> None:
     first, later = tmp_path / "first", tmp_path / "later"
-    first.mkdir(), later.mkdir()
+    for folder in (first, later):
+        folder.mkdir()
     document = publish(first, measured(SLOW_LINK))
     assert states(document)["nic oss3-nic"] == "CRITICAL"
     (later / "paths.json").write_text(document.read_text(encoding="utf-8"), encoding="utf-8")
