@@ -50,7 +50,7 @@ NO_READERS = {
     "store/tables.py": "reads a history: the notes of what runs go to Process.from_json",
     "folders.py _main": "reads what plumbline itself has written for it",
     "run/crew.py look": "looks at targets",
-    "targets/__init__.py _stripe_bytes": "a value of the program itself",
+    "targets/lustre_striped.py _make": "a value of the program itself",
     "topology/strict.py _percent": "makes a reader, which is fed",
 }
 """By file, or by file and function, why there is no mutation."""
