@@ -18,11 +18,11 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from plumbline.model.course import PairTest
 from plumbline.model.expectation import Expectation, Partner
 from plumbline.model.limits import Limits
 from plumbline.model.reference import Ceiling
 from plumbline.model.spec import ProbeSpec
+from plumbline.model.trend import PairTest
 from plumbline.report.drawing import Extras, draw
 from plumbline.report.page import LIBRARY, pages
 from plumbline.report.site import Site

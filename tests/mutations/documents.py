@@ -66,7 +66,7 @@ from plumbline.run.tally import read_results
 from plumbline.simulate.faults import parse_fault, parse_losses
 from plumbline.site.earlier import read_earlier
 from plumbline.site.investigate import _document
-from plumbline.site.question import read_request
+from plumbline.site.request import read_request
 from plumbline.store.history import History
 from plumbline.store.paths import document as paths_document
 from plumbline.store.paths import load_collection, load_path, load_standing
@@ -81,7 +81,7 @@ from plumbline.sweep.grid import Point
 from plumbline.sweep.ledger import Ledger
 from plumbline.symptoms.counters import Past, Seen
 from plumbline.symptoms.parts import Parts
-from plumbline.symptoms.said import said
+from plumbline.symptoms.reported import said
 from plumbline.symptoms.symptom import Direction, Look, Report, Symptom
 from plumbline.topology.ranges import HEXADECIMAL, expand
 from plumbline.units import parse_bytes, parse_duration, parse_line_rate, parse_rate

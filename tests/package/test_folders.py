@@ -20,7 +20,7 @@ from plumbline.model.command import Within
 from plumbline.run.command import SystemRunner
 from plumbline.run.holder import name_of
 from plumbline.targets import target_for
-from plumbline.targets.ask import QUESTIONS
+from plumbline.targets.query import QUESTIONS
 from tests.package.strangers import let_through
 
 RUN = SystemRunner()

@@ -94,7 +94,7 @@ def _replay(arguments: argparse.Namespace) -> int:
 
 def _judged(arguments: argparse.Namespace, now: float, *, site: bool) -> dict[str, list[Verdict]]:
     """Return the verdicts asked for, by node."""
-    from plumbline.site.chosen import Choice, judge_here, judge_there, place_here
+    from plumbline.site.selection import Choice, judge_here, judge_there, place_here
     from plumbline.store.plan import load_plan
 
     choice = Choice(arguments.layer, arguments.component)
@@ -106,7 +106,7 @@ def _judged(arguments: argparse.Namespace, now: float, *, site: bool) -> dict[st
 
 def _explain(arguments: argparse.Namespace, now: float, *, site: bool) -> int:
     """Print how the verdicts on a component came about; return the worst of them."""
-    from plumbline.site.chosen import Choice, explain_all, place_here, places_there
+    from plumbline.site.selection import Choice, explain_all, place_here, places_there
     from plumbline.store.plan import load_plan
 
     choice = Choice(arguments.layer, arguments.explain)

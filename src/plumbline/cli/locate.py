@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _print(found: SiteLocated, plan: SitePlan, verbose: bool) -> None:
-    from plumbline.locate.words import HEADERS, remarks, rows, summary
+    from plumbline.locate.sentences import HEADERS, remarks, rows, summary
     from plumbline.output.table import render
     from plumbline.site.locate import left_out, sentences
 

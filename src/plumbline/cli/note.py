@@ -34,7 +34,7 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Keep the note, or print all of them, and return 0."""
-    from plumbline.model.course import Note
+    from plumbline.model.trend import Note
     from plumbline.store.notes import add_note
 
     path = Path(arguments.history)

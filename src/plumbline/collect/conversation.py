@@ -17,8 +17,8 @@ from typing import IO, Any, NamedTuple, Optional, Sequence
 from plumbline.errors import DocumentError, PlumblineError, ToolError
 from plumbline.model.exchange import MOST_RECORDS, Cursor, Head, Request
 from plumbline.model.json_text import read_json
-from plumbline.model.kinds import whole
 from plumbline.model.record import SCHEMA, Record
+from plumbline.model.validation import whole
 from plumbline.units import LARGEST
 
 _LONGEST_LINE = 16 << 20

@@ -17,14 +17,14 @@ from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.collect.conversation import Answer, Conversation
 from plumbline.errors import PlumblineError, StoreError, ToolError
-from plumbline.model.course import NodeClock
 from plumbline.model.exchange import Cursor, Request
-from plumbline.model.kinds import whole
+from plumbline.model.trend import NodeClock
+from plumbline.model.validation import whole
 from plumbline.store.collection import Collection
 from plumbline.store.history import KEEP_DAYS, History
 from plumbline.store.replacing import replace
 from plumbline.store.symptoms import COLLECTED
-from plumbline.symptoms.said import TROUBLE
+from plumbline.symptoms.reported import TROUBLE
 from plumbline.units import DAY_S
 
 _CLOCK_WITHIN_S = 0.02

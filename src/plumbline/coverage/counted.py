@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError
-from plumbline.model.kinds import counts, names, numbers, times, within
 from plumbline.model.record import Operation, Outcome, Record
+from plumbline.model.validation import counts, names, numbers, times, within
 
 LUSTRE = "lustre"
 """What counts the bytes of clients, not those of disks."""

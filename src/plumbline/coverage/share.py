@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Mapping, NamedTuple, Optional, Sequence, Union
 
 from plumbline.coverage.counted import Bounds, Counted, covering
-from plumbline.model.course import NodeClock
 from plumbline.model.others import Job, Others
 from plumbline.model.record import Record
+from plumbline.model.trend import NodeClock
 from plumbline.units import format_bytes, format_duration
 
 MOST_APART_S = 2.0

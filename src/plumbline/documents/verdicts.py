@@ -11,7 +11,7 @@ from typing import Any, Iterator
 from plumbline.errors import DocumentError
 from plumbline.model.json_text import refuse_constant
 from plumbline.model.judged import Judged
-from plumbline.model.kinds import texts, times
+from plumbline.model.validation import texts, times
 from plumbline.model.verdict import Verdict
 
 SCHEMA = 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plumbline.locate.words import headline
+from plumbline.locate.sentences import headline
 from plumbline.model.named_tuple import TYPE_CHECKING
 
 if TYPE_CHECKING:

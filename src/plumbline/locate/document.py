@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from plumbline.locate.behind import behind
 from plumbline.locate.failures import FAILURES, fails, failure_sentence
 from plumbline.locate.observation import SEGMENTS, Vote
-from plumbline.locate.words import remarks, sentence
+from plumbline.locate.sentences import remarks, sentence
+from plumbline.locate.uncertain import behind
 from plumbline.model.named_tuple import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from plumbline.locate.next_probe import NextProbe
     from plumbline.locate.observation import Observation
+    from plumbline.locate.sentences import Parts
     from plumbline.locate.suspects import AmbiguitySet, Located, Loss, Suspect
-    from plumbline.locate.words import Parts
 
 SCHEMA = 1
 

@@ -7,8 +7,8 @@ that crosses it fail, and whatever gave a rate, a slow one too, clears what it c
 from __future__ import annotations
 
 from plumbline.locate.observation import Observation, Vote
+from plumbline.locate.sentences import listed, rows, titled
 from plumbline.locate.suspects import locate
-from plumbline.locate.words import listed, rows, titled
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.record import Outcome
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from plumbline.locate.measurables import Placed
     from plumbline.locate.observation import Measurable
+    from plumbline.locate.sentences import Parts
     from plumbline.locate.suspects import AmbiguitySet, Located
-    from plumbline.locate.words import Parts
     from plumbline.model.record import Record
 
 FAILURES = "failures "

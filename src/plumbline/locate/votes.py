@@ -14,7 +14,7 @@ from plumbline.judge.measured import label
 from plumbline.judge.noise import IN_ONE_GO_S
 from plumbline.judge.peers import LEAST_SPREAD
 from plumbline.judge.references import beside_baseline
-from plumbline.locate.companions import companions
+from plumbline.locate.correlated import companions
 from plumbline.locate.observation import Vote
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.robust import OF_A_MEDIAN

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from plumbline.model.kinds import counts, within
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.validation import counts, within
 from plumbline.units import LARGEST
 
 if TYPE_CHECKING:

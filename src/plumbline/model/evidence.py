@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from plumbline.errors import DocumentError
-from plumbline.model.kinds import counts, texts, times, within
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.validation import counts, texts, times, within
 from plumbline.units import DAY_S, LARGEST
 
 if TYPE_CHECKING:

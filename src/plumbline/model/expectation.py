@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from plumbline.errors import DocumentError
 from plumbline.model.confirm import OFF, Confirm
-from plumbline.model.kinds import rates_or_none, same_schema, texts
 from plumbline.model.limits import Limits
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.reference import Ceiling, Reference
 from plumbline.model.spec import ProbeSpec
+from plumbline.model.validation import rates_or_none, same_schema, texts
 
 if TYPE_CHECKING:
     from typing import Any, Collection, Mapping, Optional

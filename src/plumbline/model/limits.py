@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from plumbline.model.kinds import counts, texts, within
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.threshold import Range
+from plumbline.model.validation import counts, texts, within
 from plumbline.units import DAY_S, LARGEST
 
 if TYPE_CHECKING:

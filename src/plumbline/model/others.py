@@ -6,8 +6,8 @@ A record keeps it among its details: the client that has measured cannot know it
 from __future__ import annotations
 
 from plumbline.errors import DocumentError
-from plumbline.model.kinds import counts, names, within
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.validation import counts, names, within
 from plumbline.units import LARGEST, format_bytes, format_duration
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from plumbline.model.kinds import rates_or_none, texts
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.validation import rates_or_none, texts
 
 if TYPE_CHECKING:
     from typing import Any, Mapping, Optional

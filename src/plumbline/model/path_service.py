@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from plumbline.model.kinds import numbers, texts
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.validation import numbers, texts
 
 if TYPE_CHECKING:
     from typing import Any, Mapping

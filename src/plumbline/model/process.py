@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from plumbline.model.kinds import counts, texts
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.validation import counts, texts
 
 if TYPE_CHECKING:
     from typing import Any, Optional, Sequence

@@ -7,8 +7,16 @@ from enum import Enum
 from math import isfinite
 
 from plumbline.errors import DocumentError
-from plumbline.model.kinds import counts, names, rates_or_none, same_schema, texts, times, within
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.validation import (
+    counts,
+    names,
+    rates_or_none,
+    same_schema,
+    texts,
+    times,
+    within,
+)
 from plumbline.units import LARGEST
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from plumbline.errors import DocumentError
 from plumbline.model.evidence import Evidence
-from plumbline.model.kinds import counts, rates_or_none, same_schema, texts, times, within
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.process import Process
 from plumbline.model.record import Record
+from plumbline.model.validation import counts, rates_or_none, same_schema, texts, times, within
 from plumbline.units import LARGEST
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from plumbline.errors import DocumentError
-from plumbline.model.kinds import counts, rates_or_none, texts, within
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.validation import counts, rates_or_none, texts, within
 from plumbline.units import LARGEST, format_rate, format_size
 
 if TYPE_CHECKING:

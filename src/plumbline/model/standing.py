@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from plumbline.model.kinds import times
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.state import State
+from plumbline.model.validation import times
 
 if TYPE_CHECKING:
     from typing import Any, Mapping, Optional

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from plumbline.errors import DocumentError
-from plumbline.model.kinds import numbers_or_none, texts
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.reason import Reason
 from plumbline.model.state import State
+from plumbline.model.validation import numbers_or_none, texts
 
 if TYPE_CHECKING:
     from typing import Any, Mapping, Optional

@@ -9,9 +9,9 @@ from collections import ChainMap
 from typing import Any, Iterable, Mapping, NamedTuple, Protocol
 
 from plumbline.errors import DocumentError
-from plumbline.model.kinds import same_schema, texts
 from plumbline.model.path_service import PathService
 from plumbline.model.service import Service
+from plumbline.model.validation import same_schema, texts
 from plumbline.output.object_options import ObjectOptions
 
 AGENT_SERVICE = "plumbline agent"

@@ -13,7 +13,7 @@ from typing import Any, Iterable, Mapping, NamedTuple
 
 from plumbline.errors import DocumentError
 from plumbline.model.json_text import read_json
-from plumbline.model.kinds import counts, texts
+from plumbline.model.validation import counts, texts
 
 MAGIC = b"plumbline profile 1\n"
 CALL_BYTES = 16

@@ -14,8 +14,8 @@ from threading import get_ident
 from typing import Any, Mapping, NamedTuple, Optional
 
 from plumbline.errors import DocumentError
-from plumbline.model.kinds import counts, same_schema, texts, within
 from plumbline.model.record import Operation
+from plumbline.model.validation import counts, same_schema, texts, within
 from plumbline.profile.latencies import Durations
 from plumbline.ranks.layout import Place
 from plumbline.ranks.tests import Aggregation, Method

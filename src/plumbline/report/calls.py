@@ -10,7 +10,7 @@ from typing import Any, Iterable, Mapping, Optional, Sequence
 
 from plumbline.errors import DocumentError
 from plumbline.layers import WHOLE
-from plumbline.model.course import Run
+from plumbline.model.trend import Run
 from plumbline.profile.calls import Profile
 from plumbline.profile.latencies import TENTHS
 from plumbline.report.figure import MB, Cell, Figure, Plot, Row, Table, counted, shown

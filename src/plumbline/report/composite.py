@@ -10,8 +10,8 @@ from datetime import datetime, timezone
 from math import ceil
 from typing import Any, Iterable, NamedTuple, Optional, Sequence
 
-from plumbline.model.course import Run
 from plumbline.model.record import Record
+from plumbline.model.trend import Run
 from plumbline.report.figure import (
     Cell,
     Figure,

@@ -11,8 +11,8 @@ from typing import Any, Iterable, NamedTuple, Optional, Sequence
 from plumbline.layers import PAIRED
 from plumbline.layers.net import NET
 from plumbline.model.anchor import anchor
-from plumbline.model.course import PairTest
 from plumbline.model.state import State
+from plumbline.model.trend import PairTest
 from plumbline.report.figure import (
     Cell,
     Figure,

@@ -10,8 +10,8 @@ from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.layers import WHOLE
 from plumbline.locate.advice import advice
+from plumbline.locate.sentences import headline, listed, sentence
 from plumbline.locate.suspects import AmbiguitySet
-from plumbline.locate.words import headline, listed, sentence
 from plumbline.model.anchor import anchor, group_anchor
 from plumbline.model.reason import Reason
 from plumbline.model.state import State

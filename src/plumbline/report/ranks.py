@@ -6,9 +6,9 @@ from statistics import median
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError
-from plumbline.model.course import Run
-from plumbline.model.kinds import numbers, texts
 from plumbline.model.record import Record
+from plumbline.model.trend import Run
+from plumbline.model.validation import numbers, texts
 from plumbline.profile.calls import Block, Profile
 from plumbline.profile.latencies import Durations, by_tenths, durations_of, latency, together
 from plumbline.robust import deviation

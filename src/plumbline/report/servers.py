@@ -10,8 +10,8 @@ from array import array
 from datetime import datetime, timezone
 from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.model.course import NodeClock, Run
 from plumbline.model.record import Operation, Outcome, Record
+from plumbline.model.trend import NodeClock, Run
 from plumbline.report.figure import Cell, Row, counted, shown, steps
 from plumbline.report.palette import BLUE, GREY, TEAL
 from plumbline.units import format_rate

@@ -7,11 +7,11 @@ from math import isfinite, isnan
 from statistics import median
 from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.model.course import Course, Note, PairTest, Run, VersionChange
 from plumbline.model.expectation import Expectation
 from plumbline.model.part import SitePart
 from plumbline.model.reference import Reference
 from plumbline.model.state import State
+from plumbline.model.trend import Course, Note, PairTest, Run, VersionChange
 from plumbline.model.verdict import Verdict
 from plumbline.units import DAY_S
 

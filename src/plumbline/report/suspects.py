@@ -6,8 +6,8 @@ from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.locate.next_probe import NextProbe
 from plumbline.locate.observation import Observation, Vote
+from plumbline.locate.sentences import HEADERS, remarks, rows, sentence, summary
 from plumbline.locate.suspects import AmbiguitySet, Located
-from plumbline.locate.words import HEADERS, remarks, rows, sentence, summary
 from plumbline.model.part import SitePart
 from plumbline.report.figure import Cell, Figure, Plot, Row, Table, shown
 from plumbline.report.palette import BLUE, RED

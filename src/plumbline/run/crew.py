@@ -19,9 +19,9 @@ from plumbline.run.recording import NO_STATE
 from plumbline.run.trial import Failure
 from plumbline.run.watched import Watch
 from plumbline.targets import osts_of, target_for
-from plumbline.targets.ask import SLOW_S, ask
 from plumbline.targets.file_target import FileTarget
 from plumbline.targets.interface import TargetState
+from plumbline.targets.query import SLOW_S, ask
 
 
 class Files(str, Enum):

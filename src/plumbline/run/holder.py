@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Iterator, NamedTuple, Optional
 
 from plumbline.model.json_text import read_json
-from plumbline.model.kinds import numbers
+from plumbline.model.validation import numbers
 
 _PIDS = range(1, 1 << 22)
 """PID_MAX_LIMIT of the kernel (proc_sys_kernel(5))."""

@@ -17,7 +17,7 @@ import plumbline
 from plumbline.errors import ToolError
 from plumbline.model.command import CommandRunner, Completed
 from plumbline.run.launch import Launch
-from plumbline.targets.ask import complaint
+from plumbline.targets.query import complaint
 
 _QUICK_S = 20.0
 _SYSTEM_PYTHON = "/usr/bin/python3"

@@ -12,8 +12,8 @@ from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, Seque
 from uuid import uuid4
 
 from plumbline.errors import UsageError
-from plumbline.model.course import SERVER
 from plumbline.model.record import Operation, Outcome, Record, Scenario
+from plumbline.model.trend import SERVER
 from plumbline.run.clock import Clock
 from plumbline.run.counters import Counter, Reading, Source
 from plumbline.run.jobs import JobTraffic, as_rows

@@ -22,7 +22,7 @@ from plumbline.run.process import this_process
 from plumbline.run.recording import Recorder
 from plumbline.run.trial import Failure, Task
 from plumbline.targets import osts_of
-from plumbline.targets.ask import QUESTIONS
+from plumbline.targets.query import QUESTIONS
 from plumbline.units import format_duration
 
 

@@ -20,6 +20,7 @@ from typing import (
 
 from plumbline.layers import GROUPED
 from plumbline.locate.advice import advice
+from plumbline.locate.corroboration import ordered, quoted
 from plumbline.locate.document import document, failed_sets
 from plumbline.locate.earlier import unreferenced
 from plumbline.locate.failures import (
@@ -29,12 +30,11 @@ from plumbline.locate.failures import (
     partial_sentences,
 )
 from plumbline.locate.investigation import NOTHING, Decision, Found, Investigation
-from plumbline.locate.leaning import ordered, quoted
 from plumbline.locate.measurables import Site
 from plumbline.locate.next_probe import NextProbe
 from plumbline.locate.observation import Vote
+from plumbline.locate.sentences import remarks, rows, sentence, summary
 from plumbline.locate.step import Step
-from plumbline.locate.words import remarks, rows, sentence, summary
 from plumbline.model.expectation import Expectation
 from plumbline.model.json_text import read_json
 from plumbline.model.record import Record
@@ -42,12 +42,12 @@ from plumbline.run.temporary import temporary_folder
 from plumbline.site.earlier import Earlier
 from plumbline.site.limited import within
 from plumbline.site.locate import left_out, locate_site
-from plumbline.site.question import Request
-from plumbline.site.silent import Silence
+from plumbline.site.request import Request
+from plumbline.site.unreachable import Silence
 from plumbline.store.history import History
 from plumbline.store.places import DATABASE
 from plumbline.store.plan import SitePlan
-from plumbline.symptoms.said import TROUBLE, Said, said
+from plumbline.symptoms.reported import TROUBLE, Said, said
 from plumbline.units import format_bytes, format_duration
 
 SCHEMA = 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Collection, Iterator, Mapping, Sequence
 
 from plumbline.errors import UsageError
-from plumbline.locate.words import listed
+from plumbline.locate.sentences import listed
 
 if TYPE_CHECKING:
     from plumbline.locate.measurables import Nodes

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional, Sequence
 from plumbline.errors import DocumentError
 from plumbline.judge.weighing import Weighing
 from plumbline.locate.candidates import Candidates
+from plumbline.locate.corroboration import ordered, quoted
 from plumbline.locate.cut_off import CutOff, cut_off
 from plumbline.locate.document import document
 from plumbline.locate.earlier import WithEarlier
-from plumbline.locate.leaning import ordered, quoted
 from plumbline.locate.measurables import Site
 from plumbline.locate.next_probe import NextProbe, next_probe
 from plumbline.locate.observation import Observation, Vote
 from plumbline.locate.observe import observe
+from plumbline.locate.sentences import listed, sentence
 from plumbline.locate.suspects import Located, locate
-from plumbline.locate.words import listed, sentence
 from plumbline.model.expectation import Expectation
 from plumbline.model.state import State
 from plumbline.site.garbage import without_collector
@@ -27,7 +27,7 @@ from plumbline.site.shared import SharedLoss, less_shared, shared_losses
 from plumbline.store.plan import SitePlan
 from plumbline.store.recent import Recent, groups_of
 from plumbline.store.symptoms import collected_symptoms
-from plumbline.symptoms.said import Said
+from plumbline.symptoms.reported import Said
 
 if TYPE_CHECKING:
     from plumbline.model.series import Memory

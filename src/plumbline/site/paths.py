@@ -14,8 +14,8 @@ from plumbline.layers import SINGLE_TARGETS
 from plumbline.locate.cut_off import CutOff
 from plumbline.locate.document import explanations
 from plumbline.locate.observation import Observation, Vote
+from plumbline.locate.sentences import headline, listed
 from plumbline.locate.suspects import AmbiguitySet, Located
-from plumbline.locate.words import headline, listed
 from plumbline.model.part import SitePart
 from plumbline.model.path_service import PathService
 from plumbline.model.reason import Reason

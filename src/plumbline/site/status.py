@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.layers import WHOLE
-from plumbline.model.course import Course
 from plumbline.model.expectation import Expectations
 from plumbline.model.state import State
+from plumbline.model.trend import Course
 from plumbline.model.verdict import Verdict
 from plumbline.site.judge import judge_site
 from plumbline.site.judging import Judging
-from plumbline.store.course import Pictures
 from plumbline.store.plan import SitePlan
+from plumbline.store.trends import Pictures
 from plumbline.units import DAY_S
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plumbline.model.course import NodeClock
+from plumbline.model.trend import NodeClock
 from plumbline.store.database import Database
 
 CLOCKS = (

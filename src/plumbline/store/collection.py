@@ -9,10 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple, Optional, Sequence
 
-from plumbline.model.course import NodeClock
 from plumbline.model.exchange import Cursor
 from plumbline.model.record import Record
 from plumbline.model.series import Running
+from plumbline.model.trend import NodeClock
 from plumbline.store.clocks import CLOCKS, keep_clock
 from plumbline.store.database import Store
 from plumbline.store.tables import RECORD, row

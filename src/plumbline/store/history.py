@@ -12,11 +12,11 @@ from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError, StoreError
 from plumbline.layers.fs import FS
-from plumbline.model.course import SERVER
 from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.json_text import read_json
 from plumbline.model.record import Operation, Record, Scenario
 from plumbline.model.series import Running
+from plumbline.model.trend import SERVER
 from plumbline.model.verdict import Verdict
 from plumbline.store.database import Store
 from plumbline.store.tables import RECORD, RUNNING, compact, read_record, row, running

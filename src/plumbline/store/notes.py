@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from plumbline.model.course import Note
+from plumbline.model.trend import Note
 from plumbline.store.database import Database
 
 _TABLE = (

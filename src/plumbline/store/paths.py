@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from plumbline.errors import DocumentError
-from plumbline.model.kinds import numbers, same_schema, times
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.reason import Reason
 from plumbline.model.standing import NOTHING, Standing
 from plumbline.model.state import State
+from plumbline.model.validation import numbers, same_schema, times
 from plumbline.model.verdict import Figure, Verdict
 from plumbline.store.snapshot import parse, read
 

@@ -9,10 +9,10 @@ from typing import Any, Mapping, NamedTuple
 
 from plumbline.errors import DocumentError
 from plumbline.model.expectation import Expectation, Expectations
-from plumbline.model.kinds import same_schema, texts
 from plumbline.model.part import SitePart
 from plumbline.model.path_service import PathService
 from plumbline.model.service import Service
+from plumbline.model.validation import same_schema, texts
 from plumbline.store.snapshot import parse, read
 
 SCHEMA = 1

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Callable, Iterator, Mapping, NamedTuple, Optional, Sequence, TextIO
 
 from plumbline.errors import DocumentError
-from plumbline.model.kinds import LEAST_RATE
 from plumbline.model.printed import real
 from plumbline.model.sampled import Sampled
+from plumbline.model.validation import LEAST_RATE
 from plumbline.store.rows import Rows
 
 _COMPONENT = ("component", "disk")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Optional, Sequence
 
-from plumbline.model.kinds import numbers
 from plumbline.model.record import segments_retransmitted
 from plumbline.model.series import SAMPLES
+from plumbline.model.validation import numbers
 from plumbline.profile.distance import distance
 from plumbline.store.history import History, SeriesKey
 

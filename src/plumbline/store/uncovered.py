@@ -10,9 +10,9 @@ import json
 from typing import Collection, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError
-from plumbline.model.course import SERVER, NodeClock
 from plumbline.model.others import OTHERS, Others
 from plumbline.model.record import Record
+from plumbline.model.trend import SERVER, NodeClock
 from plumbline.store.clocks import read_clocks
 from plumbline.store.database import Store
 from plumbline.store.tables import read_record

@@ -12,9 +12,9 @@ from functools import lru_cache
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional
 
 from plumbline.errors import DocumentError
-from plumbline.model.course import SERVER, VersionChange
 from plumbline.model.json_text import read_json
-from plumbline.model.kinds import texts
+from plumbline.model.trend import SERVER, VersionChange
+from plumbline.model.validation import texts
 from plumbline.store.database import Database
 
 _QUERY = (

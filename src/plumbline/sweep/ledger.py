@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError
-from plumbline.model.kinds import numbers, rates_or_none, same_schema, texts
 from plumbline.model.record import Operation
+from plumbline.model.validation import numbers, rates_or_none, same_schema, texts
 from plumbline.sweep.grid import Point
 
 SCHEMA = 1

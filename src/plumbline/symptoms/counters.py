@@ -6,8 +6,8 @@ at night is still told in the morning and is forgotten after a day.
 
 from __future__ import annotations
 
-from plumbline.model.kinds import numbers, times
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.validation import numbers, times
 
 if TYPE_CHECKING:
     from typing import Any, Mapping, Optional

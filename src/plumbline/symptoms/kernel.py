@@ -10,8 +10,8 @@ from typing import Collection, Iterator, Sequence
 
 from plumbline.errors import ToolError
 from plumbline.model.json_text import read_json
-from plumbline.model.kinds import times
 from plumbline.model.printed import whole
+from plumbline.model.validation import times
 from plumbline.symptoms import lustre
 from plumbline.symptoms.messages import Told
 from plumbline.symptoms.node import Node

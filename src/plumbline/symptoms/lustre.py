@@ -16,9 +16,9 @@ from plumbline.symptoms.counters import Counters, Growth
 from plumbline.symptoms.node import Node
 from plumbline.symptoms.symptom import Direction, Look, Symptom
 from plumbline.symptoms.system import QUICK_S
-from plumbline.targets.ask import complaint
 from plumbline.targets.debugfs import NEEDS_DEBUGFS, debugfs_is_closed
 from plumbline.targets.lustre_output import Import, parse_import
+from plumbline.targets.query import complaint
 
 NAME = "lustre"
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, Iterator, Mapping
 
 from plumbline.errors import ToolError
-from plumbline.model.kinds import counts
 from plumbline.model.state import State
+from plumbline.model.validation import counts
 from plumbline.symptoms.node import Node
 from plumbline.symptoms.symptom import Direction, Look, Symptom
 from plumbline.symptoms.system import parse_json

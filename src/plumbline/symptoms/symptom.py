@@ -5,9 +5,9 @@ from __future__ import annotations
 from enum import Enum
 
 from plumbline.errors import DocumentError
-from plumbline.model.kinds import names, numbers, same_schema, texts, times
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.state import State
+from plumbline.model.validation import names, numbers, same_schema, texts, times
 
 if TYPE_CHECKING:
     from typing import Any, Mapping, Optional

@@ -7,7 +7,7 @@ from typing import Any, Protocol, Sequence
 from plumbline.errors import ToolError
 from plumbline.model.command import Completed
 from plumbline.model.json_text import read_json
-from plumbline.targets.ask import complaint
+from plumbline.targets.query import complaint
 
 QUICK_S = 10.0
 """What answers at all on a healthy node answers within this."""

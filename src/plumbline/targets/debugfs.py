@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Callable, Sequence
 
 from plumbline.model.command import Completed
-from plumbline.targets.ask import QUICK_S
+from plumbline.targets.query import QUICK_S
 
 NEEDS_DEBUGFS = (
     "Lustre keeps it in debugfs, which this user may not enter; set agent_lustre_capabilities of "

@@ -7,10 +7,10 @@ from typing import Optional
 from plumbline.errors import BrokenTarget, DocumentError, PrivilegeError, SkipTarget
 from plumbline.model.command import CommandRunner, Within
 from plumbline.model.printed import whole
-from plumbline.targets.ask import QUICK_S, complaint, objection
 from plumbline.targets.interface import TargetState
 from plumbline.targets.mounts import bytes_moved
 from plumbline.targets.probe_file import absolute
+from plumbline.targets.query import QUICK_S, complaint, objection
 
 
 class DeviceTarget:

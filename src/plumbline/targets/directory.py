@@ -11,11 +11,11 @@ from typing import Optional
 from plumbline.errors import SkipTarget
 from plumbline.model.command import CommandRunner
 from plumbline.model.printed import whole
-from plumbline.targets.ask import ask_own
 from plumbline.targets.file_target import FileTarget
 from plumbline.targets.interface import TargetState
 from plumbline.targets.mounts import Mount, bytes_moved, mount_holding
 from plumbline.targets.probe_file import NAME, Space, absolute
+from plumbline.targets.query import ask_own
 
 
 class DirectoryTarget(FileTarget):

@@ -20,11 +20,11 @@ from plumbline.model.allowed import SUBVOLUME
 from plumbline.model.breakage import is_dead
 from plumbline.model.command import CommandRunner, Within
 from plumbline.model.printed import whole
-from plumbline.targets.ask import QUICK_S, SLOW_S, ask, complaint
 from plumbline.targets.file_target import FileTarget
 from plumbline.targets.interface import TargetState
 from plumbline.targets.mounts import mount_at
 from plumbline.targets.probe_file import NAME, TRIALS, Space, absolute
+from plumbline.targets.query import QUICK_S, SLOW_S, ask, complaint
 
 _PATHINFO = re.compile(r"<POSIX\((?P<brick>[^()]*)\):(?P<host>[^:<>]*):(?P<file>[^<>]*)>")
 _ADDRESS = re.compile(r"[0-9.]+|.*:.*")

@@ -22,7 +22,6 @@ from plumbline.model.allowed import OST
 from plumbline.model.command import CommandRunner, Within
 from plumbline.model.printed import whole
 from plumbline.model.record import Flag
-from plumbline.targets.ask import QUICK_S, SLOW_S, ask, complaint, objection
 from plumbline.targets.debugfs import NEEDS_DEBUGFS, debugfs_is_closed
 from plumbline.targets.file_target import FileTarget
 from plumbline.targets.interface import TargetState
@@ -41,6 +40,7 @@ from plumbline.targets.lustre_output import (
 from plumbline.targets.lustre_reasons import RETIRED, draining, eviction, refusal
 from plumbline.targets.mounts import Mount, mount_at
 from plumbline.targets.probe_file import NAME, ProbeFile, Space, absolute
+from plumbline.targets.query import QUICK_S, SLOW_S, ask, complaint, objection
 
 _DF_S = 20.0
 _REFUSING = {

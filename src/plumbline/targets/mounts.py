@@ -8,7 +8,7 @@ from typing import NamedTuple, Optional
 from plumbline.errors import BrokenTarget, NoMount, SkipTarget, ToolError
 from plumbline.model.command import CommandRunner
 from plumbline.model.printed import whole
-from plumbline.targets.ask import ask
+from plumbline.targets.query import ask
 
 _OCTAL = re.compile(r"\\([0-7]{3})")
 _SECTOR_BYTES = 512

@@ -15,8 +15,8 @@ from plumbline.model.allowed import PATH
 from plumbline.model.breakage import breaks
 from plumbline.model.command import CommandRunner, Completed, Within
 from plumbline.model.printed import whole
-from plumbline.targets.ask import QUICK_S, SLOW_S, ask, complaint, objection
 from plumbline.targets.mounts import mount_holding
+from plumbline.targets.query import QUICK_S, SLOW_S, ask, complaint, objection
 from plumbline.units import format_bytes
 
 NAME = "probe.dat"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Mapping, NamedTuple, Sequence
 
 from plumbline.errors import SkipTarget, ToolError
-from plumbline.targets.ask import ask
 from plumbline.targets.lustre_output import parse_osts
+from plumbline.targets.query import ask
 
 if TYPE_CHECKING:
     from plumbline.model.command import CommandRunner

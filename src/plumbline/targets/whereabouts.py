@@ -10,10 +10,10 @@ from typing import Any, Iterable, Mapping, NamedTuple
 
 from plumbline.errors import SkipTarget, UsageError
 from plumbline.model.command import CommandRunner
-from plumbline.targets.ask import QUICK_S, ask, complaint
 from plumbline.targets.glusterfs import GlusterfsTarget, lies_on
 from plumbline.targets.lustre_output import parse_objects
 from plumbline.targets.mounts import Mount, mount_holding
+from plumbline.targets.query import QUICK_S, ask, complaint
 
 Descriptions = Mapping[str, Mapping[str, Any]]
 """What an expectation's ``target`` says, by component."""

@@ -11,7 +11,7 @@ import pytest
 
 from plumbline.errors import DocumentError, StoreError
 from plumbline.locate.measurables import Placed, Site
-from plumbline.locate.words import HEADERS
+from plumbline.locate.sentences import HEADERS
 from plumbline.model.record import Record
 from plumbline.store.history import History
 from tests.package.cli.driver import call

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Optional, Sequence
 
-from plumbline.model.course import SERVER
 from plumbline.model.record import Operation, Outcome, Record, Scenario
+from plumbline.model.trend import SERVER
 from tests.package.records import record
 
 OST = "scratch-OST0003"

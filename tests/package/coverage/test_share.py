@@ -10,9 +10,9 @@ import pytest
 
 from plumbline.coverage.counted import by_sampling
 from plumbline.coverage.share import Covered, Servers, covered
-from plumbline.model.course import NodeClock
 from plumbline.model.others import Job
 from plumbline.model.record import Operation, Record, Tool
+from plumbline.model.trend import NodeClock
 from tests.package.coverage.servers import OST, START, counted
 from tests.package.records import record
 

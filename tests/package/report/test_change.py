@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.model.course import Note, VersionChange
+from plumbline.model.trend import Note, VersionChange
 from plumbline.report.change import change_figure, find_change
 from plumbline.report.site import Cohort, Cohorts, Site, find_cohorts
 from tests.package.locate.scenes import both

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from plumbline.model.course import Run
 from plumbline.model.record import Operation, Record
+from plumbline.model.trend import Run
 from plumbline.report.composite import composite_figure, curves, summed
 from plumbline.report.site import Site
 from tests.package.records import failed, record

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.model.course import Note, VersionChange
+from plumbline.model.trend import Note, VersionChange
 from plumbline.report.marks import chosen_moment, drawn, marks
 from plumbline.report.site import Member, Site, find_cohorts
 from tests.package.report.sites import sick

@@ -7,9 +7,9 @@ from typing import Optional
 
 import pytest
 
-from plumbline.model.course import VersionChange
 from plumbline.model.reason import Reason
 from plumbline.model.state import State
+from plumbline.model.trend import VersionChange
 from plumbline.model.verdict import Verdict
 from plumbline.report.overview import Entry, Kind, overview
 from plumbline.report.page import pages

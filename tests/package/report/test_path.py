@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.model.course import Course
+from plumbline.model.trend import Course
 from plumbline.report.figure import Plot
 from plumbline.report.path import path_figure
 from plumbline.report.site import Cohort, Cohorts, Site, find_cohorts

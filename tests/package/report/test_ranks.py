@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from plumbline.model.course import Run
 from plumbline.model.record import Latency, Operation, Record
+from plumbline.model.trend import Run
 from plumbline.ranks.job import Result
 from plumbline.report.calls import calls_figure
 from plumbline.report.ranks import of_run

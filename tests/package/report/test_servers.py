@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from plumbline.model.course import NodeClock, Run
 from plumbline.model.record import Operation, Outcome, Record
+from plumbline.model.trend import NodeClock, Run
 from plumbline.report.servers import added, served, server_sentence, server_traces
 from tests.package.records import record
 

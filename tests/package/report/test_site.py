@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.model.course import Course
 from plumbline.model.state import State
+from plumbline.model.trend import Course
 from plumbline.report.page import pages
 from plumbline.report.site import Cohort, find_cohorts, middle
 from tests.package.report.sites import sick

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from plumbline.model.course import NodeClock
+from plumbline.model.trend import NodeClock
 from plumbline.store.clocks import read_clocks
 from plumbline.store.collection import Collection
 from plumbline.store.database import Database

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from plumbline.errors import DocumentError, StoreError
-from plumbline.model.course import SERVER
 from plumbline.model.reason import Reason
 from plumbline.model.record import Flag, Operation, Scenario
 from plumbline.model.series import Running
 from plumbline.model.state import State
+from plumbline.model.trend import SERVER
 from plumbline.model.verdict import Verdict
 from plumbline.store.history import KEEP_RECORDS, History, Selection, SeriesKey
 from tests.package.judgements import evidence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from plumbline.model.course import Note
+from plumbline.model.trend import Note
 from plumbline.store.collection import Collection
 from plumbline.store.history import History, Selection
 from plumbline.store.notes import add_note, read_notes

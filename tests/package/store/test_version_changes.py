@@ -10,8 +10,8 @@ from typing import Any, Mapping, Optional
 import pytest
 
 from plumbline.errors import DocumentError
-from plumbline.model.course import VersionChange
 from plumbline.model.record import Operation, Record
+from plumbline.model.trend import VersionChange
 from plumbline.store.database import Database
 from plumbline.store.history import History, SeriesKey
 from plumbline.store.version_changes import version_changes

@@ -7,10 +7,10 @@ from plumbline.judge.finding import Finding, Rule
 from plumbline.judge.measured import contended
 from plumbline.judge.phrases import figures
 from plumbline.judge.recurring import recurrence
-from plumbline.model.kinds import numbers
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.reason import Reason
 from plumbline.model.state import State
+from plumbline.model.validation import numbers
 
 if TYPE_CHECKING:
     from typing import Optional, Sequence

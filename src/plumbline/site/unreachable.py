@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Iterable, Iterator, Mapping, Sequence
 from plumbline.layers import PAIRED
 from plumbline.locate.failures import fails
 from plumbline.locate.observation import Vote
-from plumbline.locate.words import listed, titled
+from plumbline.locate.sentences import listed, titled
 from plumbline.plan.rounds import Role, turn
 
 if TYPE_CHECKING:
     from plumbline.locate.investigation import Found
     from plumbline.locate.measurables import Nodes
     from plumbline.locate.observation import Observation
+    from plumbline.locate.sentences import Parts
     from plumbline.locate.step import Step
     from plumbline.locate.suspects import AmbiguitySet, Located
-    from plumbline.locate.words import Parts
 
 
 class Silence:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Iterator, Optional, Sequence
 
 from plumbline.layers.net import NET
-from plumbline.model.course import SERVER, Course, PairTest, Run, VersionChange
+from plumbline.model.trend import SERVER, Course, PairTest, Run, VersionChange
 from plumbline.store.clocks import read_clocks
 from plumbline.store.database import Store
 from plumbline.store.tables import read_record

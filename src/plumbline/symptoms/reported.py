@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from plumbline.errors import DocumentError
-from plumbline.model.kinds import whole
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.validation import whole
 from plumbline.symptoms.symptom import Report
 from plumbline.units import format_duration
 

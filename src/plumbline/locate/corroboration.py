@@ -5,15 +5,15 @@ They never make a suspect and never take one away: measurements do that.
 
 from __future__ import annotations
 
-from plumbline.locate.words import titled
+from plumbline.locate.sentences import titled
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.symptoms.evidence import Leaning, leaning, phrase
 
 if TYPE_CHECKING:
     from typing import Sequence
 
+    from plumbline.locate.sentences import Parts
     from plumbline.locate.suspects import AmbiguitySet, Located
-    from plumbline.locate.words import Parts
     from plumbline.symptoms.symptom import Symptom
 
 _WEIGHTS = {Leaning.RAISED: -1, Leaning.NONE: 0, Leaning.LOWERED: 1}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plumbline.locate.companions import companions
+from plumbline.locate.correlated import companions
 from plumbline.locate.measurables import Site
 from tests.package.locate.scenes import Scene, lab
 from tests.package.sites import paper

@@ -7,8 +7,8 @@ import json
 from plumbline.locate.candidates import Candidates
 from plumbline.locate.document import document, explanations
 from plumbline.locate.next_probe import next_probe
+from plumbline.locate.sentences import HEADERS, listed, remarks, rows, sentence, summary
 from plumbline.locate.suspects import Located, locate
-from plumbline.locate.words import HEADERS, listed, remarks, rows, sentence, summary
 from tests.package.locate.scenes import Left, Scene, both, lab, made, redstorm
 
 LAB = Scene(lab())

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from plumbline.model.kinds import (
+from plumbline.model.validation import (
     counts,
     numbers,
     numbers_or_none,

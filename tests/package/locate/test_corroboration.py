@@ -6,7 +6,7 @@ from typing import Sequence
 
 import pytest
 
-from plumbline.locate.leaning import ordered, quoted
+from plumbline.locate.corroboration import ordered, quoted
 from plumbline.locate.suspects import AmbiguitySet, Located, Suspect
 from plumbline.model.state import State
 from plumbline.symptoms.symptom import Direction, Symptom
