@@ -81,7 +81,7 @@ from plumbline.sweep.grid import Point
 from plumbline.sweep.ledger import Ledger
 from plumbline.symptoms.counters import Past, Seen
 from plumbline.symptoms.parts import Parts
-from plumbline.symptoms.said import said
+from plumbline.symptoms.reported import said
 from plumbline.symptoms.symptom import Direction, Look, Report, Symptom
 from plumbline.topology.ranges import HEXADECIMAL, expand
 from plumbline.units import parse_bytes, parse_duration, parse_line_rate, parse_rate

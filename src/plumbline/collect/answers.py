@@ -17,7 +17,7 @@ from plumbline.model.json_text import read_json
 from plumbline.store.export import extract
 from plumbline.store.places import DATABASE
 from plumbline.store.symptoms import FILE
-from plumbline.symptoms.said import TROUBLE
+from plumbline.symptoms.reported import TROUBLE
 from plumbline.units import format_duration
 
 _MOST_SYMPTOMS = 1 << 20

@@ -24,7 +24,7 @@ from plumbline.store.collection import Collection
 from plumbline.store.history import KEEP_DAYS, History
 from plumbline.store.replacing import replace
 from plumbline.store.symptoms import COLLECTED
-from plumbline.symptoms.said import TROUBLE
+from plumbline.symptoms.reported import TROUBLE
 from plumbline.units import DAY_S
 
 _CLOCK_WITHIN_S = 0.02

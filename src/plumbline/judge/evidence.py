@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import isinf
 
 from plumbline.judge.contention import coverage_words
-from plumbline.judge.course import course_words
 from plumbline.judge.floor import evidence_of_floor
 from plumbline.judge.measured import label
 from plumbline.judge.phrases import limited, peers, repeats
+from plumbline.judge.profile import course_words
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.threshold import Range
 from plumbline.model.verdict import Figure

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from plumbline.judge.course import other_course
 from plumbline.judge.finding import Finding, Rule
 from plumbline.judge.phrases import figures, figures_and_ceiling, flags, peers
+from plumbline.judge.profile import other_course
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.reason import Reason
 from plumbline.model.record import Flag

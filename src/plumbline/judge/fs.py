@@ -10,11 +10,11 @@ from __future__ import annotations
 from plumbline.errors import DocumentError
 from plumbline.judge.absence import hung_run, interruption, never
 from plumbline.judge.component import alone, rulings_on, verdict
-from plumbline.judge.course import other_course
 from plumbline.judge.evidence import evidence, figure
 from plumbline.judge.finding import Finding, Ruling, deciding
 from plumbline.judge.measured import label
 from plumbline.judge.phrases import several, summary
+from plumbline.judge.profile import other_course
 from plumbline.judge.service import by_evidence
 from plumbline.layers import WHOLE
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple

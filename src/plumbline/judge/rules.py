@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from plumbline.judge.contention import CONTENDED, CONTENDED_FOR_DAYS
-from plumbline.judge.course import PROFILE
 from plumbline.judge.excuses import EVEN_SHARE, KNOWN_STATE, SHARED_LOSS
 from plumbline.judge.floor import BELOW_FLOOR, BELOW_GOAL
 from plumbline.judge.levels import BELOW_LEVEL, FINE, INVALID, NO_REFERENCE, PROVISIONAL
+from plumbline.judge.profile import PROFILE
 from plumbline.model.named_tuple import TYPE_CHECKING
 
 if TYPE_CHECKING:

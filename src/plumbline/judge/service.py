@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from plumbline.judge.course import course_over_runs
 from plumbline.judge.finding import Finding
 from plumbline.judge.floor import below_floor, below_goal
 from plumbline.judge.phrases import figures, figures_and_ceiling, over_runs, so_far, weighed
+from plumbline.judge.profile import course_over_runs
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.reason import Reason
 from plumbline.model.state import State

@@ -47,7 +47,7 @@ from plumbline.site.unreachable import Silence
 from plumbline.store.history import History
 from plumbline.store.places import DATABASE
 from plumbline.store.plan import SitePlan
-from plumbline.symptoms.said import TROUBLE, Said, said
+from plumbline.symptoms.reported import TROUBLE, Said, said
 from plumbline.units import format_bytes, format_duration
 
 SCHEMA = 1

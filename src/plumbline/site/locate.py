@@ -27,7 +27,7 @@ from plumbline.site.shared import SharedLoss, less_shared, shared_losses
 from plumbline.store.plan import SitePlan
 from plumbline.store.recent import Recent, groups_of
 from plumbline.store.symptoms import collected_symptoms
-from plumbline.symptoms.said import Said
+from plumbline.symptoms.reported import Said
 
 if TYPE_CHECKING:
     from plumbline.model.series import Memory

@@ -12,9 +12,9 @@ from plumbline.report.site import Site
 from plumbline.report.suspects import Found
 from plumbline.site.judge import judge_site
 from plumbline.site.locate import locate_site
-from plumbline.store.course import Pictures
 from plumbline.store.notes import read_notes
 from plumbline.store.plan import SitePlan
+from plumbline.store.trends import Pictures
 from plumbline.units import DAY_S
 
 

@@ -16,8 +16,8 @@ from plumbline.model.trend import Course
 from plumbline.model.verdict import Verdict
 from plumbline.site.judge import judge_site
 from plumbline.site.judging import Judging
-from plumbline.store.course import Pictures
 from plumbline.store.plan import SitePlan
+from plumbline.store.trends import Pictures
 from plumbline.units import DAY_S
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from plumbline.site.locate import SiteLocated
 from plumbline.site.paths import LAYER, Site, explained, path_verdicts
 from plumbline.site.shared import less_shared, shared_losses
 from plumbline.site.standing import Scene, settle
-from plumbline.symptoms.said import Said
+from plumbline.symptoms.reported import Said
 
 _NOTIFIED_AFTER_S = 1800.0
 """Shorter than a day, in which alarms of the day before have been notified."""

@@ -13,7 +13,7 @@ from plumbline.store.database import Database
 from plumbline.store.replacing import replace
 from plumbline.store.snapshot import parse, read
 from plumbline.symptoms.counters import Past
-from plumbline.symptoms.said import TROUBLE, Said, said
+from plumbline.symptoms.reported import TROUBLE, Said, said
 from plumbline.symptoms.symptom import Report
 
 FILE = "symptoms.json"

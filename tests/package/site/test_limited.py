@@ -12,7 +12,7 @@ from plumbline.plan.rounds import Role, pairing
 from tests.package.cli.test_investigate import WHOLE, ask, done
 from tests.package.cli.test_locate import LAB, measured
 from tests.package.locate.scenes import both
-from tests.package.site.test_silent import BEHIND, failing
+from tests.package.site.test_unreachable import BEHIND, failing
 
 HOSTS = ("client1", "oss1", "oss2", "oss3")
 SERVERS = ("oss1", "oss2", "oss3")

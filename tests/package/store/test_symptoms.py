@@ -12,7 +12,7 @@ from plumbline.model.trend import NodeClock
 from plumbline.store.collection import Collection
 from plumbline.store.symptoms import Saved, collected_symptoms, load_symptoms, save_symptoms
 from plumbline.symptoms.counters import Past, Seen
-from plumbline.symptoms.said import Said
+from plumbline.symptoms.reported import Said
 from plumbline.symptoms.symptom import Look, Report
 
 SAVED = Saved(

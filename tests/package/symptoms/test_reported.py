@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from plumbline.model.state import State
-from plumbline.symptoms.said import HOLDS_S, Said, said
+from plumbline.symptoms.reported import HOLDS_S, Said, said
 from plumbline.symptoms.symptom import Direction, Look, Report, Symptom
 from tests.project.repository import ROOT, document
 

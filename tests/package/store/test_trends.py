@@ -11,9 +11,9 @@ from plumbline.errors import DocumentError
 from plumbline.model.record import Operation, Record
 from plumbline.model.trend import NodeClock
 from plumbline.store.collection import Collection
-from plumbline.store.course import Pictures
 from plumbline.store.database import Database
 from plumbline.store.history import History
+from plumbline.store.trends import Pictures
 from tests.package.records import failed, record
 
 NET = {"layer": "net", "component": "oss1", "partner": "oss2", "operation": Operation.SEND}
