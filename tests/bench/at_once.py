@@ -25,9 +25,9 @@ from plumbline.model.limits import Limits
 from plumbline.model.record import Record
 from plumbline.model.reference import Reference
 from plumbline.model.spec import ProbeSpec
-from plumbline.run.bench import Step
 from plumbline.run.clock import SystemClock
 from plumbline.run.lock import Locks
+from plumbline.run.unit_context import Step
 from plumbline.run.units import units_of
 from plumbline.site.measure import RunOptions, measure
 from plumbline.store.history import History

@@ -18,7 +18,7 @@ from plumbline.model.spec import ProbeSpec
 from plumbline.run.clock import SystemClock
 from plumbline.run.command import SystemRunner
 from plumbline.run.ost import TargetUnit
-from tests.package.run.bench import expectation, measured
+from tests.package.run.units import expectation, measured
 from tests.package.strangers import let_through
 
 ROUNDS = 100

@@ -15,7 +15,7 @@ from plumbline.units import parse_bytes, parse_duration
 
 if TYPE_CHECKING:
     from plumbline.model.expectation import Expectation, Expectations
-    from plumbline.run.bench import Unit
+    from plumbline.run.unit_context import Unit
     from plumbline.site.measure import Result
 
 _EPILOG = """\

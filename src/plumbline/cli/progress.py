@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Callable, Iterator
 
 from plumbline.model.record import Outcome, Record
-from plumbline.run.bench import Step
+from plumbline.run.unit_context import Step
 from plumbline.units import format_rate
 
 

@@ -11,7 +11,7 @@ from plumbline.errors import INTERRUPTED
 from plumbline.model.state import worst
 
 if TYPE_CHECKING:
-    from plumbline.run.bench import Unit
+    from plumbline.run.unit_context import Unit
     from plumbline.site.measure import Result
 
 _MOST_SAID = 5

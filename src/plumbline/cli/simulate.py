@@ -107,18 +107,18 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(_document(arguments, setting, outcome), indent=1, allow_nan=False))
         return 0
-    from plumbline.output.simulation import Asked, tables
+    from plumbline.output.simulation import Simulated, tables
 
     fleet = setting.fleet
     given = (fleet.site, len(fleet.members), arguments.noise, arguments.seed, setting.budget)
-    asked = Asked(*given, longest=tuple(fleet.longest()))
+    asked = Simulated(*given, longest=tuple(fleet.longest()))
     print("\n\n".join(tables(asked, outcome)))
     return 0
 
 
 def _campaign(arguments: argparse.Namespace, setting: Setting) -> None:
     from plumbline.cli.progress import progress
-    from plumbline.run.bench import Step
+    from plumbline.run.unit_context import Step
     from plumbline.simulate.campaign import Tally, Terms, days_for
     from plumbline.site.daily import JudgingDaily
     from plumbline.site.garbage import without_collector

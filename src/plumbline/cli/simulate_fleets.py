@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Callable, Iterator
 
 from plumbline.cli.forked import forked, processors
-from plumbline.run.bench import Step
+from plumbline.run.unit_context import Step
 
 if TYPE_CHECKING:
     from plumbline.simulate.fleets import Setting

@@ -11,8 +11,8 @@ from plumbline.cli.parallel_members import locks_of
 from plumbline.cli.progress import progress
 from plumbline.cli.sweep_table import Known, print_ahead, print_known
 from plumbline.model.state import State
-from plumbline.run.bench import Step
 from plumbline.run.sweep import Sweep
+from plumbline.run.unit_context import Step
 from plumbline.site.measure import interruptible
 from plumbline.site.points import Points
 from plumbline.site.sweep import Plan

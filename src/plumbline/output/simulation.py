@@ -24,7 +24,7 @@ _MOST_FAULTS = 20
 """More than these are shown by size alone."""
 
 
-class Asked(NamedTuple):
+class Simulated(NamedTuple):
     """What was simulated, and the false alarms that the site may have in a month.
 
     ``longest`` is the node of each layer whose run takes longest.
@@ -38,7 +38,7 @@ class Asked(NamedTuple):
     longest: tuple[Longest, ...] = ()
 
 
-def tables(asked: Asked, outcome: Outcome) -> Iterator[str]:
+def tables(asked: Simulated, outcome: Outcome) -> Iterator[str]:
     """Yield the paragraphs of the answer, what would wake somebody for nothing first."""
     yield "\n".join((_first(asked, outcome), _what(asked, outcome), *_takes(asked)))
     alarms = false_alarms(outcome)
@@ -52,7 +52,7 @@ def tables(asked: Asked, outcome: Outcome) -> Iterator[str]:
         yield from _hidden(outcome.trials)
 
 
-def _first(asked: Asked, outcome: Outcome) -> str:
+def _first(asked: Simulated, outcome: Outcome) -> str:
     found, days = truth(outcome), outcome.fleets * outcome.days
     kept = "within" if found.a_month <= asked.budget else "above"
     share = f"{found.days} of {days} days ({100 * found.days_share:.1f} %)"
@@ -62,7 +62,7 @@ def _first(asked: Asked, outcome: Outcome) -> str:
     )
 
 
-def _what(asked: Asked, outcome: Outcome) -> str:
+def _what(asked: Simulated, outcome: Outcome) -> str:
     fleets = f"{outcome.fleets} fleets" if outcome.fleets > 1 else "1 fleet"
     before = "from the installation on"
     if all(trial.fault.day for trial in outcome.trials):
@@ -73,7 +73,7 @@ def _what(asked: Asked, outcome: Outcome) -> str:
     )
 
 
-def _takes(asked: Asked) -> Iterator[str]:
+def _takes(asked: Simulated) -> Iterator[str]:
     """Yield how long a run of each layer takes, where there are any."""
     found = [f"{one.layer} {format_duration(one.seconds)} on {one.node}" for one in asked.longest]
     if found:

@@ -11,12 +11,12 @@ from typing import Generator, Sequence
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Record
 from plumbline.ranks.job import JOB
-from plumbline.run.bench import Bench
 from plumbline.run.crew import Files, Member, Share
 from plumbline.run.launch_command import command
 from plumbline.run.launcher import assumed
 from plumbline.run.parallel import Course, Run
 from plumbline.run.trial import tasks_of
+from plumbline.run.unit_context import UnitContext
 
 
 class FsUnit:
@@ -52,17 +52,19 @@ class FsUnit:
         romio = bool(self._course.test.hints)
         return (command(launch, assumed(launch), ranks, f"FOLDER/{JOB}", romio=romio),)
 
-    def measure(self, bench: Bench) -> Generator[Record, None, None]:
+    def measure(self, context: UnitContext) -> Generator[Record, None, None]:
         """Yield one record for each operation of each target and of the whole."""
         crew = [
-            Member(entry, self._server(entry), self._share, bench.runners[entry.component])
+            Member(entry, self._server(entry), self._share, context.runners[entry.component])
             for entry in self._members
         ]
         files = self._course.files
         kept = files is Files.FOUND
         try:
             _muster(crew, self._share, files)
-            yield from Run(self._whole, self._course, self._share, bench).records(crew, self.tasks)
+            yield from Run(self._whole, self._course, self._share, context).records(
+                crew, self.tasks
+            )
             kept = kept or (files is Files.KEEP and all(one.failure is None for one in crew))
         finally:
             for member in crew if not kept else ():

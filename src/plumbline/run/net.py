@@ -10,9 +10,9 @@ from plumbline.model.expectation import Expectation, Partner
 from plumbline.model.record import Outcome, Record
 from plumbline.plan.rounds import Role, Turn, slot_at, turn
 from plumbline.probes.interface import Job
-from plumbline.run.bench import Bench
 from plumbline.run.clock import Clock
 from plumbline.run.trial import Failure, Task, Trial, command_of, tasks_of
+from plumbline.run.unit_context import UnitContext
 from plumbline.units import format_duration
 
 ANSWER_LIMIT_S = 20.0
@@ -60,32 +60,32 @@ class PairUnit:
         self._pair = _pair(entry)
         self.tasks = tasks_of(entry, self._partner)
 
-    def measure(self, bench: Bench) -> Generator[Record, None, None]:
+    def measure(self, context: UnitContext) -> Generator[Record, None, None]:
         """Yield one record for each direction, as soon as the partner answers."""
-        trouble = self._wait(bench.clock)
+        trouble = self._wait(context.clock)
         for task in self.tasks:
             if trouble:
-                yield bench.recorder.without(task, Failure(Outcome.FAILED, trouble))
+                yield context.recorder.without(task, Failure(Outcome.FAILED, trouble))
                 continue
-            trial = self._trial(task, bench)
+            trial = self._trial(task, context)
             for _ in range(task.entry.spec.repeats):
                 trial.repeat()
-                bench.step(task.title)
+                context.step(task.title)
             if trial.failure and trial.failure.outcome is Outcome.FAILED:
-                trial = self._second_trial(task, bench)
-            yield bench.recorder.of_trial(trial)
+                trial = self._second_trial(task, context)
+            yield context.recorder.of_trial(trial)
 
     def commands(self) -> tuple[tuple[str, ...], ...]:
         """Return what the tools would be called with."""
         return tuple(command_of(self._job(task)) for task in self.tasks)
 
-    def _trial(self, task: Task, bench: Bench) -> Trial:
-        return Trial(task, self._job(task), bench.runners[task.entry.component], bench.clock)
+    def _trial(self, task: Task, context: UnitContext) -> Trial:
+        return Trial(task, self._job(task), context.runners[task.entry.component], context.clock)
 
-    def _second_trial(self, task: Task, bench: Bench) -> Trial:
+    def _second_trial(self, task: Task, context: UnitContext) -> Trial:
         """Measure once more: a receiver that still closes the last connection resets the next."""
-        bench.clock.sleep(_RETRY_S)
-        trial = self._trial(task, bench)
+        context.clock.sleep(_RETRY_S)
+        trial = self._trial(task, context)
         for _ in range(task.entry.spec.repeats):
             trial.repeat()
         return trial

@@ -14,10 +14,10 @@ from plumbline.model.expectation import Expectation
 from plumbline.model.record import Operation, Outcome, Record
 from plumbline.model.spec import ProbeSpec
 from plumbline.probes.interface import Job
-from plumbline.run.bench import Bench, Later
 from plumbline.run.conclusion import UNSURE, Suspicion
 from plumbline.run.recording import Conditions
 from plumbline.run.trial import Failure, Task, command_of, tasks_of
+from plumbline.run.unit_context import Later, UnitContext
 from plumbline.run.watched import Reached, WatchedTrial, reach
 from plumbline.targets import target_for
 
@@ -40,28 +40,28 @@ class TargetUnit:
         self._written = rest.written if rest else None
         self._target = target_for(entry.target, entry.component, entry.limits.fill_limit)
 
-    def measure(self, bench: Bench) -> Generator[Union[Record, Later], None, None]:
+    def measure(self, context: UnitContext) -> Generator[Union[Record, Later], None, None]:
         """Yield one record for each operation; remove the file if it is not to be kept."""
-        runner = bench.runners[self._entry.component]
+        runner = context.runners[self._entry.component]
         reached = reach(self._target, runner, self._entry.spec.bytes)
         suspicion = Suspicion(
-            self._entry, self._target, runner, bench.clock.wall(), last=self._last
+            self._entry, self._target, runner, context.clock.wall(), last=self._last
         )
         rest: Optional[_Rest] = None
         try:
             if not isinstance(reached, Failure):
-                operations = _Operations(bench, reached, suspicion, self._written)
+                operations = _Operations(context, reached, suspicion, self._written)
                 rest = yield from operations.measure(self.tasks)
             elif suspicion.waits(reached):
                 rest = _Rest(self.tasks, self._written)
             else:
                 reached = suspicion.concluded(reached)
-                yield from (bench.recorder.without(task, reached) for task in self.tasks)
+                yield from (context.recorder.without(task, reached) for task in self.tasks)
             if rest is not None:
                 yield Later(TargetUnit(self._entry, rest))
         finally:
             # a second try reads what this one has written
-            if rest is None and not bench.keep_files and not _is_stuck(reached):
+            if rest is None and not context.keep_files and not _is_stuck(reached):
                 # what resists is found again by the next run here
                 with suppress(SkipTarget, ToolError):
                     self._target.remove(runner)
@@ -84,9 +84,9 @@ class _Operations:
     """The operations on one file, of which each depends on those before it."""
 
     def __init__(
-        self, bench: Bench, reached: Reached, suspicion: Suspicion, written: Optional[int]
+        self, context: UnitContext, reached: Reached, suspicion: Suspicion, written: Optional[int]
     ) -> None:
-        self._bench = bench
+        self._context = context
         self._reached = reached
         self._suspicion = suspicion
         self._written = written
@@ -99,7 +99,7 @@ class _Operations:
             if obstacle:
                 failure = Failure(Outcome.SKIPPED, obstacle)
                 conditions = Conditions(self._reached.state)
-                yield self._bench.recorder.without(task, failure, conditions)
+                yield self._context.recorder.without(task, failure, conditions)
                 continue
             trial = self._operation(task)
             if trial.failure is not None and self._suspicion.waits(trial.failure):
@@ -121,18 +121,18 @@ class _Operations:
         return ""
 
     def _operation(self, task: Task) -> WatchedTrial:
-        trial = WatchedTrial(task, self._spec(task), self._reached, self._bench.clock)
+        trial = WatchedTrial(task, self._spec(task), self._reached, self._context.clock)
         trial.begin()
         for _ in range(task.entry.spec.repeats):
             trial.repeat()
-            self._bench.step(task.title)
+            self._context.step(task.title)
         trial.end()
         return trial
 
     def _recorded(self, task: Task, trial: WatchedTrial) -> Record:
         if task.operation is Operation.WRITE:
             self._written = trial.measured_bytes
-        record = trial.record(self._bench.recorder)
+        record = trial.record(self._context.recorder)
         if record.outcome in (Outcome.HUNG, *UNSURE):
             word = record.outcome.value.replace("_", " ")
             self._hung = f"{task.operation.value} ended {word}: {record.reason}"

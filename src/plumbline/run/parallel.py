@@ -21,7 +21,6 @@ from plumbline.ranks.job import JOB, Fixed, Job, Result, State, encoded, result_
 from plumbline.ranks.layout import Place
 from plumbline.ranks.terms import limit_s
 from plumbline.ranks.tests import Method
-from plumbline.run.bench import Bench
 from plumbline.run.crew import Files, Member, Share
 from plumbline.run.launch import Launch
 from plumbline.run.launch_command import command
@@ -31,6 +30,7 @@ from plumbline.run.recording import Conditions, TaskResult
 from plumbline.run.tally import Tally, details, details_of_all, read_results
 from plumbline.run.temporary import temporary_folder
 from plumbline.run.trial import Failure, Task
+from plumbline.run.unit_context import UnitContext
 
 _LOOK_S = 0.2
 _LAST_S = 5.0
@@ -58,12 +58,14 @@ class Course(NamedTuple):
 class Run:
     """One start of the launcher."""
 
-    def __init__(self, whole: Expectation, course: Course, share: Share, bench: Bench) -> None:
+    def __init__(
+        self, whole: Expectation, course: Course, share: Share, context: UnitContext
+    ) -> None:
         self._whole = whole
         self._course = course
         self._share = share
-        self._bench = bench
-        self._runner = bench.runners[whole.component]
+        self._context = context
+        self._runner = context.runners[whole.component]
         self._tool: Optional[Tool] = None
         self._results: tuple[Result, ...] = ()
         self._interrupt: Optional[KeyboardInterrupt] = None
@@ -77,7 +79,7 @@ class Run:
             ToolError: the calls cannot be kept; the records have been given before.
         """
         ready = [member for member in crew if member.failure is None]
-        began = self._bench.clock.wall()
+        began = self._context.clock.wall()
         try:
             if not ready:
                 raise SkipTarget("no target can be measured; see the reason of each")
@@ -91,11 +93,11 @@ class Run:
             own = {member.entry.component: member.failure for member in crew}
             for task in tasks:
                 failure = own.get(task.entry.component) or trouble
-                yield self._bench.recorder.without(task, failure)
+                yield self._context.recorder.without(task, failure)
             return
         for member in ready:
             member.prove()
-        ended = self._bench.clock.wall()
+        ended = self._context.clock.wall()
         for task in tasks:
             tally = tallies[task.operation]
             if self._interrupt is None or tally.over:
@@ -162,22 +164,22 @@ class Run:
             running: Future[Completed] = thread.submit(self._runner, argv, limit)
             try:
                 while not running.done():
-                    self._bench.clock.sleep(_LOOK_S)
+                    self._context.clock.sleep(_LOOK_S)
                     waiting = self._tell(folder, waiting)
             except KeyboardInterrupt as interrupt:
                 self._interrupt = interrupt
-                self._bench.stop()
+                self._context.stop()
             except BaseException:
-                self._bench.stop()
+                self._context.stop()
                 raise
         # the thread is over: what was made is still to be proven and removed
-        self._bench.go_on()
+        self._context.go_on()
         for task in waiting if self._interrupt is None else ():
-            self._bench.step(task.title)
+            self._context.step(task.title)
         completed = running.result()
         if not completed.ok:
             # ranks that have lost their launcher still write down what they know
-            self._bench.clock.sleep(_LAST_S)
+            self._context.clock.sleep(_LAST_S)
             end_ranks(str(folder / JOB))
         return completed
 
@@ -185,7 +187,7 @@ class Run:
         left = []
         for task in waiting:
             if any(folder.glob(f"{task.operation.value}-*.json")):
-                self._bench.step(task.title)
+                self._context.step(task.title)
             else:
                 left.append(task)
         return left
@@ -194,7 +196,7 @@ class Run:
         self, crew: Sequence[Member], tally: Tally, task: Task, when: tuple[float, float]
     ) -> Record:
         """Return a task's record; ``when`` is the run's begin and end, of what did not begin."""
-        recorder, name = self._bench.recorder, task.entry.component
+        recorder, name = self._context.recorder, task.entry.component
         member = next((one for one in crew if one.entry.component == name), None)
         if member is None:
             together = self._of_all(crew, tally)
@@ -252,7 +254,7 @@ class Run:
 
     def _about(self, job: Job) -> dict[str, object]:
         return {
-            "run_id": self._bench.recorder.run_id,
+            "run_id": self._context.recorder.run_id,
             "test": job.test.name,
             "fixed": job.fixed.value,
             "transfer_bytes": job.test.transfer,

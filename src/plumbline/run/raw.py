@@ -10,8 +10,8 @@ from plumbline.model.command import CommandRunner
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Operation, Outcome, Record, Scenario
 from plumbline.probes.interface import Job
-from plumbline.run.bench import PAUSE_S, Bench
 from plumbline.run.trial import Failure, Task, command_of, tasks_of
+from plumbline.run.unit_context import PAUSE_S, UnitContext
 from plumbline.run.watched import Reached, WatchedTrial, reach
 from plumbline.targets import target_for
 from plumbline.targets.interface import Target
@@ -27,18 +27,18 @@ class DeviceUnit:
         self.tasks = tasks
         self._targets = [target_for(task.entry.target, task.entry.component) for task in tasks]
 
-    def measure(self, bench: Bench) -> Generator[Record, None, None]:
+    def measure(self, context: UnitContext) -> Generator[Record, None, None]:
         """Yield one record for each device.
 
         Where one of several is missing, there is a record for that one alone: the others cannot be
         read together with it, and one cause shall not raise many alarms.
         """
-        found = [_found(bench, task, target) for task, target in zip(self.tasks, self._targets)]
+        found = [_found(context, task, target) for task, target in zip(self.tasks, self._targets)]
         missing = [(task, one) for task, one in zip(self.tasks, found) if isinstance(one, Failure)]
         if missing:
-            yield from (bench.recorder.without(task, failure) for task, failure in missing)
+            yield from (context.recorder.without(task, failure) for task, failure in missing)
             return
-        yield from self._read(bench, [one for one in found if isinstance(one, Reached)])
+        yield from self._read(context, [one for one in found if isinstance(one, Reached)])
 
     def commands(self) -> tuple[tuple[str, ...], ...]:
         """Return what the tools would be called with."""
@@ -54,9 +54,9 @@ class DeviceUnit:
             for task in self.tasks
         )
 
-    def _read(self, bench: Bench, devices: Sequence[Reached]) -> Iterator[Record]:
+    def _read(self, context: UnitContext, devices: Sequence[Reached]) -> Iterator[Record]:
         trials = [
-            WatchedTrial(task, task.entry.spec, device, bench.clock)
+            WatchedTrial(task, task.entry.spec, device, context.clock)
             for task, device in zip(self.tasks, devices)
         ]
         for trial in trials:
@@ -67,36 +67,38 @@ class DeviceUnit:
                     # the list waits for all of them: the repeats begin at the same time
                     list(threads.map(WatchedTrial.repeat, trials))
                 except BaseException:
-                    bench.stop()
+                    context.stop()
                     raise
                 for task in self.tasks:
-                    bench.step(task.title)
+                    context.step(task.title)
         for trial in trials:
             trial.end()
         for task, device, trial in zip(self.tasks, devices, trials):
             broken = trial.failure is not None and trial.failure.outcome is Outcome.BROKEN
-            counts = _confirmed(bench, task, device, trial) if broken else trial
-            yield counts.record(bench.recorder)
+            counts = _confirmed(context, task, device, trial) if broken else trial
+            yield counts.record(context.recorder)
 
 
-def _found(bench: Bench, task: Task, target: Target) -> Union[Reached, Failure]:
+def _found(context: UnitContext, task: Task, target: Target) -> Union[Reached, Failure]:
     """Return a device that may be read, or why not; one that is gone is looked for twice."""
-    runner = bench.runners[task.entry.component]
+    runner = context.runners[task.entry.component]
     found = _reach(task, target, runner)
     if isinstance(found, Failure) and found.outcome is Outcome.BROKEN:
-        bench.clock.sleep(PAUSE_S)
+        context.clock.sleep(PAUSE_S)
         found = _reach(task, target, runner)
     return found
 
 
-def _confirmed(bench: Bench, task: Task, device: Reached, first: WatchedTrial) -> WatchedTrial:
+def _confirmed(
+    context: UnitContext, task: Task, device: Reached, first: WatchedTrial
+) -> WatchedTrial:
     """Return the trial that counts of a device that gave an error, after reading it once more.
 
     Where the second reading, alone, has no error, that of a device measured alone counts; of one
     among others the error stays as the tool's, which says nothing about the device.
     """
-    bench.clock.sleep(PAUSE_S)
-    again = WatchedTrial(task, task.entry.spec, device, bench.clock)
+    context.clock.sleep(PAUSE_S)
+    again = WatchedTrial(task, task.entry.spec, device, context.clock)
     again.begin()
     for _ in range(task.entry.spec.repeats):
         again.repeat()

@@ -16,19 +16,19 @@ from plumbline.model.command import CommandRunner
 from plumbline.model.record import Outcome, Record
 from plumbline.model.series import Running
 from plumbline.model.waves import ALONE, in_waves
-from plumbline.run.bench import PAUSE_S, Bench, Journal, Later, Step, Unit
 from plumbline.run.clock import Clock
 from plumbline.run.lock import Locks, StuckError
 from plumbline.run.process import this_process
 from plumbline.run.recording import Recorder
 from plumbline.run.trial import Failure, Task
+from plumbline.run.unit_context import PAUSE_S, Journal, Later, Step, Unit, UnitContext
 from plumbline.run.wave import Ended, Repeated, Wave
 from plumbline.targets import osts_of
 from plumbline.targets.query import QUESTIONS
 from plumbline.units import format_duration
 
 
-class Means(NamedTuple):
+class SessionContext(NamedTuple):
     """What a session needs of the world.
 
     ``runner`` gives a command runner whose commands inherit descriptors of locks and end when the
@@ -52,25 +52,25 @@ class Means(NamedTuple):
 class Session:
     """Measures units; ``busy`` holds what left no record: measured by others, or not permitted."""
 
-    def __init__(self, means: Means) -> None:
+    def __init__(self, context: SessionContext) -> None:
         self.busy: list[PlumblineError] = []
-        self._means = means
+        self._context = context
         self._done = 0
         self._total = 0
 
     def run(self, units: Sequence[Unit]) -> None:
         """Measure all units in order; raise StoreError when a record cannot be kept."""
-        means = self._means
+        context = self._context
         self._total = _repeats(units)
-        begun = means.clock.monotonic()
+        begun = context.clock.monotonic()
         try:
             later = self._turn(units, begun, last=False)
             if later:
                 self._total += _repeats(later)
-                means.clock.sleep(PAUSE_S)
+                context.clock.sleep(PAUSE_S)
                 self._turn(later, begun, last=True)
         finally:
-            means.publish(means.clock.wall())
+            context.publish(context.clock.wall())
 
     def settle_killed(self, known: Collection[tuple[str, str]]) -> None:
         """End the tools that outlived a killed run, and note that what it measured is interrupted.
@@ -78,17 +78,17 @@ class Session:
         What a living run measures is left alone.  ``known`` are layer and component of all that
         this node measures; of what it measures no longer nothing is noted.
         """
-        journal = self._means.journal
+        journal = self._context.journal
         for running in journal.running():
             place = running.layer, running.component
-            with suppress(BusyError), self._means.locks.hold(*place):
+            with suppress(BusyError), self._context.locks.hold(*place):
                 if running not in journal.running():
                     continue
                 (journal.interrupt if place in known else journal.end)(*place)
 
     def _has_time(self, spent_s: float, unit: Unit) -> bool:
         """Return whether the run's limit lets a unit begin; record it as skipped if not."""
-        limit_s = self._means.limit_s
+        limit_s = self._context.limit_s
         if limit_s is None or spent_s < limit_s:
             return True
         limit = format_duration(limit_s)
@@ -103,7 +103,7 @@ class Session:
         """
         later: list[Unit] = []
         for wave in in_waves(units, lambda unit: ALONE if last else _wave_of(unit)):
-            spent_s = self._means.clock.monotonic() - begun
+            spent_s = self._context.clock.monotonic() - begun
             ready = [unit for unit in wave if self._has_time(spent_s, unit)]
             if len(ready) > 1:
                 self._wave(ready, later)
@@ -115,7 +115,7 @@ class Session:
         """Measure one unit, or record why not; add what of it is to be asked again later."""
         with self._concluding(unit, later, last=last), ExitStack() as held:
             descriptors = held.enter_context(self._locked(unit))
-            came = unit.measure(self._bench(unit, descriptors))
+            came = unit.measure(self._unit_context(unit, descriptors))
             held.enter_context(closing(came))
             for one in came:
                 self._take(one, later)
@@ -123,16 +123,16 @@ class Session:
     def _wave(self, units: Sequence[Unit], later: list[Unit]) -> None:
         """Measure units at the same time, each under its own locks until it is done."""
         held: dict[Unit, ExitStack] = {}
-        benches: dict[Unit, Bench] = {}
+        contexts: dict[Unit, UnitContext] = {}
         with ExitStack() as every, closing(Wave(len(units))) as wave:
             for unit in units:
                 held[unit] = every.enter_context(ExitStack())
                 with self._concluding(unit, later, last=False):
                     descriptors = held[unit].enter_context(self._locked(unit))
-                    benches[unit] = self._bench(unit, descriptors)
+                    contexts[unit] = self._unit_context(unit, descriptors)
             # a lock may have to be waited for, and what is found meanwhile would not be kept
-            for unit, bench in benches.items():
-                wave.begin(unit, bench)
+            for unit, context in contexts.items():
+                wave.begin(unit, context)
             for unit, said in wave:
                 if isinstance(said, Repeated):
                     self._step(said.title)
@@ -147,17 +147,17 @@ class Session:
             if ended.error is not None:
                 raise ended.error
 
-    def _bench(self, unit: Unit, descriptors: Mapping[str, int]) -> Bench:
-        means, stop = self._means, threading.Event()
-        runners = {name: means.runner(kept, stop) for name, kept in _kept(unit, descriptors)}
-        return Bench(
-            means.recorder,
-            means.clock,
+    def _unit_context(self, unit: Unit, descriptors: Mapping[str, int]) -> UnitContext:
+        context, stop = self._context, threading.Event()
+        runners = {name: context.runner(kept, stop) for name, kept in _kept(unit, descriptors)}
+        return UnitContext(
+            context.recorder,
+            context.clock,
             runners,
             self._step,
             stop.set,
             stop.clear,
-            means.keep_files,
+            context.keep_files,
         )
 
     def _take(self, came: Union[Record, Later], later: list[Unit]) -> None:
@@ -192,7 +192,7 @@ class Session:
     def _refuse(self, unit: Unit, error: PrivilegeError) -> None:
         """Record what a unit of systemd may not measure; by hand only say who may."""
         own = [task for task in unit.tasks if task.entry.component == error.component]
-        if self._means.by_hand:
+        if self._context.by_hand:
             # the whole comes last, and its unit measures all of it
             entry = (own or unit.tasks)[-1].entry
             remedy = f"systemctl start {layer_of(entry.layer).unit(entry.component)}"
@@ -205,7 +205,7 @@ class Session:
     @contextmanager
     def _locked(self, unit: Unit) -> Iterator[dict[str, int]]:
         """Hold the locks of all components of a unit, and note that they are being measured."""
-        means = self._means
+        context = self._context
         entries = {task.entry.component: task.entry.layer for task in unit.tasks}
         # a file over several targets keeps all of them busy
         parts = {
@@ -214,29 +214,29 @@ class Session:
         with ExitStack() as held:
             # always in the same order, so that two runs cannot each hold what the other waits for
             descriptors = {
-                name: held.enter_context(means.locks.hold(layer, name))
+                name: held.enter_context(context.locks.hold(layer, name))
                 for name, layer in sorted({**parts, **entries}.items())
             }
             for name, layer in entries.items():
                 process = this_process(descriptors[name])
-                running = Running(layer, name, means.clock.wall(), process)
-                means.journal.begin(means.recorder.run_id, running)
-                held.callback(means.journal.end, layer, name)
-            means.publish(means.clock.wall())
+                running = Running(layer, name, context.clock.wall(), process)
+                context.journal.begin(context.recorder.run_id, running)
+                held.callback(context.journal.end, layer, name)
+            context.publish(context.clock.wall())
             yield descriptors
 
     def _give_up(self, tasks: Sequence[Task], failure: Failure) -> None:
         for task in tasks:
-            self._save(self._means.recorder.without(task, failure))
+            self._save(self._context.recorder.without(task, failure))
 
     def _save(self, record: Record) -> None:
-        self._means.journal.save(record)
+        self._context.journal.save(record)
         title = f"{record.component} {record.operation.value}"
-        self._means.progress(Step(title, self._done, self._total, record))
+        self._context.progress(Step(title, self._done, self._total, record))
 
     def _step(self, title: str) -> None:
         self._done += 1
-        self._means.progress(Step(title, self._done, self._total))
+        self._context.progress(Step(title, self._done, self._total))
 
 
 def _wave_of(unit: Unit) -> int:

@@ -9,7 +9,7 @@ from plumbline.layers.raw import RAW
 
 if TYPE_CHECKING:
     from plumbline.model.expectation import Expectation
-    from plumbline.run.bench import Unit
+    from plumbline.run.unit_context import Unit
 
 
 def _targets(entries: Sequence[Expectation]) -> list[Unit]:

@@ -13,7 +13,7 @@ from queue import SimpleQueue
 from typing import Iterator, NamedTuple, Optional, Union
 
 from plumbline.model.record import Record
-from plumbline.run.bench import Bench, Later, Unit
+from plumbline.run.unit_context import Later, Unit, UnitContext
 
 
 class Repeated(NamedTuple):
@@ -38,14 +38,14 @@ class Wave:
         """Take how many there are at most."""
         self._threads = ThreadPoolExecutor(units, thread_name_prefix="plumbline-unit")
         self._said: SimpleQueue[tuple[Unit, Said]] = SimpleQueue()
-        self._benches: list[Bench] = []
+        self._contexts: list[UnitContext] = []
         self._measured = 0
         self._closed = threading.Event()
 
-    def begin(self, unit: Unit, bench: Bench) -> None:
+    def begin(self, unit: Unit, context: UnitContext) -> None:
         """Begin to measure a unit."""
-        own = bench._replace(step=lambda title: self._said.put((unit, Repeated(title))))
-        self._benches.append(own)
+        own = context._replace(step=lambda title: self._said.put((unit, Repeated(title))))
+        self._contexts.append(own)
         self._measured += 1
         future = self._threads.submit(self._measure, unit, own)
         future.add_done_callback(lambda done: self._said.put((unit, _ended(done))))
@@ -64,16 +64,16 @@ class Wave:
         What they would still say is not heard: a measurement that was ended has no result.
         """
         self._closed.set()
-        for bench in self._benches:
-            bench.stop()
+        for context in self._contexts:
+            context.stop()
         self._threads.shutdown()
 
-    def _measure(self, unit: Unit, bench: Bench) -> None:
-        with closing(unit.measure(bench)) as came:
+    def _measure(self, unit: Unit, context: UnitContext) -> None:
+        with closing(unit.measure(context)) as came:
             for one in came:
                 if self._closed.is_set():
                     # its file may have to be removed yet
-                    bench.go_on()
+                    context.go_on()
                     return
                 self._said.put((unit, one))
 

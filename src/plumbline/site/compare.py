@@ -18,11 +18,11 @@ from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.limits import Limits
 from plumbline.model.reference import Reference
 from plumbline.model.spec import ProbeSpec
-from plumbline.run.bench import Unit
 from plumbline.run.clock import SystemClock
 from plumbline.run.command import SystemRunner
 from plumbline.run.lock import Locks, OwnLocks
 from plumbline.run.temporary import temporary_folder
+from plumbline.run.unit_context import Unit
 from plumbline.site.measure import Progress, Result, RunOptions, measure
 from plumbline.store.history import History
 from plumbline.store.places import DATABASE, SNAPSHOT_FILE

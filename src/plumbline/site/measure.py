@@ -16,13 +16,13 @@ from plumbline.layers import SINGLE_TARGETS
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.record import Record
 from plumbline.model.verdict import Verdict
-from plumbline.run.bench import Step, Unit
 from plumbline.run.by_hand import by_hand
 from plumbline.run.clock import SystemClock
 from plumbline.run.command import SystemRunner
 from plumbline.run.lock import Locks
 from plumbline.run.recording import Recorder
-from plumbline.run.session import Means, Session
+from plumbline.run.session import Session, SessionContext
+from plumbline.run.unit_context import Step, Unit
 from plumbline.site.judging import Judging
 from plumbline.store.history import KEEP_DAYS, History, Selection
 from plumbline.store.publish import Publisher
@@ -84,7 +84,7 @@ def measure(
     publisher = Publisher(history, manner.snapshot, node, groups)
     with manner.progress() as show, interruptible():
         session = Session(
-            Means(
+            SessionContext(
                 journal=history,
                 locks=manner.locks,
                 clock=clock,

@@ -7,13 +7,13 @@ from typing import Protocol, Sequence
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Operation, Outcome, Record
 from plumbline.model.series import Running
-from plumbline.run.bench import Step
 from plumbline.run.by_hand import by_hand
 from plumbline.run.clock import SystemClock
 from plumbline.run.command import SystemRunner
 from plumbline.run.lock import Locks
 from plumbline.run.recording import Recorder
-from plumbline.run.session import Means, Session
+from plumbline.run.session import Session, SessionContext
+from plumbline.run.unit_context import Step
 from plumbline.site.measure import run_id_at
 from plumbline.site.sweep import Plan
 from plumbline.store.history import History
@@ -87,7 +87,7 @@ class Points:
         run_id = f"{run_id_at(began)}.{self._number}"
         unit, whole = self._plan.unit(point)
         session = Session(
-            Means(
+            SessionContext(
                 journal=records,
                 locks=self._locks,
                 clock=clock,

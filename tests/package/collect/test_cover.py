@@ -31,7 +31,7 @@ from tests.package.collect.test_gather import Site
 from tests.package.coverage.servers import OST, counted
 from tests.package.judgements import BASELINE, expectation
 from tests.package.records import record
-from tests.package.run.bench import FakeClock
+from tests.package.run.units import FakeClock
 from tests.project.repository import ROOT
 
 MB = 1e6

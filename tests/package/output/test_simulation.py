@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from plumbline.model.reason import Reason
-from plumbline.output.simulation import Asked, tables
+from plumbline.output.simulation import Simulated, tables
 from plumbline.simulate.faults import Fault
 from plumbline.simulate.fleet import Longest
 from plumbline.simulate.score import Outcome, Source, Trial
 
-ASKED = Asked("lab", 10, "year", 1, 1.0)
+ASKED = Simulated("lab", 10, "year", 1, 1.0)
 SEEN = Trial(Fault("oss1-disk1", 0.4, 3), "disk", 0.4, 58, 2, ("raw oss1-disk1", "slow"))
 MISSED = Trial(Fault("oss2-disk1", 0.15, 3), "disk", 0.15, 58)
 HIDDEN = Trial(Fault("oss1-nic", 0.3, 3), "nic", 0.0, 58)

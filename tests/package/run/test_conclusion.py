@@ -14,7 +14,7 @@ from plumbline.run.trial import Failure
 from plumbline.targets.directory import DirectoryTarget
 from plumbline.targets.interface import TargetState
 from tests.package.fakes import HANGING, FakeRunner
-from tests.package.run.bench import expectation
+from tests.package.run.units import expectation
 
 LOST = LostTarget("this client has no connection to scratch-client-3")
 FINE = None

@@ -8,8 +8,8 @@ from typing import Mapping
 from plumbline.model.record import Outcome
 from plumbline.run.crew import Files, Member, Share
 from tests.package.fakes import HANGING, Answer, FakeRunner, answer
-from tests.package.run.bench import SIZE, expectation
 from tests.package.run.test_ost import target
+from tests.package.run.units import SIZE, expectation
 
 HEALTHY = answer("4096 1000000 900000 900000\n")
 

@@ -26,7 +26,6 @@ from plumbline.profile.calls import unpack
 from plumbline.ranks.job import Fixed
 from plumbline.ranks.tests import TESTS, Method
 from plumbline.run import launch_command
-from plumbline.run.bench import Bench
 from plumbline.run.clock import SystemClock
 from plumbline.run.command import SystemRunner
 from plumbline.run.crew import Files
@@ -34,7 +33,8 @@ from plumbline.run.fs import FsUnit
 from plumbline.run.launch import Launch
 from plumbline.run.parallel import Course
 from plumbline.run.recording import Recorder
-from tests.package.run.bench import NONE, expectation
+from plumbline.run.unit_context import UnitContext
+from tests.package.run.units import NONE, expectation
 from tests.package.waiting import alive, eventually
 
 PYTHON = "/usr/bin/python3"
@@ -107,19 +107,19 @@ def site(tmp_path: Path) -> Site:
 
 def measured(unit: FsUnit, runner: Optional[CommandRunner] = None) -> list[Record]:
     """Return the records of a unit that runs for real."""
-    return list(unit.measure(bench_for(unit, runner or SystemRunner())))
+    return list(unit.measure(context_for(unit, runner or SystemRunner())))
 
 
-def bench_for(
+def context_for(
     unit: FsUnit,
     runner: CommandRunner,
     stop: Optional[threading.Event] = None,
     step: Callable[[str], None] = lambda title: None,
-) -> Bench:
+) -> UnitContext:
     runners = {task.entry.component: runner for task in unit.tasks}
     clock, stop = SystemClock(), stop or threading.Event()
     recorder = Recorder("run-1", "client1", clock)
-    return Bench(recorder, clock, runners, step, stop=stop.set, go_on=stop.clear)
+    return UnitContext(recorder, clock, runners, step, stop=stop.set, go_on=stop.clear)
 
 
 def until_trouble(records: Iterator[Record], trouble: type[BaseException]) -> list[Record]:
@@ -319,8 +319,8 @@ def test_an_interrupt_keeps_what_is_over_and_leaves_no_file(site: Site) -> None:
         raise KeyboardInterrupt
 
     unit = site.unit(ENDLESS, ranks=2, spec=spec, instrument=False, fixed=Fixed.TIME)
-    bench = bench_for(unit, slowly, stop, interrupt)
-    records = until_trouble(unit.measure(bench), KeyboardInterrupt)
+    context = context_for(unit, slowly, stop, interrupt)
+    records = until_trouble(unit.measure(context), KeyboardInterrupt)
     assert [(r.component, r.operation, r.outcome) for r in records] == [
         (name, Operation.WRITE, Outcome.OK) for name in ("a", "b", "whole")
     ]
@@ -344,7 +344,7 @@ def test_a_file_that_resists_keeps_no_other_from_being_removed(site: Site) -> No
 
 def test_calls_that_cannot_be_kept_cost_no_figure(site: Site) -> None:
     unit = site.unit(calls=site.home / "gone/calls")
-    records = until_trouble(unit.measure(bench_for(unit, SystemRunner())), ToolError)
+    records = until_trouble(unit.measure(context_for(unit, SystemRunner())), ToolError)
     assert {record.outcome for record in records} == {Outcome.OK}
     assert len(records) == 6
     assert site.left() == []
@@ -467,7 +467,7 @@ def test_a_rank_that_hangs_is_ended_at_the_limit_and_the_others_are_kept(site: S
 
     with disturbed(stop):
         unit = site.unit(ENDLESS, spec=spec, instrument=False, fixed=Fixed.TIME)
-        records = list(unit.measure(bench_for(unit, SystemRunner(stop=limit), limit)))
+        records = list(unit.measure(context_for(unit, SystemRunner(stop=limit), limit)))
     assert of(records, "a", Operation.WRITE).outcome is Outcome.OK
     assert of(records, "a", Operation.READ).outcome is Outcome.HUNG
     eventually(lambda: not ranks_of(site))

@@ -11,9 +11,9 @@ from plumbline.model.record import Operation, Outcome, Record
 from plumbline.profile.distance import distance
 from plumbline.ranks.tests import Method
 from tests.package.run import slow_targets
-from tests.package.run.bench import NONE
 from tests.package.run.slow_targets import CALLS, COURSES, LASTS_S, LATE_S
 from tests.package.run.test_fs import Site, measured, missing, of
+from tests.package.run.units import NONE
 
 pytestmark = [
     pytest.mark.long,

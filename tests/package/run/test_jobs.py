@@ -9,7 +9,7 @@ import pytest
 from plumbline.model.record import Operation
 from plumbline.run.counters import LUSTRE
 from plumbline.run.jobs import LONGEST_S, MOST_BYTES, PAUSE_S, Jobs, JobTraffic, as_rows
-from tests.package.run.bench import FakeClock
+from tests.package.run.units import FakeClock
 from tests.project.repository import ROOT
 
 OST = "lustre-OST0000"

@@ -20,7 +20,7 @@ from plumbline.run.clock import SystemClock
 from plumbline.run.command import SystemRunner
 from plumbline.run.holder import left_at
 from plumbline.run.lock import Locks, OwnLocks, StuckError
-from tests.package.run.bench import is_free
+from tests.package.run.units import is_free
 
 HOLD = """
 import subprocess, sys, time

@@ -15,7 +15,7 @@ from plumbline.model.spec import ProbeSpec
 from plumbline.plan.rounds import Role, Turn
 from plumbline.run.net import ANSWER_LIMIT_S, PairUnit, Slot, slot_of
 from tests.package.fakes import FakeRunner, answer
-from tests.package.run.bench import NONE, FakeClock, expectation, measured
+from tests.package.run.units import NONE, FakeClock, expectation, measured
 
 PATH = ("oss1", "switch", "oss2")
 NETPERF = """THROUGHPUT=950.00

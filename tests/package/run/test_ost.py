@@ -14,7 +14,7 @@ from plumbline.model.limits import Limits
 from plumbline.model.record import Flag, Operation, Outcome
 from plumbline.run.ost import TargetUnit
 from tests.package.fakes import HANGING, NO_FILE, REMOVED, Answer, FakeRunner, answer, file_status
-from tests.package.run.bench import NONE, SIZE, FakeClock, expectation, fio_report, measured
+from tests.package.run.units import NONE, SIZE, FakeClock, expectation, fio_report, measured
 
 MOUNTS = "30 1 8:1 / /mnt/a rw - xfs /dev/sda1 rw\n"
 OWN = "/mnt/a/.plumbline"

@@ -15,7 +15,7 @@ from plumbline.model.spec import ProbeSpec
 from plumbline.run.raw import DeviceUnit, units
 from plumbline.run.trial import tasks_of
 from tests.package.fakes import FakeRunner, answer
-from tests.package.run.bench import NONE, FakeClock, expectation, measured
+from tests.package.run.units import NONE, FakeClock, expectation, measured
 
 READ = """time to transfer data was 0.005243 secs, 200.00 MB/sec
 2048+0 records in

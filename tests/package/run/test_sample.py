@@ -11,7 +11,7 @@ from plumbline.model.record import Operation, Outcome, Record
 from plumbline.run.counters import Counter, Reading
 from plumbline.run.jobs import JobTraffic
 from plumbline.run.sample import PART_S, Origin, Sampled, records_of, sample
-from tests.package.run.bench import FakeClock
+from tests.package.run.units import FakeClock
 
 READ = Counter("disk1", Operation.READ, "diskstats")
 WRITE = Counter("disk1", Operation.WRITE, "diskstats")

@@ -14,28 +14,30 @@ from plumbline.errors import PrivilegeError, StoreError
 from plumbline.model.command import CommandRunner, Completed, Within
 from plumbline.model.record import Outcome, Record
 from plumbline.model.series import Running
-from plumbline.run.bench import Bench, Later, Step
 from plumbline.run.lock import Locks, StuckError
 from plumbline.run.recording import Recorder
-from plumbline.run.session import Means, Session
+from plumbline.run.session import Session, SessionContext
 from plumbline.run.trial import Failure, tasks_of
+from plumbline.run.unit_context import Later, Step, UnitContext
 from plumbline.store.history import History, Selection
-from tests.package.run.bench import FakeClock, expectation, is_free
+from tests.package.run.units import FakeClock, expectation, is_free
 from tests.package.waiting import eventually
 
 
 class FakeUnit:
     """A unit that fails every task, after doing what a test wants in the middle."""
 
-    def __init__(self, component: str, meanwhile: Callable[[Bench], None] = lambda bench: None):
+    def __init__(
+        self, component: str, meanwhile: Callable[[UnitContext], None] = lambda context: None
+    ):
         self.tasks = tasks_of(expectation(component))
         self._meanwhile = meanwhile
 
-    def measure(self, bench: Bench) -> Generator[Union[Record, Later], None, None]:
+    def measure(self, context: UnitContext) -> Generator[Union[Record, Later], None, None]:
         for task in self.tasks:
-            self._meanwhile(bench)
-            yield bench.recorder.without(task, Failure(Outcome.SKIPPED, "only a test"))
-            bench.step(task.title)
+            self._meanwhile(context)
+            yield context.recorder.without(task, Failure(Outcome.SKIPPED, "only a test"))
+            context.step(task.title)
 
     def commands(self) -> tuple[tuple[str, ...], ...]:
         return ()
@@ -48,7 +50,7 @@ def no_command(argv: Sequence[str], timeout_s: float, within: Optional[Within] =
 class StripedUnit(FakeUnit):
     """A unit whose file lies on two targets, neither of which has a record of its own."""
 
-    def __init__(self, meanwhile: Callable[[Bench], None]) -> None:
+    def __init__(self, meanwhile: Callable[[UnitContext], None]) -> None:
         super().__init__("a+1", meanwhile)
         target = {"kind": "lustre-striped", "osts": "a,b"}
         self.tasks = tasks_of(expectation("a+1", target=target))
@@ -58,7 +60,7 @@ class TogetherUnit(FakeUnit):
     """Two targets that are driven at once, and the whole."""
 
     def __init__(self) -> None:
-        super().__init__("a", lambda bench: None)
+        super().__init__("a", lambda context: None)
         whole = expectation("whole", target={"kind": "parallel"})
         entries = (expectation("a"), expectation("b"), whole)
         self.tasks = tuple(task for entry in entries for task in tasks_of(entry))
@@ -82,7 +84,7 @@ class World(NamedTuple):
             return no_command
 
         return Session(
-            Means(
+            SessionContext(
                 journal=self.history,
                 locks=self.locks,
                 clock=self.clock,
@@ -142,7 +144,7 @@ def test_ranks_that_outlive_their_run_keep_all_its_targets_locked(world: World) 
 def test_a_file_over_several_targets_keeps_all_of_them_locked(world: World) -> None:
     free: list[bool] = []
 
-    def look(bench: Bench) -> None:
+    def look(context: UnitContext) -> None:
         free.extend(is_free(world.locks, "ost", name) for name in ("a", "b", "a+1", "c"))
 
     world.session().run([StripedUnit(look)])
@@ -162,7 +164,7 @@ def test_a_target_that_another_run_measures_is_left_without_a_record(world: Worl
     assert "ost-a is being measured by process" in str(busy)
 
 
-def not_permitted(bench: Bench) -> None:
+def not_permitted(context: UnitContext) -> None:
     raise PrivilegeError("this user may not read /dev/sdb")
 
 
@@ -182,7 +184,7 @@ def test_what_a_person_may_not_measure_leaves_no_record_and_names_the_unit(world
 def test_what_a_unit_may_not_measure_is_recorded_for_the_component_it_is_about(
     world: World,
 ) -> None:
-    def one(bench: Bench) -> None:
+    def one(context: UnitContext) -> None:
         raise PrivilegeError("this user may not read /dev/sdb", "b")
 
     together = FakeUnit("a", one)
@@ -239,7 +241,7 @@ def test_a_target_on_which_a_question_stays_stuck_is_not_said_to_hang(
 class LaterUnit(FakeUnit):
     """A unit that is to be asked again when the others are done."""
 
-    def measure(self, bench: Bench) -> Generator[Union[Record, Later], None, None]:
+    def measure(self, context: UnitContext) -> Generator[Union[Record, Later], None, None]:
         yield Later(FakeUnit("a"))
 
 
@@ -250,7 +252,7 @@ def test_what_is_to_be_asked_again_is_asked_when_the_others_are_done(world: Worl
 
 
 def test_the_limit_of_a_run_skips_what_it_leaves_no_time_for(world: World) -> None:
-    def work(bench: Bench) -> None:
+    def work(context: UnitContext) -> None:
         world.clock.sleep(60.0)
 
     world.session(limit_s=100.0).run([FakeUnit("a", work), FakeUnit("b")])
@@ -261,8 +263,8 @@ def test_the_limit_of_a_run_skips_what_it_leaves_no_time_for(world: World) -> No
 def test_an_interrupt_keeps_what_came_before_and_leaves_nothing_open(world: World) -> None:
     calls = []
 
-    def interrupt(bench: Bench) -> None:
-        calls.append(bench)
+    def interrupt(context: UnitContext) -> None:
+        calls.append(context)
         if len(calls) == 2:
             raise KeyboardInterrupt
 
@@ -318,20 +320,20 @@ class BesideUnit(FakeUnit):
         self,
         component: str,
         met: threading.Barrier,
-        then: Callable[[Bench], None] = lambda bench: None,
+        then: Callable[[UnitContext], None] = lambda context: None,
     ) -> None:
         super().__init__(component, then)
         self.tasks = tasks_of(expectation(component, wave=1))
         self._met = met
 
-    def measure(self, bench: Bench) -> Generator[Union[Record, Later], None, None]:
+    def measure(self, context: UnitContext) -> Generator[Union[Record, Later], None, None]:
         self._met.wait(timeout=60.0)
-        yield from super().measure(bench)
+        yield from super().measure(context)
 
 
 def test_units_of_a_wave_are_measured_at_the_same_time_and_others_alone(world: World) -> None:
     met = threading.Barrier(2)
-    alone = FakeUnit("c", lambda bench: running.append(world.running()))
+    alone = FakeUnit("c", lambda context: running.append(world.running()))
     running: list[list[tuple[str, str, bool]]] = []
     world.session().run([BesideUnit("a", met), alone, BesideUnit("b", met)])
     assert sorted(world.outcomes()) == [
@@ -345,7 +347,7 @@ def test_units_of_a_wave_are_measured_at_the_same_time_and_others_alone(world: W
 def test_a_unit_that_is_done_is_free_while_others_of_its_wave_go_on(world: World) -> None:
     met = threading.Barrier(2)
 
-    def wait(bench: Bench) -> None:
+    def wait(context: UnitContext) -> None:
         eventually(lambda: is_free(world.locks, "ost", "a"))
 
     world.session().run([BesideUnit("a", met), BesideUnit("b", met, wait)])
@@ -371,7 +373,7 @@ def test_what_is_asked_again_is_asked_alone(world: World) -> None:
     met = threading.Barrier(2)
 
     class AgainUnit(BesideUnit):
-        def measure(self, bench: Bench) -> Generator[Union[Record, Later], None, None]:
+        def measure(self, context: UnitContext) -> Generator[Union[Record, Later], None, None]:
             self._met.wait(timeout=60.0)
             # two that waited for one another would never meet
             yield Later(BesideUnit(self.tasks[0].entry.component, threading.Barrier(1)))
@@ -383,15 +385,15 @@ def test_what_is_asked_again_is_asked_alone(world: World) -> None:
 def test_an_error_in_a_wave_ends_its_other_units_and_leaves_nothing_open(world: World) -> None:
     met = threading.Barrier(2)
 
-    def fail(bench: Bench) -> None:
+    def fail(context: UnitContext) -> None:
         raise StoreError("no space is left")
 
     class EndlessUnit(BesideUnit):
-        def measure(self, bench: Bench) -> Generator[Union[Record, Later], None, None]:
+        def measure(self, context: UnitContext) -> Generator[Union[Record, Later], None, None]:
             self._met.wait(timeout=60.0)
             assert world.stops[1].wait(timeout=60.0)
             # a tool that was ended gives a failure, which says nothing about the target
-            yield bench.recorder.without(self.tasks[0], Failure(Outcome.HUNG, "ended"))
+            yield context.recorder.without(self.tasks[0], Failure(Outcome.HUNG, "ended"))
 
     with pytest.raises(StoreError):
         world.session().run([BesideUnit("a", met, fail), EndlessUnit("b", met)])

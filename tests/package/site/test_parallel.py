@@ -11,7 +11,7 @@ from plumbline.ranks.tests import TESTS
 from plumbline.run.launch import Launch
 from plumbline.site.parallel import Members, Terms, entries_of, in_stripes
 from plumbline.targets import osts_of
-from tests.package.run.bench import expectation
+from tests.package.run.units import expectation
 
 TERMS = Terms(TESTS["mpiio-shared-1m1"], 4, 10**6, 60.0, Fixed.DATA, False, Launch())
 

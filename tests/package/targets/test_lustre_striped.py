@@ -12,7 +12,7 @@ from plumbline.ranks.tests import TESTS
 from plumbline.run.crew import Member, Share
 from plumbline.targets import target_for
 from tests.package.fakes import NO_FILE, Answer, FakeRunner, answer, file_status
-from tests.package.run.bench import expectation
+from tests.package.run.units import expectation
 from tests.package.targets.test_lustre import CLIENT, data, healthy, imports, tunables
 
 NAMES = [f"lustre-OST000{index}" for index in range(4)]

@@ -1,4 +1,4 @@
-"""What the layers need to measure in tests: a clock that is set, expectations, a bench."""
+"""What the layers need to measure in tests: a clock that is set, expectations, a context."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from plumbline.model.limits import Limits
 from plumbline.model.record import Record
 from plumbline.model.reference import Reference
 from plumbline.model.spec import ProbeSpec
-from plumbline.run.bench import Bench, Later, Unit
 from plumbline.run.clock import Clock
 from plumbline.run.lock import Locks
 from plumbline.run.recording import Recorder
+from plumbline.run.unit_context import Later, Unit, UnitContext
 from tests.package.fakes import answer
 
 NONE = Reference(None, None)
@@ -78,12 +78,12 @@ def measured(
     """
     runners = {task.entry.component: runner for task in unit.tasks}
     recorder = Recorder("run-1", "client1", clock)
-    bench = Bench(
+    context = UnitContext(
         recorder, clock, runners, lambda title: None, lambda: None, lambda: None, keep_files
     )
     records, units = [], [unit]
     for one in units:
-        for came in one.measure(bench):
+        for came in one.measure(context):
             if isinstance(came, Later):
                 units.append(came.unit)
             else:

@@ -48,7 +48,7 @@ class Step(NamedTuple):
     record: Optional[Record] = None
 
 
-class Bench(NamedTuple):
+class UnitContext(NamedTuple):
     """The means of one unit.
 
     ``runners`` are by component, each passes its own lock on.  ``step`` is told the title of each
@@ -79,7 +79,7 @@ class Unit(Protocol):
         """All that the unit has to give a record for, in measuring order."""
         ...
 
-    def measure(self, bench: Bench) -> Generator[Union[Record, Later], None, None]:
+    def measure(self, context: UnitContext) -> Generator[Union[Record, Later], None, None]:
         """Measure and yield one record for each task, or at last what to ask again later."""
         ...
 
