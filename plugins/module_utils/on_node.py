@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 USER = "plumbline"
-"""Who measures and owns the history."""
+"""User that measures and owns the history."""
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "expectations": {"type": "path", "default": EXPECTATIONS},

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def elsewhere(topology: Topology) -> dict[str, dict[str, str]]:
-    """Return for each client the other targets of its file systems with who measures each.
+    """Return for each client the other targets of its file systems, each with its node.
 
     Nobody, an empty name, measures the retired ones.
     """

@@ -42,7 +42,7 @@ class Measurable(NamedTuple):
     of them in which lanes, and is empty where all are crossed in the lane ``operation``;
     ``flows`` how many flows of the same run share it evenly, and is empty where this is the only
     one.  ``expected_Bps`` is the rate in bytes per second while everything is healthy, ``node``
-    who measures.
+    the one that measures.
     """
 
     name: str

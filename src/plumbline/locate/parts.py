@@ -1,4 +1,4 @@
-"""Which components could have slowed what is slow, each with one remaining capacity.
+"""Which components could have slowed the slow measurements, each with one remaining capacity.
 
 The model: a part with the capacity R left slows a flow that needs more than R to R, and no other.
 So one R must explain all rates that a part is blamed for, and no measurement, good or bad, may
@@ -44,8 +44,8 @@ class Member(NamedTuple):
     """One vote in one lane: what the part carried and carries while healthy, as logarithms of B/s.
 
     Flows that share the part evenly count as often as there are, since each got its share.
-    ``room`` is the logarithm of what overhead may explain.  Of what is slow alike (``alike``) the
-    ``flows`` are the most that a device gives / what this one gives.
+    ``room`` is the logarithm of what overhead may explain.  Of measurements that
+    are slow alike (``alike``) the ``flows`` are the most that a device gives / what this one gives.
     """
 
     observation: int

@@ -23,7 +23,7 @@ ALL_AT_ONCE = 1_000_000
 class Step(NamedTuple):
     """What is measured together: one component or, where it is empty, all of a layer.
 
-    ``node`` is who measures, empty for all that do.  ``slots`` are those of the rounds of host
+    ``node`` measures, empty for all that do.  ``slots`` are those of the rounds of host
     pairs, empty in other layers; ``partner`` is the other host of a single pair.  ``seconds`` and
     ``bytes`` are what it takes while everything is healthy.
     """

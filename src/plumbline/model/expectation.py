@@ -133,8 +133,8 @@ class Expectations(NamedTuple):
     served: tuple[str, ...] = ()
     """Lustre's targets that the topology puts on the node; none in one of an older version."""
     elsewhere: Optional[Mapping[str, str]] = None
-    """Other targets of the file systems that the node measures, with who measures each: nobody
-    where the name is empty.  None in a document of an older version."""
+    """Other targets of the file systems that the node measures, each with its own node,
+    none where the name is empty.  None in a document of an older version."""
 
     def find(self, layer: str, component: Optional[str] = None) -> tuple[Expectation, ...]:
         """Return the expectations of ``layer`` (of one component), in measuring order.

@@ -1,4 +1,4 @@
-"""Who measures what: every component of a site in each layer, on one node, in measuring order."""
+"""Which node measures what: every component of a site in each layer, in measuring order."""
 
 from __future__ import annotations
 

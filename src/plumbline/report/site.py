@@ -76,7 +76,7 @@ class Member(NamedTuple):
 class Site(NamedTuple):
     """All that is drawn; ``now`` is in seconds since the epoch, ``verdicts`` has no groups.
 
-    ``nodes`` says by layer and component who measures it.
+    ``nodes`` says by layer and component which node measures it.
     """
 
     name: str

@@ -190,7 +190,7 @@ def _answer(standing: _Standing, decision: Decision, request: Request) -> dict[s
 
 
 def _sentences(standing: _Standing, decision: Decision) -> Iterator[str]:
-    """Yield who does not answer, what is slow, what fails, and what neither explains."""
+    """Yield unreachable nodes, slow components, failures, and what none of them explains."""
     slow, failed = standing.found
     parts = standing.plan.parts
     probes = dict(zip(map(id, slow.sets), standing.probes))

@@ -75,7 +75,7 @@ def path_verdicts(
 
 
 def causes(site: Site, located: Located) -> dict[tuple[str, str], str]:
-    """Return for what is slow, by layer and component, the path services that bear its alarm.
+    """Return for slow components, by layer and name, the path services that bear their alarm.
 
     They are named in words; else as ``explained``.
     """
@@ -85,7 +85,7 @@ def causes(site: Site, located: Located) -> dict[tuple[str, str], str]:
 def explained(
     site: Site, located: Located, standing: Collection[str] = ()
 ) -> dict[tuple[str, str], list[str]]:
-    """Return for what is slow, by layer and component, the path services that bear its alarm.
+    """Return for slow components, by layer and name, the path services that bear their alarm.
 
     Of several faults the one that explains most; what has an alarm of its own alone is left out.
     ``standing`` is as in ``path_verdicts``.
@@ -211,7 +211,7 @@ class _Silenced(NamedTuple):
 
 
 def _silenced(site: Site, located: Located, alarms: Sequence[_Alarm]) -> list[_Silenced]:
-    """Return what is slow behind a component with an alarm, for another reason than that."""
+    """Return what else is slow behind a component with an alarm, for another reason."""
     found, over = [], _over(site)
     for one in alarms:
         others = {name for other in alarms if other is not one for name in other.bearers}
