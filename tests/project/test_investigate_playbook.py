@@ -30,7 +30,7 @@ def test_it_measures_until_the_slow_disk_is_named(site: PretendedSite, tmp_path:
         "known: nothing that is not OK\n",
         "Step 1: write and read of target scratch-OST0002, about ",
         "Step 2: the network between client1 and oss1, about ",
-        "Suspects: one of disk oss2-disk1 or target scratch-OST0002",
+        "Suspects, ambiguous: disk oss2-disk1 or target scratch-OST0002",
         "Step 3: raw read of oss2-disk1, about ",
         "vote  measurement",
         "Commands:\n",

@@ -33,7 +33,7 @@ def sentence(
     if len(choices) == 1:
         begin = f"Suspect{'s' if len(choices[0]) > 1 else ''}: {named[0]}"
     else:
-        begin = f"Suspects: one of {listed(named, ' or ')}, which explain it equally well"
+        begin = f"Suspects, ambiguous: {listed(named, ' or ')}"
     alike = _alike(ambiguity)
     tally = _all_alike(located, alike, parts) if alike else _tally(located, ambiguity)
     found = [f"{begin} ({tally})."]

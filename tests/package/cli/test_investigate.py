@@ -77,7 +77,7 @@ def test_symptoms_are_quoted_and_order_the_suspects(
 ) -> None:
     records = [one for one in measured(SLOW_DISK) if one.layer != "raw"]
     begun = ask(tmp_path, capsys, records, done=done("net", "ost"))["sentences"][0]
-    assert begun.startswith("Suspects: one of disk oss2-disk1 or target scratch-OST0002")
+    assert begun.startswith("Suspects, ambiguous: disk oss2-disk1 or target scratch-OST0002")
     found = Symptom(
         "lustre", "scratch-OST0002", "import", State.WARNING, Direction.RAISES, "reconnected"
     )
@@ -86,7 +86,7 @@ def test_symptoms_are_quoted_and_order_the_suspects(
     said = json.loads((tmp_path / "symptoms.json").read_text(encoding="utf-8"))
     answer = ask(tmp_path, capsys, records, done=done("net", "ost"), symptoms={"oss2": said})
     [told] = answer["sentences"]
-    assert told.startswith("Suspects: one of target scratch-OST0002 or disk oss2-disk1")
+    assert told.startswith("Suspects, ambiguous: target scratch-OST0002 or disk oss2-disk1")
     assert told.endswith(" Symptoms of target scratch-OST0002: reconnected.")
     assert answer["slow"]["sets"][0]["alternatives"][0] == ["scratch-OST0002"]
     healthy = ask(tmp_path, capsys, measured({}), done=done(*WHOLE), symptoms={"oss2": said})

@@ -146,7 +146,7 @@ def test_what_one_part_explains_is_no_shared_loss(
 ) -> None:
     assert execute(tmp_path, measured({"client1-nic": both(25e6)})) == 1
     out = capsys.readouterr().out
-    assert out.startswith("Suspects: one of client client1 or nic client1-nic, ")
+    assert out.startswith("Suspects, ambiguous: client client1 or nic client1-nic")
     assert "Shared loss" not in out
 
 

@@ -208,7 +208,7 @@ def test_of_parts_that_cannot_be_told_apart_one_bears_the_alarm(tmp_path: Path) 
     assert (found["server oss3"], found["nic oss3-nic"]) == ("suspect", "alarm_elsewhere")
     assert found["file system scratch"] == "suspect"
     _, out = check(document, "--service", "server oss3")
-    assert "Suspects: one of " in out
+    assert "Suspects, ambiguous: " in out
     assert "nic oss3-nic" in out
     code, out = check(document, "--service", "nic oss3-nic")
     assert code == 0

@@ -40,7 +40,7 @@ def test_a_certain_suspect_is_said_with_its_evidence() -> None:
 def test_suspects_that_cannot_be_told_apart_come_with_what_would_divide_them() -> None:
     (found,) = said(LAB, {"oss2-disk1": both(80e6)}, "raw")
     assert found == (
-        "Suspects: one of disk oss2-disk1 or target scratch-OST0002, which explain it equally well "
+        "Suspects, ambiguous: disk oss2-disk1 or target scratch-OST0002 "
         "(1 of 1 slow target crosses them, 5 healthy ones do not). "
         "Reads get 80.0 MB/s of 119.6 MB/s, writes get 80.0 MB/s of 119.6 MB/s. "
         "Targets 67 % of what is expected. "
@@ -73,7 +73,7 @@ def test_nothing_to_divide_them_is_said() -> None:
 def test_sets_of_several_parts_are_said_as_sets() -> None:
     located = locate([made("ost 1", "a b", 80), made("ost 2", "b c", 80), made("ost 3", "a c", 80)])
     text = sentence(located, located.sets[0], {})
-    assert text.startswith("Suspects: one of a and b or a and c or b and c, which explain it")
+    assert text.startswith("Suspects, ambiguous: a and b or a and c or b and c")
 
 
 def test_what_nothing_explains_is_said() -> None:
@@ -98,7 +98,7 @@ def test_a_server_all_of_whose_disks_are_slow_alike_is_the_suspect() -> None:
 def test_of_parts_that_may_slow_their_devices_alike_each_is_named() -> None:
     (found,) = said(REDSTORM, {f"ddn01{one}-lun1": both(80e6) for one in "ab"})
     assert found.startswith(
-        "Suspects: one of server oss001 or hba oss001-hba, which explain it equally well "
+        "Suspects, ambiguous: server oss001 or hba oss001-hba "
         "(all 2 of their 2 disks are slow alike, at 40 % of what is expected)."
     )
     assert "two faults at once that happen to be alike, such as port ddn01a-fc1 and port" in found
@@ -117,7 +117,7 @@ def test_symptoms_of_the_devices_bring_the_two_faults_to_the_front() -> None:
     (one,) = located.sets
     turned = one._replace(alternatives=one.alternatives[::-1])
     text = sentence(located, turned, LAB.plan.parts)
-    assert text.startswith("Suspects: one of disk oss2-disk1 and disk oss2-disk2 or server oss2,")
+    assert text.startswith("Suspects, ambiguous: disk oss2-disk1 and disk oss2-disk2 or server oss2")
 
 
 def test_a_host_with_slow_devices_alone_is_named_with_what_they_may_share() -> None:

@@ -38,7 +38,7 @@ def test_nothing_is_begun_on_a_node_beyond_it(
             break
         steps.append(answer["next"])
     assert [(one["layer"], one["node"] or "all") for one in steps] == [("ost", "all")]
-    (suspects,) = (one for one in answer["sentences"] if one.startswith("Suspects: one of "))
+    (suspects,) = (one for one in answer["sentences"] if one.startswith("Suspects, ambiguous: "))
     assert "disk oss2-disk1" in suspects
     assert left_out(*SERVERS) in answer["sentences"]
 
