@@ -17,7 +17,8 @@ from plumbline.targets.unnamed import compare
 
 if TYPE_CHECKING:
     from plumbline.model.expectation import Expectations
-    from plumbline.topology.graph import Component, Topology
+    from plumbline.topology.component import Component
+    from plumbline.topology.graph import Topology
 
 
 def add(subparsers: Any) -> None:

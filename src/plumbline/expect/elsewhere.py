@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Mapping
 
 if TYPE_CHECKING:
-    from plumbline.topology.graph import Target, Topology
+    from plumbline.topology.component import Target
+    from plumbline.topology.graph import Topology
 
 
 def elsewhere(topology: Topology) -> dict[str, dict[str, str]]:

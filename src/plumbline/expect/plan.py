@@ -28,7 +28,8 @@ from plumbline.plan.duration import seconds_of
 from plumbline.plan.policy import FsLayer, Policy
 from plumbline.plan.rounds import cycle
 from plumbline.plan.schedule import Timer
-from plumbline.topology.graph import Component, Topology
+from plumbline.topology.component import Component
+from plumbline.topology.graph import Topology
 
 SCHEMA = 1
 

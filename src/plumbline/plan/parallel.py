@@ -16,7 +16,8 @@ from plumbline.plan.policy import Policy, bytes_given, spec_of, test_of
 from plumbline.ranks.layout import spread
 from plumbline.ranks.terms import Names, RunSize, contradiction, pattern
 from plumbline.ranks.tests import share_of_memory
-from plumbline.topology.graph import Target, Topology
+from plumbline.topology.component import Target
+from plumbline.topology.graph import Topology
 from plumbline.topology.paths import host_of, to_target
 from plumbline.units import format_size
 

@@ -10,7 +10,8 @@ from plumbline.layers.ost import OST
 from plumbline.layers.raw import RAW
 from plumbline.model.record import Operation, Scenario
 from plumbline.plan.policy import Policy
-from plumbline.topology.graph import Component, Topology
+from plumbline.topology.component import Component
+from plumbline.topology.graph import Topology
 from plumbline.topology.paths import host_of, to_device, to_network, to_target
 
 Step = tuple[Operation, Scenario]

@@ -14,7 +14,7 @@ from plumbline.topology.ranges import expand, meet
 from plumbline.topology.routes import Route
 
 if TYPE_CHECKING:
-    from plumbline.topology.graph import Component, Target
+    from plumbline.topology.component import Component, Target
 
 
 def in_blocks(names: tuple[str, ...], text: str) -> dict[str, str]:

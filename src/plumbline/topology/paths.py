@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Sequence
 
 from plumbline.errors import DocumentError
-from plumbline.topology.graph import Component, Target, Topology
+from plumbline.topology.component import Component, Target
+from plumbline.topology.graph import Topology
 from plumbline.topology.routes import Route, join
 
 

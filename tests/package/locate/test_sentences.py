@@ -117,7 +117,9 @@ def test_symptoms_of_the_devices_bring_the_two_faults_to_the_front() -> None:
     (one,) = located.sets
     turned = one._replace(alternatives=one.alternatives[::-1])
     text = sentence(located, turned, LAB.plan.parts)
-    assert text.startswith("Suspects, ambiguous: disk oss2-disk1 and disk oss2-disk2 or server oss2")
+    assert text.startswith(
+        "Suspects, ambiguous: disk oss2-disk1 and disk oss2-disk2 or server oss2"
+    )
 
 
 def test_a_host_with_slow_devices_alone_is_named_with_what_they_may_share() -> None:

@@ -7,7 +7,8 @@ from typing import Any, Callable
 import pytest
 
 from plumbline.errors import DocumentError
-from plumbline.topology.graph import Component, build
+from plumbline.topology.component import Component
+from plumbline.topology.graph import build
 from tests.package.sites import paper, part, parts, site
 
 Change = Callable[[dict[str, Any]], None]
