@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, Optional, Sequence
 
 from plumbline.cli.plan_objects import FORMATS, print_objects
 from plumbline.errors import UsageError
@@ -78,26 +78,31 @@ def _print(plan: Plan, node: Optional[str]) -> None:
     rows = [_row(name, entry) for name in names for entry in plan.expectations[name]]
     headers = ("node", "layer", "component", "probe", "repeats", "ceiling", "baseline", "too old")
     print(render(headers, rows))
-    for layer in plan.schedule:
-        print(_timer(plan, layer, names))
-    for warning in (text for layer in plan.schedule for text in _too_long(plan, layer, names)):
-        print(warning)
+    takes_s = {layer: _chosen(plan.takes_s(layer), names) for layer in plan.schedule}
+    for layer, found in takes_s.items():
+        print(_timer(plan, layer, found))
+    for layer, found in takes_s.items():
+        for warning in _too_long(layer, found, plan.schedule[layer]["limit_s"]):
+            print(warning)
     for warning in _met(plan, names):
         print(warning)
     chosen = [one for one in plan.services if node in (None, one.node)]
     print(f"{len(rows)} measurements, {len(chosen)} services")
 
 
-def _timer(plan: Plan, layer: str, names: Sequence[str]) -> str:
-    """Return when a layer runs, and how long that takes."""
+def _chosen(takes_s: Mapping[str, float], names: Sequence[str]) -> dict[str, float]:
+    return {name: takes_s[name] for name in names if name in takes_s}
+
+
+def _timer(plan: Plan, layer: str, takes_s: Mapping[str, float]) -> str:
+    """Return when a layer runs, and how long that takes; ``takes_s`` is by node."""
     timer = plan.schedule[layer]
     text = f"{layer}: {timer['calendar']}"
     if timer["randomized_delay_s"]:
         text += f", spread over {format_duration(timer['randomized_delay_s'])}"
-    takes = [(seconds, name) for name, seconds in plan.takes_s(layer).items() if name in names]
-    if not takes:
+    if not takes_s:
         return text
-    longest, name = max(takes)
+    longest, name = max((seconds, name) for name, seconds in takes_s.items())
     text += f", takes {format_duration(longest)} on {name} while everything is healthy"
     most = _most_at_once(one for one in plan.expectations[name] if one.layer == layer)
     return f"{text}, up to {most} at the same time" if most > 1 else text
@@ -107,11 +112,10 @@ def _most_at_once(entries: Iterable[Expectation]) -> int:
     return max(map(len, in_waves(entries, lambda one: one.wave)))
 
 
-def _too_long(plan: Plan, layer: str, names: Sequence[str]) -> Iterator[str]:
+def _too_long(layer: str, takes_s: Mapping[str, float], limit_s: float) -> Iterator[str]:
     """Yield a warning for each node whose run of a layer is ended before it is over."""
-    limit_s = plan.schedule[layer]["limit_s"]
-    for name, seconds in plan.takes_s(layer).items():
-        if name in names and seconds > limit_s:
+    for name, seconds in takes_s.items():
+        if seconds > limit_s:
             yield (
                 f"WARNING: {layer} on {name} takes {format_duration(seconds)} but is ended after "
                 f"{format_duration(limit_s)}, the last of it unmeasured: raise its limit"

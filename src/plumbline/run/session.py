@@ -240,7 +240,7 @@ class Session:
 
 
 def _wave_of(unit: Unit) -> int:
-    """Return the wave of a unit; what measures several components at once is one by itself."""
+    """Return the wave of a unit; what measures several components at once is one of its own."""
     waves = {task.entry.component: task.entry.wave for task in unit.tasks}
     return next(iter(waves.values())) if len(waves) == 1 else ALONE
 

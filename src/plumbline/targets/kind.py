@@ -41,6 +41,10 @@ def not_counted(_keys: Keys, _component: str) -> tuple[str, ...]:
     return ()
 
 
+ANY_MOUNT = ""
+"""The type of mount of a kind whose targets may lie in any."""
+
+
 class Kind(NamedTuple):
     """One kind of target.
 
@@ -56,7 +60,7 @@ class Kind(NamedTuple):
     must: frozenset[str]
     may: frozenset[str]
     make: Callable[[Keys, str, float], Target]
-    mounted: str = ""
+    mounted: str = ANY_MOUNT
     find: Optional[Finder] = None
     everywhere: bool = False
     storage: Callable[[Keys, str], tuple[str, ...]] = its_name

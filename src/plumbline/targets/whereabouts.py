@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 from plumbline.errors import SkipTarget, UsageError
 from plumbline.model.command import CommandRunner
 from plumbline.targets import KINDS
-from plumbline.targets.directory import DIRECTORY
-from plumbline.targets.kind import Descriptions, Holder, shown
+from plumbline.targets.kind import ANY_MOUNT, Descriptions, Holder, shown
 from plumbline.targets.mounts import mount_holding
 from plumbline.targets.query import QUICK_S, complaint
 
@@ -54,8 +53,9 @@ def whereabouts(run: CommandRunner, path: str, known: Descriptions) -> Whereabou
         raise UsageError(f"{path!r} is no absolute path; write it from the root on")
     real = _real(run, path)
     mount = mount_holding(run, real)
-    find = next((one.find for one in KINDS.values() if one.mounted == mount.kind), DIRECTORY.find)
-    holders = find(run, real, mount, known) if find else ()
+    finders = {one.mounted: one.find for one in KINDS.values() if one.find}
+    find = finders.get(mount.kind, finders[ANY_MOUNT])
+    holders = find(run, real, mount, known)
     return Whereabouts(real, mount.point, mount.kind, holders)
 
 
