@@ -102,13 +102,13 @@ def expectation(folder: Path, wave: int) -> Expectation:
 def run(home: Path, entries: Sequence[Expectation]) -> tuple[Record, ...]:
     """Return the records of one run of a node."""
     expectations = Expectations("client1", "bench", tuple(one.to_json() for one in entries))
-    manner = RunOptions(
+    options = RunOptions(
         locks=Locks(home / "locks", SystemClock()),
         snapshot=home / "snapshot.json",
         progress=unseen,
     )
     with History(home / "history.sqlite") as history:
-        return measure(expectations, units_of("ost", entries), history, manner).records
+        return measure(expectations, units_of("ost", entries), history, options).records
 
 
 @contextmanager

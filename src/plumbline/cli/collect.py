@@ -73,19 +73,19 @@ def run(arguments: argparse.Namespace) -> int:
 
     plan = load_plan(arguments.plan)
     nodes = _chosen(arguments.node, list(plan.nodes))
-    manner = GatherOptions(
+    options = GatherOptions(
         Path(arguments.history),
         _remote(arguments.remote),
         _limit(arguments.limit),
         _at_once(arguments.at_once),
     )
     found = []
-    for one in gather(nodes, manner):
+    for one in gather(nodes, options):
         found.append(one)
         if not arguments.quiet:
             print(f"{len(found)} of {len(nodes)}: {_sentence(one)}", file=sys.stderr, flush=True)
     found.sort(key=lambda one: nodes.index(one.node))
-    coverage = cover(manner.history, plan.nodes, time.time())
+    coverage = cover(options.history, plan.nodes, time.time())
     _report(found, coverage, arguments)
     if any(one.trouble for one in found):
         return ToolError.exit_code

@@ -88,8 +88,8 @@ def _measured(
         return measure_once(expectations, [unit], locks, shown)
     state = Path(arguments.state)
     with History(state / DATABASE) as history:
-        manner = RunOptions(locks, state / SNAPSHOT_FILE, shown, keep_files=False)
-        return measure(_beside_all(arguments, expectations), [unit], history, manner)
+        options = RunOptions(locks, state / SNAPSHOT_FILE, shown, keep_files=False)
+        return measure(_beside_all(arguments, expectations), [unit], history, options)
 
 
 def _beside_all(arguments: argparse.Namespace, own: Expectations) -> Expectations:

@@ -86,7 +86,7 @@ def probe_planned(of: Planned, arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         return print_commands(units)
     state = Path(arguments.state)
-    manner = RunOptions(
+    options = RunOptions(
         Locks(Path(arguments.locks), SystemClock()),
         state / SNAPSHOT_FILE,
         partial(progress, arguments.quiet),
@@ -94,8 +94,8 @@ def probe_planned(of: Planned, arguments: argparse.Namespace) -> int:
         keep_files=False,
     )
     with History(state / DATABASE) as history:
-        measured = measure(of.document, units, history, manner)
-        judged = _judged(of, measured, str(manner.snapshot))
+        measured = measure(of.document, units, history, options)
+        judged = _judged(of, measured, str(options.snapshot))
         for verdict in judged.values():
             history.save_verdict(measured.run_id, time.time(), verdict)
     _print(of, measured, judged, as_json=arguments.json)

@@ -182,14 +182,14 @@ def _measure(
     from plumbline.store.history import History
 
     state = Path(arguments.state)
-    manner = RunOptions(
+    options = RunOptions(
         locks=Locks(Path(arguments.locks), SystemClock()),
         snapshot=state / SNAPSHOT_FILE,
         progress=partial(progress, arguments.quiet),
         limit_s=parse_duration(arguments.limit) if arguments.limit else None,
     )
     with History(state / DATABASE) as history:
-        return measure(expectations, units, history, manner)
+        return measure(expectations, units, history, options)
 
 
 def _print(result: Result, as_json: bool) -> int:

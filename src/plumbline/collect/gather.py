@@ -61,14 +61,14 @@ class Gathered(NamedTuple):
         return {**self._asdict(), "cursor": self.cursor._asdict()}
 
 
-def gather(nodes: Sequence[str], manner: GatherOptions) -> Iterator[Gathered]:
+def gather(nodes: Sequence[str], options: GatherOptions) -> Iterator[Gathered]:
     """Yield what came of each node as it ends, then drop what is older than a history keeps.
 
     Raises:
         StoreError: the history cannot be written; the nodes asked so far are kept.
     """
-    with Collection(manner.history) as collection:
-        work = _Work(nodes, manner)
+    with Collection(options.history) as collection:
+        work = _Work(nodes, options)
         try:
             yield from work.results()
         finally:
@@ -76,7 +76,7 @@ def gather(nodes: Sequence[str], manner: GatherOptions) -> Iterator[Gathered]:
         now = time.time()
         due = collection.prune_is_due(now)
     if due:
-        with History(manner.history) as history:
+        with History(options.history) as history:
             history.prune(now - KEEP_DAYS * DAY_S)
             history.prune_servers(now)
 
@@ -84,9 +84,9 @@ def gather(nodes: Sequence[str], manner: GatherOptions) -> Iterator[Gathered]:
 class _Work:
     """The threads, and what they share."""
 
-    def __init__(self, nodes: Sequence[str], manner: GatherOptions) -> None:
+    def __init__(self, nodes: Sequence[str], options: GatherOptions) -> None:
         self._count = len(nodes)
-        self._manner = manner
+        self._options = options
         self._waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
         for node in nodes:
             self._waiting.put(node)
@@ -96,7 +96,7 @@ class _Work:
         self._open: set[Conversation] = set()
         self._threads = [
             threading.Thread(target=self._ask_on, daemon=True)
-            for _ in range(min(manner.at_once, self._count))
+            for _ in range(min(options.at_once, self._count))
         ]
 
     def results(self) -> Iterator[Gathered]:
@@ -128,7 +128,7 @@ class _Work:
 
     def _ask_on(self) -> None:
         try:
-            with Collection(self._manner.history) as collection:
+            with Collection(self._options.history) as collection:
                 while not self._stopped.is_set():
                     node = self._waiting.get_nowait()
                     self._found.put(self._node(node, collection))
@@ -142,8 +142,8 @@ class _Work:
         """Collect from one node; only a history that cannot be written ends all."""
         state = _Progress(node, collection.cursor(node))
         try:
-            argv = [word.replace("{node}", node) for word in self._manner.remote]
-            with Conversation(argv, self._manner.limit_s) as conversation:
+            argv = [word.replace("{node}", node) for word in self._options.remote]
+            with Conversation(argv, self._options.limit_s) as conversation:
                 self._open.add(conversation)
                 try:
                     self._talk(conversation, state, collection)
@@ -178,7 +178,7 @@ class _Work:
         if state.clock:
             collection.clock(state.clock)
         collection.running(state.result.node, answer.head.running)
-        _keep_symptoms(self._manner.history, state.result.node, answer.head.symptoms)
+        _keep_symptoms(self._options.history, state.result.node, answer.head.symptoms)
         unsaid = (answer.head.symptoms or {}).get(TROUBLE, "")
         state.result = state.result._replace(unsaid=whole(f"{unsaid!s:.300}"))
 

@@ -98,8 +98,8 @@ def spec_of_all(policy: Policy, name: str, targets: int) -> ProbeSpec:
     if trouble:
         raise DocumentError(f"plumbline_policy: layer fs: {name}: {trouble}")
     _refuse_too_much(spec, policy, name, targets)
-    crowd = RunSize(rules.ranks_per_target * targets, targets, len(rules.clients))
-    return spec._replace(pattern=pattern(test, crowd, "data"))
+    size = RunSize(rules.ranks_per_target * targets, targets, len(rules.clients))
+    return spec._replace(pattern=pattern(test, size, "data"))
 
 
 def _sized(spec: ProbeSpec, policy: Policy, name: str, targets: int) -> ProbeSpec:

@@ -26,7 +26,7 @@ class OpenMode(NamedTuple):
 class MpiFile:
     """One file at full size, open for one operation of the ranks of a communicator."""
 
-    def __init__(self, path: str, offset: int, write: bool, manner: OpenMode) -> None:
+    def __init__(self, path: str, offset: int, write: bool, opened: OpenMode) -> None:
         """Open at ``offset``; raise MPI.Exception when that fails, OSError where it is not safe.
 
         MPI takes a path alone: that of the file in its folder as it was opened and checked, in
@@ -34,17 +34,17 @@ class MpiFile:
         """
         mode = MPI.MODE_WRONLY if write else MPI.MODE_RDONLY
         info = MPI.Info.Create()
-        for name, value in manner.hints.items():
+        for name, value in opened.hints.items():
             info.Set(name, value)
         self._folder = open_folder_of(path)
         try:
             inside = f"/proc/self/fd/{self._folder}/{os.path.basename(path)}"
-            self._file = MPI.File.Open(manner.comm, inside, mode, info)
+            self._file = MPI.File.Open(opened.comm, inside, mode, info)
             self._file.Seek(offset)
         except BaseException:
             os.close(self._folder)
             raise
-        self.collective = manner.collective
+        self.collective = opened.collective
 
     def writing(self, transfer: int) -> tuple[Move, Iterator[Any]]:
         """Return what writes, and the buffers to give it."""

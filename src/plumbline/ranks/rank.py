@@ -114,8 +114,8 @@ class Rank:
                 return None, obstacle or f"{place.path} cannot be opened by another rank"
         try:
             if test.api == "mpiio":
-                manner = OpenMode(comm, test.collective, test.hints)
-                return MpiFile(place.path, place.offset, writes, manner), None
+                opened = OpenMode(comm, test.collective, test.hints)
+                return MpiFile(place.path, place.offset, writes, opened), None
             return PosixFile(place.path, place.offset, writes, self._job.direct), None
         except (OSError, RuntimeError) as error:
             return None, f"{place.path} cannot be opened: {error}"

@@ -47,10 +47,10 @@ def measure_once(
 ) -> Result:
     """Measure and judge directories of which nothing is known, and keep nothing of it."""
     with temporary_folder() as state:
-        manner = RunOptions(locks, state / SNAPSHOT_FILE, progress, keep_files=False)
+        options = RunOptions(locks, state / SNAPSHOT_FILE, progress, keep_files=False)
         try:
             with History(state / DATABASE) as history:
-                return measure(expectations, units, history, manner)
+                return measure(expectations, units, history, options)
         finally:
             locks.dissolve()
 

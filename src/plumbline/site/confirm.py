@@ -99,7 +99,7 @@ def confirm(
         turn = moment.due[0]
         run_id = f"{run_id_at(now)}-{len(found)}"
         kept[1].begin(moved(turn, run_id, now, moment.layer))
-        manner = RunOptions(
+        options = RunOptions(
             locks=terms.locks,
             snapshot=terms.state / SNAPSHOT_FILE,
             progress=terms.progress,
@@ -107,7 +107,7 @@ def confirm(
             run_id=run_id,
         )
         units = units_of(layer, steps_of(turn, moment.layer))
-        found.append(measure(expectations, units, kept[0], manner))
+        found.append(measure(expectations, units, kept[0], options))
         if found[-1].interrupted:
             break
     return found

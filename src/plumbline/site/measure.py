@@ -69,7 +69,7 @@ class Result(NamedTuple):
 
 
 def measure(
-    expectations: Expectations, units: Sequence[Unit], history: History, manner: RunOptions
+    expectations: Expectations, units: Sequence[Unit], history: History, options: RunOptions
 ) -> Result:
     """Measure all units, keep and publish the records, judge what was measured, and keep that too.
 
@@ -80,20 +80,20 @@ def measure(
     """
     clock, node, expected = SystemClock(), expectations.node, expectations.every()
     groups = groups_of(expected)
-    run_id = manner.run_id or run_id_at(clock.wall())
-    publisher = Publisher(history, manner.snapshot, node, groups)
-    with manner.progress() as show, interruptible():
+    run_id = options.run_id or run_id_at(clock.wall())
+    publisher = Publisher(history, options.snapshot, node, groups)
+    with options.progress() as show, interruptible():
         session = Session(
             SessionContext(
                 journal=history,
-                locks=manner.locks,
+                locks=options.locks,
                 clock=clock,
                 recorder=Recorder(run_id, node, clock, expectations.targets(SINGLE_TARGETS)),
                 runner=SystemRunner,
                 publish=publisher,
                 progress=show,
-                limit_s=manner.limit_s,
-                keep_files=manner.keep_files,
+                limit_s=options.limit_s,
+                keep_files=options.keep_files,
                 by_hand=by_hand(),
             )
         )

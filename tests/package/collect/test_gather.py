@@ -464,9 +464,9 @@ def test_a_call_that_cannot_be_understood_is_a_sentence(
 
 def test_a_history_that_cannot_be_written_ends_all_with_a_sentence(site: Site) -> None:
     site.measure("client1", 3)
-    manner = GatherOptions(site.folder / "nowhere" / "x.sqlite", site.remote, 30.0, 2)
+    options = GatherOptions(site.folder / "nowhere" / "x.sqlite", site.remote, 30.0, 2)
     with pytest.raises(StoreError, match="cannot be opened"):
-        list(gather(NODES, manner))
+        list(gather(NODES, options))
 
 
 def test_ten_thousand_records_take_seconds_and_little_memory(
