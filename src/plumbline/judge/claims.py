@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import chain
 from typing import Hashable, NamedTuple, Optional, Sequence
 
@@ -95,4 +96,4 @@ def tell_apart(asked: dict[tuple[str, str], list[NamedMeasurement]]) -> None:
 
 
 def _alone(one: Measurement) -> Measurement:
-    return one._replace(kind=(one.kind, one.member))
+    return replace(one, kind=(one.kind, one.member))

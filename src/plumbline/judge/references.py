@@ -9,10 +9,12 @@ such as one that confirms, is held against what these few usually give beside al
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from math import hypot, log, sqrt
 from statistics import median
-from typing import Hashable, Iterator, NamedTuple, Optional, Sequence
+from typing import Hashable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.noise import ALONE, BESIDE_PEERS, Run, Source
 from plumbline.judge.peers import FEW_APART, LEAST_SPREAD, Kind, Kinds, day_of
@@ -45,7 +47,24 @@ class Against(str, Enum):
     ALONE = "its baseline"
 
 
-class Measurement(NamedTuple):
+_FORMS = (Against.RUN, Against.BASELINE, Against.RATE)
+
+Values = list[tuple[float, float]]
+"""Moments in epoch seconds, and logarithms of what was measured, newest first."""
+
+
+class Logarithms(NamedTuple):
+    """What a measurement gave in each form: in full runs, and in runs of ``few`` members alone.
+
+    These have fewer peers than others of its runs, too few for a reference.
+    """
+
+    full: Mapping[Against, Values]
+    few: Mapping[Against, Values]
+
+
+@dataclass(frozen=True)
+class Measurement:
     """One operation of one component: its samples, newest first, and its baseline if it has one.
 
     ``kind`` is the key of what should give the same.  ``era`` is set where the baseline was taken
@@ -59,6 +78,11 @@ class Measurement(NamedTuple):
     limits: Limits
     ceiling_Bps: Optional[float]
     era: Optional[Era] = None
+
+    @cached_property
+    def logarithms(self) -> Logarithms:
+        """Return what its runs gave, of those that say something."""
+        return _logarithms(self)
 
 
 class Era(NamedTuple):
@@ -79,9 +103,6 @@ class ComparedSource(NamedTuple):
     against: str
 
 
-_FORMS = (Against.RUN, Against.BASELINE, Against.RATE)
-
-
 class References:
     """Finds what each measurement is held against, once all of them are known."""
 
@@ -91,9 +112,10 @@ class References:
         self._of_few: dict[tuple[Against, Hashable], list[tuple[float, str, float]]] = {}
         self._levels: dict[Hashable, list[float]] = {}
         for one in measurements:
+            full, few = one.logarithms
             for form, kinds in self._kinds.items():
-                kinds.add(one.kind, one.member, _values(one, form))
-                found = [(at, one.member, value) for at, value in _values(one, form, few=True)]
+                kinds.add(one.kind, one.member, full[form])
+                found = [(at, one.member, value) for at, value in few[form]]
                 self._of_few.setdefault((form, one.kind), []).extend(found)
             if one.baseline:
                 self._levels.setdefault(one.kind, []).append(log(one.baseline.median_Bps))
@@ -113,7 +135,7 @@ class References:
         """Return the runs of days with peers, None where there are none."""
         kind = self._kinds[form].of(one.kind)
         runs = []
-        for at, value in _values(one, form):
+        for at, value in one.logarithms.full[form]:
             day = kind.days.get(day_of(at))
             if day:
                 runs.append(Run(at, value - day.value, day.spread))
@@ -125,7 +147,7 @@ class References:
     def _of_a_few(self, one: Measurement, form: Against, kind: Kind) -> Iterator[Run]:
         """Yield the runs that a few members made, beside what the others of them usually give."""
         others = [found for found in self._of_few[form, one.kind] if found[1] != one.member]
-        for at, value in _values(one, form, few=True):
+        for at, value in one.logarithms.few[form]:
             beside = [
                 other - kind.usual[member]
                 for when, member, other in others
@@ -162,28 +184,27 @@ def _speaking(
             yield sample, log(sample.rate_Bps)
 
 
-def _values(one: Measurement, form: Against, *, few: bool = False) -> Iterator[tuple[float, float]]:
-    """Yield moments and logarithms of a form, newest first; ``few`` those of runs of a few alone.
-
-    These have fewer peers than others of its runs, too few for a reference.
-    """
+def _logarithms(one: Measurement) -> Logarithms:
+    found = Logarithms({form: [] for form in _FORMS}, {form: [] for form in _FORMS})
     level = log(one.baseline.median_Bps) if one.baseline else None
     enough = min(_PEERS, max((sample.peers for sample in one.samples), default=0))
     for sample, rate in _speaking(one):
-        if few != (0 < sample.peers < enough):
-            continue
-        if form is Against.BASELINE and level is not None:
-            yield sample.started_at, rate - level
-        elif form is Against.RATE or (form is Against.RUN and few):
-            yield sample.started_at, rate
-        elif form is Against.RUN and sample.peers_Bps and sample.peers >= _PEERS:
-            yield sample.started_at, rate - log(sample.peers_Bps)
+        at, few = sample.started_at, 0 < sample.peers < enough
+        into = found.few if few else found.full
+        into[Against.RATE].append((at, rate))
+        if level is not None:
+            into[Against.BASELINE].append((at, rate - level))
+        if few:
+            into[Against.RUN].append((at, rate))
+        elif sample.peers_Bps and sample.peers >= _PEERS:
+            into[Against.RUN].append((at, rate - log(sample.peers_Bps)))
+    return found
 
 
 def _every_value(one: Measurement) -> list[tuple[float, float]]:
     """Return moments and logarithms beside the baseline of all runs, the oldest first."""
-    values = [*_values(one, Against.BASELINE), *_values(one, Against.BASELINE, few=True)]
-    return sorted(values)
+    full, few = one.logarithms
+    return sorted([*full[Against.BASELINE], *few[Against.BASELINE]])
 
 
 def beside_baseline(one: Measurement) -> Optional[ComparedSource]:
@@ -206,7 +227,7 @@ def common(measured: Sequence[Measurement], members: int) -> Optional[ComparedSo
     known = [one for one in measured if one.baseline]
     days: dict[int, list[tuple[float, float]]] = {}
     for one in known:
-        for day, values in _by_day(_values(one, Against.BASELINE)).items():
+        for day, values in _by_day(one.logarithms.full[Against.BASELINE]).items():
             days.setdefault(day, []).append(values)
     runs = [_together(values) for values in days.values() if 2 * len(values) > members]
     if not runs:
@@ -216,7 +237,7 @@ def common(measured: Sequence[Measurement], members: int) -> Optional[ComparedSo
     return ComparedSource(Source(tuple(sorted(runs)), off, ALONE), baseline_words(known))
 
 
-def _by_day(values: Iterator[tuple[float, float]]) -> dict[int, tuple[float, float]]:
+def _by_day(values: Values) -> dict[int, tuple[float, float]]:
     """Return the first moment of each day, and the middle of its values."""
     days: dict[int, list[tuple[float, float]]] = {}
     for at, value in values:
