@@ -30,9 +30,18 @@ def explanations(located: Located) -> dict[tuple[str, str], AmbiguitySet]:
     explained = [(one, index) for one in largest_first for index in one.explains]
     explained += [(one, index) for one in largest_first for index in behind(located, one)]
     for ambiguity, index in explained:
-        of = located.observations[index].of
-        found.setdefault((of.layer, of.component), ambiguity)
+        found.setdefault(_place(located, index), ambiguity)
     return found
+
+
+def explained_by(located: Located, one: AmbiguitySet) -> dict[tuple[str, str], None]:
+    """Return the components that an ambiguity set explains, those that do not vote too."""
+    return {_place(located, index): None for index in (*one.explains, *behind(located, one))}
+
+
+def _place(located: Located, index: int) -> tuple[str, str]:
+    of = located.observations[index].of
+    return of.layer, of.component
 
 
 def document(

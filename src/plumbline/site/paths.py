@@ -12,7 +12,7 @@ from typing import Collection, Iterable, Mapping, NamedTuple, Sequence
 
 from plumbline.layers import SINGLE_TARGETS
 from plumbline.locate.cut_off import CutOff
-from plumbline.locate.document import explanations
+from plumbline.locate.document import explained_by, explanations
 from plumbline.locate.observation import Observation, Vote
 from plumbline.locate.sentences import headline, listed
 from plumbline.locate.suspects import AmbiguitySet, Located
@@ -56,7 +56,7 @@ def path_verdicts(
     ``standing`` are the names of path services that have borne an alarm until now.
     """
     located, cut_off = found.located, found.cut_off
-    shared = {path.component: path.name for path in site.paths if path.component}
+    shared = _shared(site)
     alarms = [
         _Alarm(one, text, _bearers(one, shared, site.parts, standing))
         for one, text in zip(located.sets, said)
@@ -77,9 +77,14 @@ def path_verdicts(
 def causes(site: Site, located: Located) -> dict[tuple[str, str], str]:
     """Return for slow components, by layer and name, the path services that bear their alarm.
 
-    They are named in words; else as ``explained``.
+    They are named in words; of several faults those of the one that explains most.
     """
-    return {place: listed(names, " and ") for place, names in explained(site, located).items()}
+    shared = _shared(site)
+    found = {
+        place: [shared[name] for name in _bearers(one, shared, site.parts, ())]
+        for place, one in explanations(located).items()
+    }
+    return {place: listed(names, " and ") for place, names in found.items() if names}
 
 
 def explained(
@@ -87,15 +92,21 @@ def explained(
 ) -> dict[tuple[str, str], list[str]]:
     """Return for slow components, by layer and name, the path services that bear their alarm.
 
-    Of several faults the one that explains most; what has an alarm of its own alone is left out.
-    ``standing`` is as in ``path_verdicts``.
+    Of several faults all; what has an alarm of its own alone is left out.  ``standing`` is as in
+    ``path_verdicts``.
     """
-    shared = {path.component: path.name for path in site.paths if path.component}
-    found = {
-        place: [shared[name] for name in _bearers(one, shared, site.parts, standing)]
-        for place, one in explanations(located).items()
-    }
-    return {place: names for place, names in found.items() if names}
+    shared = _shared(site)
+    found: dict[tuple[str, str], list[str]] = {}
+    for one in located.sets:
+        names = [shared[name] for name in _bearers(one, shared, site.parts, standing)]
+        for place in explained_by(located, one) if names else ():
+            found.setdefault(place, []).extend(names)
+    return found
+
+
+def _shared(site: Site) -> dict[str, str]:
+    """Return the names of the path services of components."""
+    return {path.component: path.name for path in site.paths if path.component}
 
 
 def _bearers(

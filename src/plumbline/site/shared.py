@@ -6,7 +6,7 @@ them; a member that is slow beside its peers as well remains a suspect.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, Iterator, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.judge.phrases import over_runs
 from plumbline.layers import GROUPED
@@ -59,10 +59,10 @@ def less_shared(
     located: Located, losses: Sequence[SharedLoss]
 ) -> tuple[Located, tuple[SharedLoss, ...]]:
     """Return what was located less the members of groups, and the losses that no part explains."""
-    sets = tuple(one for one in located.sets if not _of_a_group(_explained(located, one), losses))
-    explained = [_explained(located, one) for one in sets]
-    left = tuple(one for one in losses if not _has_a_part(one, explained))
-    return located._replace(sets=sets), left
+    explained = [(one, _explained(located, one)) for one in located.sets]
+    kept = [(one, places) for one, places in explained if not _as_its_group(places, losses)]
+    left = tuple(one for one in losses if not any(_of_most(one, places) for _, places in kept))
+    return located._replace(sets=tuple(one for one, _ in kept)), left
 
 
 def _in_alarm(known: Weighing, place: Component) -> bool:
@@ -82,12 +82,14 @@ def _explained(located: Located, one: AmbiguitySet) -> set[Component]:
     return {(of.layer, of.component) for of in found}
 
 
-def _of_a_group(places: set[Component], losses: Iterable[SharedLoss]) -> bool:
-    """Return whether a set explains one component alone, whose group is as slow."""
-    return len(places) == 1 and any(one.excuses(place) for place in places for one in losses)
+def _as_its_group(places: set[Component], losses: Sequence[SharedLoss]) -> bool:
+    """Return whether what a set explains is as slow as its group, and not most of a group."""
+    if any(_of_most(one, places) for one in losses):
+        return False
+    return all(any(one.excuses(place) for one in losses) for place in places)
 
 
-def _has_a_part(loss: SharedLoss, explained: Iterable[set[Component]]) -> bool:
-    """Return whether a part explains most of a group at once."""
+def _of_most(loss: SharedLoss, places: set[Component]) -> bool:
+    """Return whether what a set explains is most of a group at once."""
     every = {(loss.layer, name) for name in loss.members}
-    return any(2 * len(found & every) > len(every) for found in explained)
+    return 2 * len(places & every) > len(every)

@@ -2,7 +2,8 @@
 
 A suspect that explains nothing but alarms of which somebody was notified is shown as OK and names
 them.  A suspect that was notified keeps its alarm for a while where what it silenced is not healthy
-yet: evidence for health may come at different nights.
+yet: evidence for health may come at different nights, and a suspicion may move from one part to
+another.
 """
 
 from __future__ import annotations
@@ -49,10 +50,11 @@ def settle(
     """Return the verdicts with one bearer for each fault, and what stands from now on."""
     found = dict(verdicts)
     shared = [path for path in scene.paths if path.component]
+    ended = [path for path in shared if _has_ended(found[path.name], path, scene, before)]
     for path in shared:
         verdict = found[path.name]
         if verdict.reason is Reason.SUSPECT and path.name not in before.suspicions:
-            earlier = _earlier(scene, path, before)
+            earlier = _earlier(scene, path, before, ended)
             if earlier:
                 found[path.name] = _borne_by(verdict, earlier)
     suspicions = {
@@ -61,17 +63,23 @@ def settle(
         if found[path.name].state.alarm
     }
     silenced = _behind(shared, suspicions)
-    for path in shared:
-        old = before.suspicions.get(path.name)
-        if old is None or not old.slow or path.name in suspicions:
-            continue
+    for path in ended:
+        old = before.suspicions[path.name]
         ended_at = scene.now if old.ended_at is None else old.ended_at
         ill = _ill(scene, path, before, silenced)
-        if ill and scene.now - ended_at <= FADES_S:
+        if ill:
             suspicions[path.name] = old._replace(ended_at=ended_at)
             found[path.name] = _fading(found[path.name], old, ended_at, ill)
     notified = dict(_notified(scene, before, _behind(shared, suspicions)))
     return found, Standing(notified, suspicions)
+
+
+def _has_ended(verdict: Verdict, path: PathService, scene: Scene, before: Standing) -> bool:
+    """Return whether a suspect that was notified is none any more, not long ago."""
+    old = before.suspicions.get(path.name)
+    if old is None or not old.slow or verdict.state.alarm:
+        return False
+    return old.ended_at is None or scene.now - old.ended_at <= FADES_S
 
 
 def _suspicion(verdict: Verdict, old: Optional[Suspicion], now: float) -> Suspicion:
@@ -89,17 +97,26 @@ def _ill(scene: Scene, path: PathService, before: Standing, silenced: Collection
     ]
 
 
-def _earlier(scene: Scene, path: PathService, before: Standing) -> list[tuple[Service, float]]:
-    """Return the alarms that a suspect explains with their beginnings, if all were notified."""
-    found = []
+def _earlier(
+    scene: Scene, path: PathService, before: Standing, ended: Sequence[PathService]
+) -> dict[str, float]:
+    """Return the alarms that a suspect explains with their beginnings, if all were notified.
+
+    What was silent behind a suspect that has ``ended`` was notified by the alarm of that one.
+    """
+    found = {}
     for place in path.members:
         service = scene.services[place]
         if not scene.speaks(place) or not _explains(scene, path, service):
             continue
-        since = before.notified.get(_key(service), scene.now)
-        if scene.now - since < scene.notified_after_s:
-            return []
-        found.append((service, since))
+        since = before.notified.get(_key(service))
+        bearer = next((other for other in ended if place in other.members), None)
+        name = service.description
+        if since is None and bearer:
+            name, since = bearer.description, before.suspicions[bearer.name].since
+        if since is None or scene.now - since < scene.notified_after_s:
+            return {}
+        found[name] = since
     return found
 
 
@@ -110,9 +127,8 @@ def _explains(scene: Scene, path: PathService, service: Service) -> bool:
     return path.name in scene.explained.get((service.layer, service.component), ())
 
 
-def _borne_by(verdict: Verdict, earlier: Sequence[tuple[Service, float]]) -> Verdict:
-    names = several(tuple(service.description for service, _ in earlier))
-    since = moment(min(since for _, since in earlier))
+def _borne_by(verdict: Verdict, earlier: Mapping[str, float]) -> Verdict:
+    names, since = several(tuple(earlier)), moment(min(earlier.values()))
     text = f"{verdict.sentence} Its alarm is that of {names}, since {since}"
     return verdict._replace(state=State.OK, reason=Reason.ALARM_ELSEWHERE, sentence=text)
 

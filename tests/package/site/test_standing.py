@@ -111,13 +111,35 @@ def test_an_alarm_that_it_does_not_explain_is_another_fault() -> None:
     assert states(found) == SERVER
 
 
-def test_a_suspicion_that_moves_notifies_of_the_new_suspect() -> None:
+def test_a_suspicion_that_moves_notifies_of_the_new_suspect_where_it_stays() -> None:
     scene = at(NOW, {OST0, OST1}, "nic oss1", explains=BOTH)
     _, standing = settle(scene, verdicts("nic oss1"), NOTHING)
-    scene = at(NOW + 90_000, {OST0, OST1}, "server oss1", explains=BOTH)
-    found, standing = settle(scene, verdicts("server oss1"), again(standing))
-    assert states(found) == SERVER
+    for later_s, expected in (
+        (90_000, {"nic oss1": State.CRITICAL}),
+        (90_000 + FADES_S, {"nic oss1": State.CRITICAL}),
+        (90_001 + FADES_S, SERVER),
+    ):
+        scene = at(NOW + later_s, {OST0, OST1}, "server oss1", explains=BOTH)
+        found, standing = settle(scene, verdicts("server oss1"), again(standing))
+        assert states(found) == expected
     assert standing.suspicions.keys() == {"server oss1"}
+
+
+def test_a_suspicion_that_moves_says_who_bears_its_alarm() -> None:
+    _, standing = settle(at(NOW, {OST0}, "nic oss1", explains=BOTH), verdicts("nic oss1"), NOTHING)
+    scene = at(NOW + 90_000, {OST0}, "server oss1", explains=BOTH)
+    found, _ = settle(scene, verdicts("server oss1"), again(standing))
+    assert found["server oss1"].sentence.endswith(
+        "Its alarm is that of PATH nic oss1, since 1970-01-12 13:46 UTC"
+    )
+
+
+def test_a_suspect_beside_one_that_stands_is_another_fault() -> None:
+    _, standing = settle(at(NOW, {OST0}, "nic oss1", explains=BOTH), verdicts("nic oss1"), NOTHING)
+    both = {**verdicts("nic oss1"), "server oss1": verdicts("server oss1")["server oss1"]}
+    scene = at(NOW + 90_000, {OST0, OST1}, "server oss1", explains=BOTH)
+    found, _ = settle(scene, both, again(standing))
+    assert states(found) == {"nic oss1": State.CRITICAL, **SERVER}
 
 
 def test_a_repaired_suspect_ends_after_what_it_silenced() -> None:
