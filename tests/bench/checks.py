@@ -24,8 +24,10 @@ from plumbline.model.series import Sample, Series, Snapshot
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.state import State
 from plumbline.model.verdict import Figure, Verdict
+from plumbline.site.verdicts import Verdicts
 from plumbline.store.paths import document
 from plumbline.store.sealed import seal
+from plumbline.store.snapshot import load_snapshot
 
 ROOT = Path(__file__).parents[2]
 PYTHON = "/usr/bin/python3"
@@ -148,9 +150,19 @@ def calls(folder: Path) -> Iterator[list[str]]:
     now = time.time()
     expectations, snapshot = documents(folder, now)
     print(f"snapshot of {len(CHECKS) * TARGETS} components: {snapshot.stat().st_size / 1e6:.1f} MB")
+    verdicts = folder / "verdicts"
+    begun = time.perf_counter()
+    taken = load_snapshot(str(snapshot))
+    Verdicts(str(expectations), verdicts)(taken)
+    sizes = [path.stat().st_size for path in verdicts.iterdir()]
+    print(
+        f"{len(sizes)} verdicts of {min(sizes) / 1e3:.0f} to {max(sizes) / 1e3:.0f} kB, all judged "
+        f"and written in {time.perf_counter() - begun:.1f} s"
+    )
     for check, (layer, _) in CHECKS.items():
-        words = [check, "--component", f"{layer}0", "--expectations", str(expectations)]
-        yield [*words, "--snapshot", str(snapshot)]
+        words = ["--expectations", str(expectations), "--verdicts", str(verdicts)]
+        yield [check, "--component", f"{layer}0", *words]
+    yield ["check_ost", "--group", "all", *words]
     yield ["check_path", "--service", "server oss0", "--document", str(suspects(folder, now))]
 
 

@@ -9,6 +9,7 @@ from argparse import Namespace
 from contextlib import closing, suppress
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Callable, Iterator
 
 import yaml
@@ -42,6 +43,7 @@ from plumbline.model.exchange import Cursor, Head, Request
 from plumbline.model.expectation import Expectations
 from plumbline.model.others import Job, Others
 from plumbline.model.process import Process
+from plumbline.model.published import Published
 from plumbline.model.reason import Reason
 from plumbline.model.record import Flag, Latency, Operation, Record
 from plumbline.model.reference import Reference
@@ -56,6 +58,7 @@ from plumbline.output.monitored import monitored
 from plumbline.output.nagios_objects import nagios_objects
 from plumbline.output.object_options import ObjectOptions, read_options
 from plumbline.output.plugin import plugin_output
+from plumbline.output.unfinished import with_runs
 from plumbline.profile.calls import pack, unpack
 from plumbline.ranks.job import Job as RanksJob
 from plumbline.ranks.job import encoded as encoded_job
@@ -67,6 +70,7 @@ from plumbline.simulate.faults import parse_fault, parse_losses
 from plumbline.site.earlier import read_earlier
 from plumbline.site.investigate import _document
 from plumbline.site.request import read_request
+from plumbline.site.verdicts import Verdicts
 from plumbline.store.history import History
 from plumbline.store.paths import document as paths_document
 from plumbline.store.paths import load_collection, load_path, load_standing
@@ -76,6 +80,7 @@ from plumbline.store.sealed import seal
 from plumbline.store.snapshot import load_expectations, load_snapshot
 from plumbline.store.sweeps import SweepFile
 from plumbline.store.symptoms import load_symptoms
+from plumbline.store.trusted import parse
 from plumbline.store.version_changes import _parsed as parsed_versions
 from plumbline.sweep.grid import Point
 from plumbline.sweep.ledger import Ledger
@@ -348,8 +353,8 @@ def _watched(expectations: str, taken: str) -> Verdict:
 
 
 def _component(expectations: str, taken: str, only: tuple[str, str]) -> Verdict:
-    read = load_snapshot(taken, only)
-    (found,) = load_expectations(expectations, only).find(*only)[:1]
+    read = load_snapshot(taken)
+    (found,) = load_expectations(expectations).find(*only)[:1]
     known = read.evidence((*only, False))
     return judge_service(found, read.of(*only), read.running, NOW, known)
 
@@ -434,6 +439,7 @@ def _checks() -> Iterator[Reader]:
     yield Reader("snapshot", (taken,), _snapshot)
     yield Reader("sealed snapshot", (seal(taken.decode()).encode(),), _snapshot)
     yield Reader("earlier snapshot", (taken,), _earlier)
+    yield Reader("verdict", (_verdict(expectations, taken),), _published)
     known = (evidence(), evidence(ratio=None, alarm=False, shared=True))
     yield Reader("evidence of a history", tuple(_dumped(one._asdict()) for one in known), _kept)
     versions = b'"versions":{"client":"2.15.5","server":"2.15.4"}'
@@ -447,6 +453,22 @@ def _checks() -> Iterator[Reader]:
     )
     paths = paths_document({"server oss1": verdict}, NOW, 3600.0, standing)
     yield Reader("paths", (_dumped(paths),), _path)
+
+
+def _verdict(expectations: bytes, taken: bytes) -> bytes:
+    """Return what a check reads, without its checksum, of a component that is being measured."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        read = load_snapshot(put(folder, "s.json", taken))
+        running = (Running("ost", "scratch-OST0003", NOW - 9, Process(1, 2, "boot", "08:01:7")),)
+        Verdicts(put(folder, "e.json", expectations), folder)(read._replace(running=running))
+        raw = json.loads((folder / "ost-scratch-OST0003.json").read_text())
+    return _dumped({key: value for key, value in raw.items() if key != "crc32"})
+
+
+def _published(data: bytes, folder: Path) -> str:
+    found = Published.from_json(parse(data.decode("utf-8", "replace"), "v.json", "again"), "v.json")
+    return plugin_output("OST", with_runs(found.at(NOW), found, NOW), 3)
 
 
 def _path(data: bytes, folder: Path) -> str:
@@ -626,7 +648,7 @@ def _typed() -> Iterator[Reader]:
         ("losses", "15,20,30%", parse_losses),
         (
             "call of a check",
-            "--component a -w 80: -c @5:10 -t 10 -vv --snapshot /x",
+            "--component a --expectations /y -t 10 -vv --verdicts /x",
             lambda said_: parse_call("check_ost", said_.split(" ")),
         ),
     ]

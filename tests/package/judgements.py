@@ -14,6 +14,7 @@ from plumbline.model.record import Operation, Outcome, Record
 from plumbline.model.reference import Baseline, Ceiling, Reference
 from plumbline.model.series import Running, Sample, Series, Snapshot
 from plumbline.model.spec import ProbeSpec
+from plumbline.site.verdicts import Verdicts
 from tests.package.records import record
 
 DAY_S = 86400.0
@@ -161,3 +162,11 @@ def write(folder: Path, entries: Sequence[Expectation], taken: Snapshot) -> list
         path.write_text(json.dumps(content.to_json()), encoding="utf-8")
         arguments += [f"--{name}", str(path)]
     return arguments
+
+
+def published(folder: Path, entries: Sequence[Expectation], taken: Snapshot) -> list[str]:
+    """Write what a check reads of a node; return the arguments that name it."""
+    write(folder, entries, taken)
+    verdicts, expectations = folder / "verdicts", str(folder / "expectations.json")
+    Verdicts(expectations, verdicts)(taken)
+    return ["--expectations", expectations, "--verdicts", str(verdicts)]

@@ -8,9 +8,6 @@ from typing import get_args
 import pytest
 
 from plumbline.baseline import document as baselines
-from plumbline.judge.by_layer import judge_of
-from plumbline.judge.component import judge_service
-from plumbline.judge.pair import judge_pair_service
 from plumbline.layers import GROUPED, LAYERS, ON_TARGETS, WHOLE
 from plumbline.layers.layer import Layer
 from plumbline.plan.assignments import PLACES
@@ -63,17 +60,16 @@ def test_each_tool_of_a_layer_has_its_probe(layer: Layer) -> None:
 @EACH
 def test_each_layer_has_a_check_that_judges_it(layer: Layer) -> None:
     check = text(f"checks/{layer.check}")
-    assert f'judge_of("{layer.name}")' in check
-    assert f'run("{layer.name}", judge,' in check
-    expected = judge_pair_service if layer.paired else judge_service
-    assert judge_of(layer.name) is expected
+    assert f'run("{layer.name}", sys.argv)' in check
     assert f"| `{layer.check}` |" in section("Checks")
     assert f"`{layer.check}`" in text("docs/checks.md").splitlines()[2]
 
 
 def test_checks_that_judge_a_layer_are_of_one_that_there_is() -> None:
     judging = {
-        path.name for path in tracked("checks/check_*") if "judge_of(" in path.read_text("utf-8")
+        path.name
+        for path in tracked("checks/check_*")
+        if re.search(r'^ +run\("', path.read_text("utf-8"), re.MULTILINE)
     }
     assert judging == {layer.check for layer in LAYERS.values()}
 

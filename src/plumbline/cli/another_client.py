@@ -13,8 +13,8 @@ from typing import Sequence
 from plumbline.errors import DocumentError, UsageError
 from plumbline.layers import SINGLE_TARGETS
 from plumbline.model.expectation import Expectation, Expectations
-from plumbline.store.places import STATE
-from plumbline.store.snapshot import EXPECTATIONS, load_expectations
+from plumbline.store.places import EXPECTATIONS, STATE
+from plumbline.store.snapshot import load_expectations
 from plumbline.targets import KINDS
 
 

@@ -20,9 +20,10 @@ from plumbline.run.clock import SystemClock
 from plumbline.run.lock import Locks
 from plumbline.site import confirm as use_case
 from plumbline.site.measure import Result
+from plumbline.site.verdicts import published_by
 from plumbline.store.confirmed import Confirmed
 from plumbline.store.history import History
-from plumbline.store.places import DATABASE
+from plumbline.store.places import DATABASE, EXPECTATIONS
 from plumbline.units import format_bytes, parse_duration
 
 _NOTHING = "nothing to confirm"
@@ -65,6 +66,7 @@ def confirm(expectations: Expectations, arguments: argparse.Namespace) -> int:
             Locks(Path(arguments.locks), SystemClock()),
             partial(progress, arguments.quiet),
             parse_duration(arguments.limit) if arguments.limit else None,
+            published_by(arguments.expectations or EXPECTATIONS, Path(arguments.state)),
         )
         return _print(use_case.confirm(expectations, arguments.layer, kept, terms))
 

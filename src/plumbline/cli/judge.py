@@ -57,6 +57,12 @@ def add(subparsers: Any) -> None:
         help="of this component alone, show each rule with its numbers and what would have "
         "changed the outcome",
     )
+    parser.add_argument(
+        "--publish",
+        action="store_true",
+        help="write snapshot and verdicts for the checks, from the history beside the snapshot and "
+        "the expectations as they are now, and print how many verdicts have changed",
+    )
     parser.add_argument("--json", action="store_true", help="print one document for each node")
     parser.add_argument("-v", "--verbose", action="store_true", help="show the evidence")
     parser.set_defaults(run=run)
@@ -67,6 +73,8 @@ def run(arguments: argparse.Namespace) -> int:
     site = asks_for_site(arguments)
     if arguments.last_run and site:
         raise UsageError("--last-run is of one node: leave out --plan and --history")
+    if arguments.publish:
+        return _publish(arguments, site=site)
     if arguments.replay:
         return _replay(arguments)
     if arguments.together:
@@ -82,6 +90,21 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _print(verdicts, arguments.verbose)
     return worst(verdict.state for verdict in verdicts)
+
+
+def _publish(arguments: argparse.Namespace, *, site: bool) -> int:
+    """Write what checks read, and return 0 whatever it says."""
+    from plumbline.site.verdicts import publish
+
+    chosen = (arguments.layer, arguments.component, arguments.explain, arguments.replay)
+    if site or any(chosen) or arguments.last_run or arguments.json or arguments.verbose:
+        raise UsageError(
+            "--publish is of all that this node measures: give it --expectations and --snapshot "
+            "alone"
+        )
+    changed = publish(arguments.expectations, Path(arguments.snapshot).absolute().parent)
+    print(f"{changed} verdicts have changed")
+    return 0
 
 
 def _replay(arguments: argparse.Namespace) -> int:

@@ -22,9 +22,10 @@ from plumbline.run.parallel import Course
 from plumbline.site.compare import measure_once
 from plumbline.site.measure import Result, RunOptions, measure
 from plumbline.site.parallel import ALL, Members, document_of, entries_of, in_stripes
+from plumbline.site.verdicts import published_by
 from plumbline.store.history import History
-from plumbline.store.places import DATABASE, SNAPSHOT_FILE
-from plumbline.store.snapshot import EXPECTATIONS, load_expectations
+from plumbline.store.places import DATABASE, EXPECTATIONS, SNAPSHOT_FILE
+from plumbline.store.snapshot import load_expectations
 from plumbline.units import format_bytes, parse_bytes
 
 
@@ -88,7 +89,13 @@ def _measured(
         return measure_once(expectations, [unit], locks, shown)
     state = Path(arguments.state)
     with History(state / DATABASE) as history:
-        options = RunOptions(locks, state / SNAPSHOT_FILE, shown, keep_files=False)
+        options = RunOptions(
+            locks,
+            state / SNAPSHOT_FILE,
+            shown,
+            keep_files=False,
+            verdicts=published_by(arguments.expectations or EXPECTATIONS, state),
+        )
         return measure(_beside_all(arguments, expectations), [unit], history, options)
 
 

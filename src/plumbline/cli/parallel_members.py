@@ -18,7 +18,8 @@ from plumbline.run.clock import SystemClock
 from plumbline.run.lock import Locks
 from plumbline.site.compare import own_locks
 from plumbline.site.parallel import ALL, Members, member
-from plumbline.store.snapshot import EXPECTATIONS, load_expectations
+from plumbline.store.places import EXPECTATIONS
+from plumbline.store.snapshot import load_expectations
 
 
 def members_of(arguments: argparse.Namespace, least: int = 2) -> Members:

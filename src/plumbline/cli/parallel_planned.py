@@ -30,9 +30,10 @@ from plumbline.run.launch import Client, Launch, by_slurm
 from plumbline.run.lock import Locks
 from plumbline.run.parallel import Course
 from plumbline.site.measure import Result, RunOptions, measure
+from plumbline.site.verdicts import published_by
 from plumbline.store.history import History
-from plumbline.store.places import DATABASE, SNAPSHOT_FILE
-from plumbline.store.snapshot import EXPECTATIONS, load_expectations, load_snapshot
+from plumbline.store.places import DATABASE, EXPECTATIONS, SNAPSHOT_FILE
+from plumbline.store.snapshot import load_expectations, load_snapshot
 from plumbline.units import parse_duration
 
 _GOES_WITH = frozenset(
@@ -92,6 +93,7 @@ def probe_planned(of: Planned, arguments: argparse.Namespace) -> int:
         partial(progress, arguments.quiet),
         parse_duration(arguments.limit) if arguments.limit else None,
         keep_files=False,
+        verdicts=published_by(arguments.expectations or EXPECTATIONS, state),
     )
     with History(state / DATABASE) as history:
         measured = measure(of.document, units, history, options)

@@ -10,7 +10,7 @@ from plumbline.cli.another_client import add_another_client, own_expectations, r
 from plumbline.cli.parallel_options import add_parallel, refuse_parallel
 from plumbline.errors import UsageError
 from plumbline.layers import LAYERS, ON_TARGETS, PAIRED, SINGLE_TARGETS, WHOLE
-from plumbline.store.places import DATABASE, LOCKS, SNAPSHOT_FILE, STATE
+from plumbline.store.places import DATABASE, EXPECTATIONS, LOCKS, SNAPSHOT_FILE, STATE
 from plumbline.units import parse_bytes, parse_duration
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _refuse_contradictions(arguments: argparse.Namespace) -> None:
 
 
 def _probe(arguments: argparse.Namespace) -> int:
-    from plumbline.store.snapshot import EXPECTATIONS, load_expectations
+    from plumbline.store.snapshot import load_expectations
 
     expectations = load_expectations(arguments.expectations or EXPECTATIONS)
     if arguments.confirm:
@@ -179,6 +179,7 @@ def _measure(
     from plumbline.run.clock import SystemClock
     from plumbline.run.lock import Locks
     from plumbline.site.measure import RunOptions, measure
+    from plumbline.site.verdicts import published_by
     from plumbline.store.history import History
 
     state = Path(arguments.state)
@@ -187,6 +188,10 @@ def _measure(
         snapshot=state / SNAPSHOT_FILE,
         progress=partial(progress, arguments.quiet),
         limit_s=parse_duration(arguments.limit) if arguments.limit else None,
+        # nobody asks this node about the targets of another one
+        verdicts=None
+        if arguments.another_client
+        else published_by(arguments.expectations or EXPECTATIONS, state),
     )
     with History(state / DATABASE) as history:
         return measure(expectations, units, history, options)

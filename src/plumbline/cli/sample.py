@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Iterator, Optional, Sequence
 
 from plumbline.errors import DocumentError, UsageError
 from plumbline.layers.raw import RAW
-from plumbline.store.places import DATABASE, STATE
-from plumbline.store.snapshot import EXPECTATIONS
+from plumbline.store.places import DATABASE, EXPECTATIONS, STATE
 from plumbline.units import format_rate, parse_duration
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from plumbline.errors import UsageError
-from plumbline.store.snapshot import EXPECTATIONS, SNAPSHOT
+from plumbline.store.places import EXPECTATIONS, SNAPSHOT
 
 
 def add_source(parser: argparse.ArgumentParser) -> None:

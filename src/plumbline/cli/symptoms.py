@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from plumbline.errors import DocumentError, PrivilegeError
 from plumbline.run.by_hand import by_hand
-from plumbline.store.places import STATE
-from plumbline.store.snapshot import EXPECTATIONS
+from plumbline.store.places import EXPECTATIONS, STATE
 
 if TYPE_CHECKING:
     from plumbline.symptoms.counters import Past

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Collection, Sequence
 
 from plumbline.errors import UsageError
 from plumbline.layers import SINGLE_TARGETS
-from plumbline.store.snapshot import EXPECTATIONS, load_expectations
+from plumbline.store.places import EXPECTATIONS
+from plumbline.store.snapshot import load_expectations
 from plumbline.targets.unnamed import compare
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from plumbline.errors import SkipTarget, ToolError
 from plumbline.layers.ost import OST
-from plumbline.store.snapshot import EXPECTATIONS
+from plumbline.store.places import EXPECTATIONS
 
 if TYPE_CHECKING:
     from plumbline.targets.whereabouts import Whereabouts

@@ -5,6 +5,7 @@ from __future__ import annotations
 from plumbline.judge.finding import Finding
 from plumbline.judge.phrases import moment
 from plumbline.layers import layer_of
+from plumbline.model.ages import CLOCK_STEP_S, age
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.reason import Reason
 from plumbline.model.record import Outcome
@@ -12,7 +13,7 @@ from plumbline.model.state import State
 from plumbline.units import format_duration
 
 if TYPE_CHECKING:
-    from typing import Iterable, Optional
+    from typing import Iterable, Iterator, Optional
 
     from plumbline.model.expectation import Expectation
     from plumbline.model.limits import Limits
@@ -29,9 +30,6 @@ _WORDS = {
     Reason.SKIPPED: "was skipped",
 }
 _ALARMS = (Reason.HUNG, Reason.BROKEN)
-
-CLOCK_STEP_S = 60.0
-"""A record may be this far ahead of the clock: steps of a time service are smaller."""
 
 
 class Last(NamedTuple):
@@ -63,18 +61,10 @@ def absence(last: Last) -> Optional[Finding]:
 
 def hung_run(expectation: Expectation, running: Iterable[Running], now: float) -> Optional[Finding]:
     """Return the finding when a run of this component has begun and does not end."""
-    limit = expectation.limits.hung_after_s
-    for run in running:
-        here = (run.layer, run.component) == (expectation.layer, expectation.component)
-        if here and not run.interrupted and now - run.since > limit:
-            return Finding(
-                State.CRITICAL,
-                Reason.HANGS,
-                f"hangs: a run has not ended since {moment(run.since)}, "
-                f"{format_duration(now - run.since)} ago (limit {format_duration(limit)}); "
-                f"see systemctl status {layer_of(run.layer).service} and the kernel log",
-            )
-    return None
+    hanging = of_running(
+        _here(expectation, running), expectation.limits.hung_after_s, expectation.layer, now
+    ).hanging
+    return Finding(State.CRITICAL, Reason.HANGS, hanging) if hanging else None
 
 
 def interruption(expectation: Expectation, running: Iterable[Running]) -> str:
@@ -82,14 +72,41 @@ def interruption(expectation: Expectation, running: Iterable[Running]) -> str:
 
     What it should have measured was not measured: what was known before stands until it is stale.
     """
+    limit = expectation.limits.hung_after_s
+    return of_running(_here(expectation, running), limit, expectation.layer, 0.0).interrupted
+
+
+def _here(expectation: Expectation, running: Iterable[Running]) -> Iterator[Running]:
+    place = expectation.layer, expectation.component
+    return (run for run in running if (run.layer, run.component) == place)
+
+
+class OfRunning(NamedTuple):
+    """What is said of a run that has not ended, each empty where there is nothing to say.
+
+    ``hanging`` takes the place of a verdict, ``interrupted`` stands behind it.
+    """
+
+    hanging: str
+    interrupted: str
+
+
+def of_running(running: Iterable[Running], limit_s: float, layer: str, now: float) -> OfRunning:
+    """Return what is said of the runs of one component, the first of each kind, at a moment."""
+    hanging = interrupted = ""
     for run in running:
-        here = (run.layer, run.component) == (expectation.layer, expectation.component)
-        if here and run.interrupted:
-            return (
+        if run.interrupted:
+            interrupted = interrupted or (
                 f"; the run that began {moment(run.since)} was interrupted before it ended, see "
-                f"journalctl -u {layer_of(run.layer).service}"
+                f"journalctl -u {layer_of(layer).service}"
             )
-    return ""
+        elif now - run.since > limit_s:
+            hanging = hanging or (
+                f"hangs: a run has not ended since {moment(run.since)}, "
+                f"{age(run.since, now)} (limit {format_duration(limit_s)}); "
+                f"see systemctl status {layer_of(layer).service} and the kernel log"
+            )
+    return OfRunning(hanging, interrupted)
 
 
 def ahead(last: Last) -> Optional[Finding]:
@@ -100,23 +117,23 @@ def ahead(last: Last) -> Optional[Finding]:
     return Finding(
         State.UNKNOWN,
         Reason.AHEAD,
-        f"{last.what} is dated {moment(last.record.finished_at)}, {format_duration(lead)} ahead "
-        f"of the clock; set the clock of {last.record.host} (chronyc tracking) and probe again",
+        f"{last.what} is dated {moment(last.record.finished_at)}, "
+        f"{age(last.record.finished_at, last.now)} of the clock; set the clock of "
+        f"{last.record.host} (chronyc tracking) and probe again",
     )
 
 
 def stale(last: Last) -> Optional[Finding]:
     """Refuse what is too old to say anything about today."""
     record, limit = last.record, last.limits.stale_after_s
-    age = last.now - record.finished_at
-    if age <= limit:
+    if last.now - record.finished_at <= limit:
         return None
     return Finding(
         State.UNKNOWN,
         Reason.STALE,
-        f"{last.what} is stale: last run {moment(record.finished_at)}, {format_duration(age)} ago "
-        f"(limit {format_duration(limit)}); see systemctl status {layer_of(record.layer).timer} "
-        f"on {record.host}",
+        f"{last.what} is stale: last run {moment(record.finished_at)}, "
+        f"{age(record.finished_at, last.now)} (limit {format_duration(limit)}); see systemctl "
+        f"status {layer_of(record.layer).timer} on {record.host}",
     )
 
 

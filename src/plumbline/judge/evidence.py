@@ -9,10 +9,11 @@ from plumbline.judge.floor import evidence_of_floor
 from plumbline.judge.measured import label
 from plumbline.judge.phrases import limited, peers, repeats
 from plumbline.judge.profile import course_words
+from plumbline.model.ages import age
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.threshold import Range
 from plumbline.model.verdict import Figure
-from plumbline.units import format_duration, format_rate
+from plumbline.units import format_rate
 
 if TYPE_CHECKING:
     from typing import Iterator
@@ -32,9 +33,8 @@ def evidence(ruling: Ruling, now: float, name: str = "") -> Iterator[str]:
     if record is None or of is None:
         yield f"{name}{ruling.finding.text} [{why}]"
         return
-    age = format_duration(max(0.0, now - record.finished_at))
     rate = format_rate(of.rate_Bps)
-    yield f"{name}{of.what} {rate} {age} ago, repeats {repeats(of)} [{why}]"
+    yield f"{name}{of.what} {rate} {age(record.finished_at, now)}, repeats {repeats(of)} [{why}]"
     yield from (f"  {line}" for line in _references(of))
     yield f"  {_conditions(record)}"
     yield from (f"    {_earlier(sample, now)}" for sample in of.samples[1 : _SAMPLES_SHOWN + 1])
@@ -102,7 +102,7 @@ def _conditions(record: Record) -> str:
 
 def _earlier(sample: Sample, now: float) -> str:
     rate = "no rate" if sample.rate_Bps is None else format_rate(sample.rate_Bps)
-    line = f"{format_duration(now - sample.started_at)} ago {rate}"
+    line = f"{age(sample.started_at, now)} {rate}"
     if sample.peers_Bps is not None:
         line += f", {sample.peers} peers {format_rate(sample.peers_Bps)}"
     return line if sample.coverage is None else f"{line}, coverage {sample.coverage:.2f}"

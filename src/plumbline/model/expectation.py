@@ -197,7 +197,6 @@ class Expectations(NamedTuple):
             "neighbours": [neighbour._asdict() for neighbour in self.neighbours],
             "served": self.served,
             "elsewhere": self.elsewhere,
-            # the last, see plumbline.store.excerpt
             "entries": self.entries,
         }
 

@@ -159,7 +159,7 @@ class Snapshot(NamedTuple):
             return cls(
                 host=raw["host"],
                 written_at=raw["written_at"],
-                running=tuple(_running(entry) for entry in raw["running"]),
+                running=tuple(running_of(entry) for entry in raw["running"]),
                 groups=raw["groups"],
                 series=raw["series"],
             )
@@ -185,7 +185,8 @@ def _sample(raw: Sequence[Any]) -> Sample:
     return sample
 
 
-def _running(raw: Sequence[Any]) -> Running:
+def running_of(raw: Sequence[Any]) -> Running:
+    """Build what runs from its document form; raise TypeError or DocumentError if damaged."""
     running = Running(*raw)
     running = running._replace(process=Process.from_json(running.process))
     texts("running", (running.layer, running.component))

@@ -63,7 +63,7 @@ class Verdict(NamedTuple):
             values["state"] = State[raw["state"]]
             values["reason"] = Reason(raw["reason"])
             values["evidence"] = tuple(raw.get("evidence", ()))
-            values["figures"] = tuple(_figure(figure) for figure in raw.get("figures", ()))
+            values["figures"] = tuple(figure_of(figure) for figure in raw.get("figures", ()))
             verdict = cls(**values)
             texts("verdict", (verdict.layer, verdict.component, verdict.sentence))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -73,7 +73,8 @@ class Verdict(NamedTuple):
         return verdict
 
 
-def _figure(raw: Mapping[str, Any]) -> Figure:
+def figure_of(raw: Mapping[str, Any]) -> Figure:
+    """Build a performance datum from its document form; raise TypeError where it is damaged."""
     figure = Figure(**raw)
     texts("figure", (figure.label, figure.unit, figure.warning, figure.critical))
     numbers_or_none(value=figure.value, maximum=figure.maximum)

@@ -7,29 +7,22 @@ translations of messages, a tenth of it.
 from __future__ import annotations
 
 from plumbline import __version__
-from plumbline.errors import DocumentError, UsageError
+from plumbline.errors import UsageError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.threshold import Range
-from plumbline.store.snapshot import EXPECTATIONS, SNAPSHOT
+from plumbline.store.places import EXPECTATIONS, VERDICTS
 
 if TYPE_CHECKING:
-    from typing import Iterator, Mapping, Optional, Sequence
-
-    from plumbline.model.expectation import Expectation
+    from typing import Iterator, Mapping, Sequence
 
 TIMEOUT_S = 10.0
 
 _WITH_VALUE = {
     "--component": "--component",
     "--group": "--group",
-    "--warning": "--warning",
-    "-w": "--warning",
-    "--critical": "--critical",
-    "-c": "--critical",
     "--timeout": "--timeout",
     "-t": "--timeout",
     "--expectations": "--expectations",
-    "--snapshot": "--snapshot",
+    "--verdicts": "--verdicts",
 }
 _ALONE = {
     "--verbose": "--verbose",
@@ -41,50 +34,34 @@ _ALONE = {
 }
 
 _HELP = """\
-{program} {version}: judge what this node has measured of one component
+{program} {version}: say how one component that this node measures fares
 
 usage: {program} (--component NAME | --group NAME) [options]
 
-  --component NAME      the component to judge
-  --group NAME          judge the median of a group of peers instead; a host has none
-  -w, --warning RANGE   watch a run outside this range, in percent of the baseline, e.g. 80:
-  -c, --critical RANGE  an alarm is CRITICAL outside this range, e.g. 50:, else WARNING
-                        (default of both: what the expectations say)
+  --component NAME      the component
+  --group NAME          a group of peers as one instead; a host has none
   -t, --timeout SECONDS UNKNOWN when it takes longer, default {timeout:g}
   -v, --verbose         show the evidence; up to three times
   --expectations FILE   default {expectations}
-  --snapshot FILE       default {snapshot}
+  --verdicts FOLDER     default {verdicts}
   -V, --version         show the version
   -h, --help            show this help
 
-Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.  It reads the two files, and of a
-run that has not ended whether its process is there (/proc)."""
+Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.  It reads the verdict that the
+node has written, when the expectations were replaced, and of a run that has not ended
+whether its process is there (/proc).  Levels are those of the policy."""
 
 
 class Call(NamedTuple):
-    """What a check was asked; ``answer`` is set when it has only to say something about itself.
-
-    ``warning`` and ``critical`` are in percent of the baseline and None for the expectation's own.
-    """
+    """What a check was asked; ``answer`` is set when it has only to say something about itself."""
 
     component: str = ""
     group: str = ""
-    warning: Optional[Range] = None
-    critical: Optional[Range] = None
     timeout_s: float = TIMEOUT_S
     verbosity: int = 0
     expectations: str = EXPECTATIONS
-    snapshot: str = SNAPSHOT
+    verdicts: str = VERDICTS
     answer: str = ""
-
-    def limited(self, expectation: Expectation) -> Expectation:
-        """Return an expectation with the levels of this call in the place of its own."""
-        limits = expectation.limits
-        return expectation._replace(
-            limits=limits._replace(
-                warning=self.warning or limits.warning, critical=self.critical or limits.critical
-            )
-        )
 
 
 def parse(program: str, argv: Sequence[str]) -> Call:
@@ -98,19 +75,17 @@ def parse(program: str, argv: Sequence[str]) -> Call:
     return Call(
         component=given.get("--component", ""),
         group=given.get("--group", ""),
-        warning=_level(given, "--warning"),
-        critical=_level(given, "--critical"),
         timeout_s=timeout(given),
         verbosity=sum(name == "--verbose" for name, _ in found),
         expectations=given.get("--expectations", EXPECTATIONS),
-        snapshot=given.get("--snapshot", SNAPSHOT),
+        verdicts=given.get("--verdicts", VERDICTS),
     )
 
 
 def pairs(
     program: str, argv: Sequence[str], with_value: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield long names and values, in the order given; ``-vw80:`` is ``-v -w 80:``.
+    """Yield long names and values, in the order given; ``-vt5`` is ``-v -t 5``.
 
     ``with_value`` are the options that take one, with their long names; raises UsageError.
     """
@@ -144,15 +119,8 @@ def _answer(program: str, long: bool) -> str:
         version=__version__,
         timeout=TIMEOUT_S,
         expectations=EXPECTATIONS,
-        snapshot=SNAPSHOT,
+        verdicts=VERDICTS,
     )
-
-
-def _level(given: dict[str, str], option: str) -> Optional[Range]:
-    try:
-        return Range.parse(given[option]) if option in given else None
-    except DocumentError as error:
-        raise UsageError(f"{option}: {error}") from error
 
 
 def timeout(given: Mapping[str, str]) -> float:

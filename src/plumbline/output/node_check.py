@@ -14,7 +14,8 @@ from plumbline.model.state import State
 from plumbline.output.call import TIMEOUT_S, pairs, timeout
 from plumbline.output.plugin import plugin_output
 from plumbline.output.runtime import conclude, limited
-from plumbline.store.snapshot import EXPECTATIONS, SNAPSHOT, load_expectations, load_snapshot
+from plumbline.store.places import EXPECTATIONS, SNAPSHOT
+from plumbline.store.snapshot import load_expectations, load_snapshot
 
 if TYPE_CHECKING:
     from typing import Mapping, NoReturn, Sequence

@@ -11,18 +11,18 @@ import signal
 import sys
 import time
 
-from plumbline.errors import PlumblineError, UsageError
-from plumbline.layers import PAIRED, WHOLE
+from plumbline.errors import DocumentError, PlumblineError, UsageError
+from plumbline.model.ages import CLOCK_STEP_S
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.state import State
 from plumbline.output.call import parse
 from plumbline.output.plugin import plugin_output, status_line
-from plumbline.store.snapshot import load_expectations, load_snapshot
+from plumbline.store.verdicts import load_published
 
 if TYPE_CHECKING:
     from typing import Callable, NoReturn, Sequence
 
-    from plumbline.judge.by_layer import Judge
+    from plumbline.model.published import Published
     from plumbline.model.verdict import Verdict
     from plumbline.output.call import Call
 
@@ -31,11 +31,9 @@ class _OutOfTime(PlumblineError):
     """The time limit has come."""
 
 
-def run(layer: str, judge: Judge, argv: Sequence[str]) -> NoReturn:
-    """Judge what ``argv``, the program's name first, asks of ``layer``; end the process."""
-    conclude(
-        argv, lambda program, service: _outcome(service, layer, judge, parse(program, argv[1:]))
-    )
+def run(layer: str, argv: Sequence[str]) -> NoReturn:
+    """Say the verdict that ``argv``, the program's name first, asks for; end the process."""
+    conclude(argv, lambda program, service: _outcome(service, layer, parse(program, argv[1:])))
 
 
 def conclude(argv: Sequence[str], outcome: Callable[[str, str], tuple[State, str]]) -> NoReturn:
@@ -56,41 +54,43 @@ def conclude(argv: Sequence[str], outcome: Callable[[str, str], tuple[State, str
     _end(state, text)
 
 
-def _outcome(service: str, layer: str, judge: Judge, call: Call) -> tuple[State, str]:
+def _outcome(service: str, layer: str, call: Call) -> tuple[State, str]:
     if call.answer:
         return State.UNKNOWN, f"{call.answer}\n"
     with limited(call.timeout_s):
-        found = _judged(layer, judge, call, time.time())
+        now = time.time()
+        found = _as_it_stands(_published(layer, call), now)
     return found.state, plugin_output(service, found, call.verbosity)
 
 
-def _judged(layer: str, judge: Judge, call: Call, now: float) -> Verdict:
-    if call.group and layer in PAIRED:
-        raise UsageError("--group: a node measures one host, its own; name it with --component")
+def _published(layer: str, call: Call) -> Published:
     if call.group:
-        return _of_group(layer, call, now)
-    only = (layer, call.component)
-    expectation = call.limited(load_expectations(call.expectations, only).find(*only)[0])
-    snapshot = load_snapshot(call.snapshot, only)
-    known = snapshot.evidence((*only, False))
-    return judge(expectation, snapshot.of(*only), snapshot.running, now, known)
+        from plumbline.layers import PAIRED
+
+        if layer in PAIRED:
+            raise UsageError("--group: a node measures one host, its own; name it with --component")
+    subject = layer, call.group or call.component, bool(call.group)
+    try:
+        return load_published(call.verdicts, subject, call.expectations)
+    except DocumentError as error:
+        if not isinstance(error.__cause__, FileNotFoundError):
+            raise
+        # most checks find their verdict and do not need this
+        from plumbline.output.unpublished import refuse_unexpected
+
+        refuse_unexpected(call.expectations, subject)
+        raise
 
 
-def _of_group(layer: str, call: Call, now: float) -> Verdict:
-    # most checks are of a component and do not need these
-    if layer in WHOLE:
-        from plumbline.judge.fs import judge_whole
+def _as_it_stands(published: Published, now: float) -> Verdict:
+    """Return a verdict with what the clock and the processes of this node add to it."""
+    found = published.at(now)
+    if not published.running and now >= published.judged_at - CLOCK_STEP_S:
+        return found
+    # most checks find neither and do not need this
+    from plumbline.output.unfinished import with_clock, with_runs
 
-        found = load_expectations(call.expectations).find(layer)
-        limited = tuple(call.limited(each) for each in found)
-        snapshot = load_snapshot(call.snapshot)
-        return judge_whole(limited, call.group, snapshot, now, snapshot)
-    from plumbline.judge.group import judge_group
-
-    members = load_expectations(call.expectations).members(layer, call.group)
-    limited = tuple(call.limited(member) for member in members)
-    snapshot = load_snapshot(call.snapshot)
-    return judge_group(limited, snapshot, now, snapshot)
+    return with_clock(with_runs(found, published, now), published, now)
 
 
 class limited:  # noqa: N801 - reads as a word; contextlib takes a tenth of a check's time

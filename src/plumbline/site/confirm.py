@@ -30,6 +30,7 @@ from plumbline.run.process import goes_on
 from plumbline.run.units import units_of
 from plumbline.site.measure import Progress, Result, RunOptions, measure, run_id_at
 from plumbline.site.nodes import remembered
+from plumbline.site.verdicts import Verdicts
 from plumbline.store.confirmed import Confirmed
 from plumbline.store.history import History
 from plumbline.store.places import SNAPSHOT_FILE
@@ -71,13 +72,14 @@ def look(
 class Terms(NamedTuple):
     """How to confirm: the folder of history and snapshot, and what every run has in common.
 
-    After ``limit_s`` no run begins; None is no limit.
+    After ``limit_s`` no run begins; None is no limit.  ``verdicts`` writes what checks read.
     """
 
     state: Path
     locks: Locks
     progress: Progress
     limit_s: Optional[float] = None
+    verdicts: Optional[Verdicts] = None
 
 
 def busy(history: History) -> list[str]:
@@ -105,6 +107,7 @@ def confirm(
             progress=terms.progress,
             limit_s=None if deadline is None else max(0.0, deadline - time.monotonic()),
             run_id=run_id,
+            verdicts=terms.verdicts,
         )
         units = units_of(layer, steps_of(turn, moment.layer))
         found.append(measure(expectations, units, kept[0], options))

@@ -5,7 +5,7 @@ A file system whose targets are driven at once is a group that is judged as a wh
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, Iterator, Optional
+from typing import TYPE_CHECKING, Iterable, Iterator, Optional, Sequence
 
 from plumbline.errors import DocumentError
 from plumbline.judge.component import decide, rulings_on
@@ -61,16 +61,22 @@ class Judging:
         every = tuple(chosen)
         for each in every:
             groups.setdefault((each.layer, each.group), []).append(each)
-        for (layer, group), members in groups.items():
+        for (layer, _), members in groups.items():
             if layer in GROUPED and len(members) > 1:
-                try:
-                    ruled = [(each, self._rulings(each)) for each in members]
-                    yield decide_group(ruled, self._weighed.evidence((layer, group, True)))
-                except DocumentError as error:
-                    yield _damaged(layer, group, error)._replace(group=True)
-        yield from (self._whole(whole, members) for whole, members in wholes(every))
+                yield self.group(members)
+        yield from (self.whole(whole, members) for whole, members in wholes(every))
 
-    def _whole(self, whole: Expectation, members: Iterable[Expectation]) -> Verdict:
+    def group(self, members: Sequence[Expectation]) -> Verdict:
+        """Return the verdict on all members of a group, at least one."""
+        layer, group = members[0].layer, members[0].group
+        try:
+            ruled = [(each, self._rulings(each)) for each in members]
+            return decide_group(ruled, self._weighed.evidence((layer, group, True)))
+        except DocumentError as error:
+            return _damaged(layer, group, error)._replace(group=True)
+
+    def whole(self, whole: Expectation, members: Iterable[Expectation]) -> Verdict:
+        """Return the verdict on a file system whose targets, its members, are driven at once."""
         try:
             ruled = [
                 (each, self._by_evidence(each, self._weighed.evidence(each.subject)))

@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import signal
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any, Callable, ContextManager, Iterator, NamedTuple, Optional, Sequence
 
-from plumbline.errors import PlumblineError
+from plumbline.errors import DocumentError, PlumblineError
 from plumbline.judge.weighing import Weighing
 from plumbline.layers import SINGLE_TARGETS
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.record import Record
+from plumbline.model.series import Snapshot
 from plumbline.model.verdict import Verdict
 from plumbline.run.by_hand import by_hand
 from plumbline.run.clock import SystemClock
@@ -24,6 +25,7 @@ from plumbline.run.recording import Recorder
 from plumbline.run.session import Session, SessionContext
 from plumbline.run.unit_context import Step, Unit
 from plumbline.site.judging import Judging
+from plumbline.site.verdicts import Verdicts
 from plumbline.store.history import KEEP_DAYS, History, Selection
 from plumbline.store.publish import Publisher
 from plumbline.store.recent import groups_of
@@ -38,7 +40,8 @@ Progress = Callable[[], ContextManager[Callable[[Step], None]]]
 class RunOptions(NamedTuple):
     """How a run is carried out; ``limit_s`` None is no limit but each measurement's own.
 
-    ``run_id`` is the run's name where it was noted before, None for a new one.
+    ``run_id`` is the run's name where it was noted before, None for a new one.  ``verdicts`` writes
+    what checks read, None where no check asks about what is measured.
     """
 
     locks: Locks
@@ -47,6 +50,14 @@ class RunOptions(NamedTuple):
     limit_s: Optional[float] = None
     keep_files: bool = True
     run_id: Optional[str] = None
+    verdicts: Optional[Verdicts] = None
+
+    def then(self, snapshot: Snapshot) -> None:
+        """Write the verdicts that follow from a snapshot."""
+        # those of expectations that are damaged by now stand, and checks see that they are old
+        with suppress(DocumentError):
+            if self.verdicts:
+                self.verdicts(snapshot)
 
 
 class Result(NamedTuple):
@@ -81,7 +92,7 @@ def measure(
     clock, node, expected = SystemClock(), expectations.node, expectations.every()
     groups = groups_of(expected)
     run_id = options.run_id or run_id_at(clock.wall())
-    publisher = Publisher(history, options.snapshot, node, groups)
+    publisher = Publisher(history, options.snapshot, node, groups, options.then)
     with options.progress() as show, interruptible():
         session = Session(
             SessionContext(

@@ -7,7 +7,7 @@ from typing import Any, Mapping, NamedTuple
 from plumbline.errors import DocumentError, UsageError
 from plumbline.locate.investigation import Budget
 from plumbline.locate.step import ALL_AT_ONCE, Step
-from plumbline.store.snapshot import parse, read
+from plumbline.store.trusted import parse, read
 from plumbline.units import parse_bytes, parse_duration
 
 _REMEDY = "docs/debugging.md says what it holds"

@@ -9,7 +9,7 @@ from plumbline.model.standing import NOTHING, Standing
 from plumbline.model.state import State
 from plumbline.model.validation import numbers, same_schema, times
 from plumbline.model.verdict import Figure, Verdict
-from plumbline.store.snapshot import parse, read
+from plumbline.store.trusted import parse, read
 
 if TYPE_CHECKING:
     from typing import Any, Mapping

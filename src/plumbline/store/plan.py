@@ -13,7 +13,7 @@ from plumbline.model.part import SitePart
 from plumbline.model.path_service import PathService
 from plumbline.model.service import Service
 from plumbline.model.validation import same_schema, texts
-from plumbline.store.snapshot import parse, read
+from plumbline.store.trusted import parse, read
 
 SCHEMA = 1
 

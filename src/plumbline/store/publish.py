@@ -19,12 +19,10 @@ from plumbline.model.record import Record
 from plumbline.model.series import Series, Snapshot
 from plumbline.store.database import keep_owner
 from plumbline.store.history import History
+from plumbline.store.places import READERS
 from plumbline.store.recent import Groups, Recent
 from plumbline.store.replacing import replace
 from plumbline.store.sealed import seal
-
-READERS = "plumbline-checks"
-"""The group of who runs checks, made by the role agent."""
 
 _LOCK_WAIT_S = 30.0
 _READ = ("form", "unnamed")
@@ -35,10 +33,23 @@ Weigh = Callable[[Recent], Mapping[Subject, Evidence]]
 """Finds what the last runs of components and groups say together."""
 
 
-class Publisher:
-    """Writes the snapshot of one history; ``groups`` says what is expected and who are peers."""
+Then = Callable[[Snapshot], object]
 
-    def __init__(self, history: History, path: Path, host: str, groups: Groups) -> None:
+
+def _nothing(_snapshot: Snapshot) -> None:
+    """Do nothing: where nobody is to be told."""
+
+
+class Publisher:
+    """Writes the snapshot of one history; ``groups`` says what is expected and who are peers.
+
+    ``then`` is told each snapshot that was written, before anybody else writes the next one.
+    """
+
+    def __init__(
+        self, history: History, path: Path, host: str, groups: Groups, then: Then = _nothing
+    ) -> None:
+        self._then = then
         self._history = history
         self._path = path
         self._host = host
@@ -56,6 +67,7 @@ class Publisher:
                 snapshot = self.build(now, weigh)
                 text = json.dumps(snapshot.to_json(), separators=(",", ":"))
                 replace(self._path, seal(text), group=READERS)
+                self._then(snapshot)
                 return snapshot
         except OSError as error:
             raise StoreError(
@@ -85,7 +97,6 @@ class Publisher:
             if operations:
                 series[f"{layer}/{component}"] = {
                     "evidence": said and said._asdict(),
-                    # the last, see plumbline.store.excerpt
                     "operations": operations,
                 }
         return Snapshot(self._host, now, recent.running, groups, series)

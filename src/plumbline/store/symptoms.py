@@ -11,7 +11,7 @@ from plumbline.errors import DocumentError, StoreError
 from plumbline.store.clocks import read_clocks
 from plumbline.store.database import Database
 from plumbline.store.replacing import replace
-from plumbline.store.snapshot import parse, read
+from plumbline.store.trusted import parse, read
 from plumbline.symptoms.counters import Past
 from plumbline.symptoms.reported import TROUBLE, Said, said
 from plumbline.symptoms.symptom import Report

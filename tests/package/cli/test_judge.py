@@ -192,6 +192,18 @@ def test_who_looks_is_told_the_odds_of_what_one_run_has_found(
     assert said not in capsys.readouterr().out
 
 
+def test_what_checks_read_is_written_from_the_history(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    documents = write(tmp_path, [expectation()], snapshot())
+    for changed in ("2 verdicts have changed\n", "0 verdicts have changed\n"):
+        assert call("judge", "--publish", *documents) == 0
+        assert capsys.readouterr().out == changed
+    assert (tmp_path / "verdicts" / "ost-scratch-OST0003.json").exists()
+    with pytest.raises(UsageError, match="--publish is of all that this node measures"):
+        call("judge", "--publish", "--layer", "ost", *documents)
+
+
 def test_explain_shows_each_rule_with_its_numbers_and_the_alternatives(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

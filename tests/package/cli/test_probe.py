@@ -25,6 +25,7 @@ from plumbline.model.verdict import Verdict
 from plumbline.site.measure import Result
 from plumbline.store.history import History, Selection
 from plumbline.store.snapshot import load_snapshot
+from plumbline.store.verdicts import load_published
 from tests.package.judgements import BASELINE, DAY_S
 from tests.package.records import NIGHTS, every_night, record
 from tests.package.waiting import alive, eventually
@@ -216,6 +217,10 @@ def test_expected_targets_are_measured_kept_published_and_judged(node: Node) -> 
     with History(node.state / "history.sqlite") as history:
         (verdict,) = history.verdicts("ost", "c")
     assert verdict["state"] == "CRITICAL"
+    where = str(node.state / "verdicts"), str(node.home / "expectations.json")
+    for name, text in (("c", "write 80.0 MB/s"), ("a", "write 200.0 MB/s")):
+        published = load_published(where[0], ("ost", name, False), where[1])
+        assert (published.running, text in published.at(time.time()).sentence) == ((), True)
     assert list((node.home / "locks").iterdir()) == []
     assert (node.home / "a/.plumbline/a/probe.dat").stat().st_size == 1 << 20
 

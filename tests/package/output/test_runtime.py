@@ -1,4 +1,4 @@
-"""Whatever a judge does, the process ends as a check must."""
+"""Whatever reading a verdict does, the process ends as a check must."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.package.judgements import expectation, series, snapshot, write
+from tests.package.judgements import expectation, published, series, snapshot
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = """
 import sys, time
-from plumbline.output.runtime import run
+from plumbline.output import runtime
 from plumbline.errors import ToolError
 
-def judge(*_):
+def load(*_):
     {body}
 
-run("ost", judge, ["check_ost", *sys.argv[1:]])
+runtime.load_published = load
+runtime.run("ost", ["check_ost", *sys.argv[1:]])
 """
 
 
@@ -46,10 +47,10 @@ run("ost", judge, ["check_ost", *sys.argv[1:]])
         ),
     ],
 )
-def test_a_judge_that_does_not_judge_is_unknown(
+def test_a_check_that_does_not_come_to_an_end_is_unknown(
     tmp_path: Path, limit_s: str, body: str, text: str
 ) -> None:
-    documents = write(tmp_path, [expectation()], snapshot(series()))
+    documents = published(tmp_path, [expectation()], snapshot(series()))
     arguments = ["--component", "scratch-OST0003", "-t", limit_s, *documents]
     begun = time.monotonic()
     done = subprocess.run(

@@ -1,0 +1,121 @@
+"""What a node publishes for each of its services: the verdict, for a check to read and to say.
+
+A verdict changes with the clock alone where a result becomes stale.  When that will be is known
+when it is judged, so the document has a stage for each such moment, and texts whose ages are open.
+"""
+
+from __future__ import annotations
+
+from plumbline.errors import DocumentError
+from plumbline.model.ages import filled
+from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.reason import Reason
+from plumbline.model.state import State
+from plumbline.model.validation import counts, numbers, same_schema, texts, times
+from plumbline.model.verdict import Figure, Verdict, figure_of
+
+if TYPE_CHECKING:
+    from typing import Any, Mapping, Optional, Sequence
+
+    from plumbline.model.ages import Parts
+
+SCHEMA = 1
+
+_REMEDY = "write it again with: plumbline judge --publish"
+
+
+class Stage(NamedTuple):
+    """What a service says from a moment on, in epoch seconds, until the next stage begins."""
+
+    since: float
+    state: State
+    reason: Reason
+    sentence: Parts
+    evidence: tuple[Parts, ...]
+    figures: tuple[Figure, ...]
+
+    def to_json(self, lines: dict[Parts, int]) -> list[Any]:
+        """Return the document form; ``lines`` takes the evidence, by its places."""
+        evidence = [lines.setdefault(line, len(lines)) for line in self.evidence]
+        words = self.state.name, self.reason.value
+        return [self.since, *words, self.sentence, evidence, self.figures]
+
+    @classmethod
+    def from_json(cls, raw: Sequence[Any], lines: Sequence[Parts]) -> Stage:
+        """Build from the document form; raise LookupError, TypeError or ValueError."""
+        since, state, reason, sentence, evidence, figures = raw
+        numbers(since=since)
+        counts(**{str(place): line for place, line in enumerate(evidence)})
+        given = tuple(figure_of(dict(zip(Figure._fields, one))) for one in figures)
+        shown = tuple(lines[line] for line in evidence)
+        return cls(since, State[state], Reason(reason), _text(sentence), shown, given)
+
+
+def _text(pieces: Any) -> Parts:
+    if type(pieces) is not list:
+        raise TypeError(f"text is {pieces!r:.60}, which is no list")
+    for one in pieces:
+        if not isinstance(one, str):
+            times(moment=one)
+    return tuple(pieces)
+
+
+class Published(NamedTuple):
+    """The verdict on one service.
+
+    ``stamp`` tells the expectations it was judged by, ``judged_at`` is in epoch seconds.  A run
+    of the component that has not ended hangs after ``hung_after_s``, None for a group, which has no
+    run of its own; ``running`` are such runs in document form.  There is at least one stage.
+    """
+
+    layer: str
+    name: str
+    group: bool
+    stamp: str
+    judged_at: float
+    hung_after_s: Optional[float]
+    running: tuple[Any, ...]
+    stages: tuple[Stage, ...]
+
+    def at(self, now: float) -> Verdict:
+        """Return the verdict at a moment, whatever runs; ``now`` is in epoch seconds."""
+        stage = self.stages[0]
+        for later in self.stages[1:]:
+            stage = later if now >= later.since else stage
+        return Verdict(
+            self.layer,
+            self.name,
+            stage.state,
+            stage.reason,
+            filled(stage.sentence, now),
+            evidence=tuple(filled(line, now) for line in stage.evidence),
+            figures=stage.figures,
+            group=self.group,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form, schema number first."""
+        lines: dict[Parts, int] = {}
+        stages = [stage.to_json(lines) for stage in self.stages]
+        # stages share most of their evidence
+        return {"schema": SCHEMA, **self._asdict(), "stages": stages, "lines": list(lines)}
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any], file: str) -> Published:
+        """Build from the document form; raise DocumentError that names the file."""
+        try:
+            same_schema(raw, SCHEMA, f"verdict {file}", _REMEDY)
+            values = {key: raw[key] for key in cls._fields}
+            texts("verdict", (raw["layer"], raw["name"], raw["stamp"]))
+            times(judged_at=raw["judged_at"])
+            if raw["hung_after_s"] is not None:
+                numbers(hung_after_s=raw["hung_after_s"])
+            if type(raw["group"]) is not bool or type(raw["running"]) is not list:
+                raise TypeError("group is no yes or no, or running is no list")
+            values["running"] = tuple(raw["running"])
+            lines = tuple(map(_text, raw["lines"]))
+            values["stages"] = tuple(Stage.from_json(one, lines) for one in raw["stages"])
+            values["stages"][0]  # there is one
+            return cls(**values)
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+            raise DocumentError(f"verdict {file} is damaged ({error!r}); {_REMEDY}") from error

@@ -1,0 +1,222 @@
+"""Judge each service of this node for its check, which adds what clock and processes say.
+
+Whoever writes the snapshot calls this: runs, and the deployment of other expectations.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any, Callable, Iterable, Iterator, NamedTuple, Optional, Sequence
+
+from plumbline.errors import DocumentError
+from plumbline.judge.fs import wholes
+from plumbline.judge.weighing import Weighing
+from plumbline.layers import GROUPED
+from plumbline.model.ages import CLOCK_STEP_S, OpenMoment, parts
+from plumbline.model.evidence import Subject
+from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.published import Published, Stage
+from plumbline.model.series import Snapshot
+from plumbline.model.verdict import Verdict
+from plumbline.site.judging import Judging
+from plumbline.store.history import History
+from plumbline.store.places import DATABASE, SNAPSHOT_FILE, VERDICTS_FOLDER
+from plumbline.store.publish import Publisher
+from plumbline.store.recent import groups_of
+from plumbline.store.snapshot import load_expectations
+from plumbline.store.verdict_files import write_verdicts
+from plumbline.store.verdicts import stamp_of
+
+_MOST_STAGES = 16
+"""Of one verdict: of a group whose members become stale one by one some are taken together."""
+
+_AFTER_S = 0.001
+"""What is stale after a moment is not yet at it."""
+
+
+class _Service(NamedTuple):
+    """A service: whom it asks about, how it is judged, and by whose records."""
+
+    subject: Subject
+    judge: Callable[[Judging], Verdict]
+    members: Sequence[Expectation]
+    alone: bool
+    """Whether it is one that is measured, and may hang, and no group."""
+
+
+class Verdicts:
+    """Writes the verdicts of a node beside its snapshot, by the expectations that are deployed."""
+
+    def __init__(self, expectations: str, folder: Path) -> None:
+        """Take the document of expectations, which may be replaced while a run goes on."""
+        self._path = expectations
+        self._folder = folder
+        self._stamp: Optional[str] = None
+        self._services: tuple[_Service, ...] = ()
+        self._known: dict[Subject, tuple[Any, Published]] = {}
+
+    def __call__(self, snapshot: Snapshot) -> int:
+        """Write what has changed, and return of how many services.
+
+        Raises:
+            DocumentError: the expectations are missing or damaged.
+            StoreError: the verdicts cannot be written.
+        """
+        stamp = stamp_of(self._path)
+        if stamp != self._stamp:
+            self._services = tuple(_services(load_expectations(self._path)))
+            self._stamp, self._known = stamp, {}
+        judged = [self._published(one, snapshot, stamp) for one in self._services]
+        return write_verdicts(self._folder, judged)
+
+    def _published(self, service: _Service, snapshot: Snapshot, stamp: str) -> Published:
+        """Return the verdict of a service; what rests on the same is not judged again."""
+        rests_on = _rests_on(service, snapshot)
+        before, known = self._known.get(service.subject, (None, None))
+        if known and before == rests_on and not _passed(known, snapshot.written_at):
+            return known
+        layer, name, is_group = service.subject
+        first = service.members[0]
+        found = Published(
+            layer,
+            name,
+            is_group,
+            stamp,
+            snapshot.written_at,
+            first.limits.hung_after_s if service.alone else None,
+            tuple(_running(service, snapshot)),
+            tuple(_stages(service, snapshot)),
+        )
+        self._known[service.subject] = rests_on, found
+        return found
+
+
+def publish(expectations: str, state: Path) -> int:
+    """Judge what this node has measured by what is expected of it now; return how much changed.
+
+    That is the number of services with another verdict.  Where nothing was ever measured the
+    verdicts say that.  Raises as ``Verdicts`` does; StoreError where no history can be read.
+    """
+    verdicts = Verdicts(expectations, state / VERDICTS_FOLDER)
+    node, now = load_expectations(expectations), time.time()
+    if not (state / DATABASE).exists():
+        return verdicts(Snapshot(node.node, now, (), {}, {}))
+    changed: list[int] = []
+    expected = node.every()
+    with History(state / DATABASE) as history:
+        publisher = Publisher(
+            history,
+            state / SNAPSHOT_FILE,
+            node.node,
+            groups_of(expected),
+            lambda snapshot: changed.append(verdicts(snapshot)),
+        )
+        publisher(now, lambda memory: Weighing({node.node: expected}, {node.node: memory}).every())
+    return sum(changed)
+
+
+def _services(node: Expectations) -> Iterator[_Service]:
+    """Yield each component that is expected, each group, and each file system as a whole."""
+    every = node.every()
+    for each in every:
+        yield _Service(each.subject, _component(each), (each,), alone=True)
+    groups: dict[Subject, list[Expectation]] = {}
+    for each in every:
+        if each.layer in GROUPED:
+            groups.setdefault((each.layer, each.group, True), []).append(each)
+    for subject, members in groups.items():
+        yield _Service(subject, _group(members), members, alone=False)
+    for whole, targets in wholes(every):
+        subject = whole.layer, whole.component, True
+        yield _Service(subject, _whole(whole, targets), (whole, *targets), alone=True)
+
+
+def _component(one: Expectation) -> Callable[[Judging], Verdict]:
+    return lambda judging: next(iter(judging.components((one,))))
+
+
+def _group(members: Sequence[Expectation]) -> Callable[[Judging], Verdict]:
+    return lambda judging: judging.group(members)
+
+
+def _whole(one: Expectation, members: Sequence[Expectation]) -> Callable[[Judging], Verdict]:
+    return lambda judging: judging.whole(one, members)
+
+
+def _rests_on(service: _Service, snapshot: Snapshot) -> Any:
+    """Return all of a snapshot that the verdict of a service follows from."""
+    layer, name, _ = service.subject
+    return (
+        [snapshot.series.get(f"{one.layer}/{one.component}") for one in service.members],
+        snapshot.groups.get(f"{layer}/{name}"),
+        list(_running(service, snapshot)),
+    )
+
+
+def _running(service: _Service, snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
+    """Yield the runs of a component that have not ended, in document form."""
+    first = service.members[0]
+    for one in snapshot.running if service.alone else ():
+        if (one.layer, one.component) == (first.layer, first.component):
+            yield tuple(one)
+
+
+def _passed(known: Published, now: float) -> bool:
+    """Return whether the first stage of a verdict is over."""
+    return len(known.stages) > 1 and now >= known.stages[1].since
+
+
+def _stages(service: _Service, snapshot: Snapshot) -> Iterator[Stage]:
+    """Yield what a service says now, and after each moment that changes it."""
+    # what runs is for the check to see
+    memory, now = snapshot._replace(running=()), snapshot.written_at
+    before: Optional[Stage] = None
+    for moment in (now, *_together(sorted(_moments(service.members, memory, now)))):
+        found = service.judge(Judging(memory, memory, OpenMoment(moment)))
+        stage = Stage(
+            moment if before else 0.0,
+            found.state,
+            found.reason,
+            parts(found.sentence),
+            tuple(map(parts, found.evidence)),
+            found.figures,
+        )
+        if before is None or stage._replace(since=before.since) != before:
+            yield stage
+            before = stage
+
+
+def _moments(members: Iterable[Expectation], memory: Snapshot, now: float) -> Iterator[float]:
+    """Yield the moments to come at which a record becomes stale, or is dated ahead no longer."""
+    for each in members:
+        try:
+            ends = [one.latest.finished_at for one in memory.of(each.layer, each.component)]
+        except DocumentError:
+            # which its verdict says
+            continue
+        for end in ends:
+            for moment in (end - CLOCK_STEP_S, end + each.limits.stale_after_s):
+                if moment + _AFTER_S > now:
+                    yield moment + _AFTER_S
+
+
+def _together(moments: Sequence[float]) -> list[float]:
+    """Return at most so many moments as a verdict has stages, of those that lie close the last."""
+    if len(moments) < _MOST_STAGES:
+        return [*dict.fromkeys(moments)]
+    apart_s = (moments[-1] - moments[0]) / (_MOST_STAGES - 1)
+    found: list[float] = []
+    begun = float("-inf")
+    for moment in moments:
+        if moment - begun <= apart_s:
+            found[-1] = moment
+        else:
+            found.append(moment)
+            begun = moment
+    return found
+
+
+def published_by(expectations: str, state: Path) -> Verdicts:
+    """Return who writes the verdicts of a node whose snapshot is in a folder."""
+    return Verdicts(expectations, state / VERDICTS_FOLDER)

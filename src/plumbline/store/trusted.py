@@ -1,0 +1,100 @@
+"""Read a document that another user has written, if it can be trusted.
+
+Nothing is believed blindly: a link, a file that anybody may write, one that belongs to a stranger,
+or one that was cut short is refused with the remedy.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+from plumbline.errors import DocumentError
+from plumbline.model.json_text import read_json
+from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.units import format_bytes, format_size
+
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+MOST_BYTES = 64 << 20
+"""Of a document: a node with 10,000 targets has a snapshot of 50 MB."""
+
+
+def read(path: str, what: str, remedy: str, most: int = MOST_BYTES) -> str:
+    """Return the text of a document of at most ``most`` bytes.
+
+    Raises:
+        DocumentError: there is none that can be trusted.
+    """
+    return decoded(read_bytes(path, what, remedy, most), path, what, remedy)
+
+
+def read_bytes(path: str, what: str, remedy: str, most: int = MOST_BYTES) -> bytes:
+    """Return a document as it lies in its file; raise as ``read`` does."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with open(descriptor, "rb") as file:
+            status = os.fstat(descriptor)
+            _trust(status, os.stat(os.path.dirname(path) or "."), path, what)
+            # a file may have no end, or hold nothing for a terabyte: its size is asked first
+            data = file.read(most + 1) if status.st_size <= most else b""
+    except OSError as error:
+        refuse(error, path, what, remedy)
+    if max(status.st_size, len(data)) > most:
+        raise DocumentError(
+            f"{what} {path}: {format_bytes(max(status.st_size, len(data)))} are more than "
+            f"plumbline writes ({format_size(most)} at most); {remedy}"
+        )
+    return data
+
+
+def decoded(data: bytes, path: str, what: str, remedy: str) -> str:
+    """Return the text of a document; raise DocumentError where it is none or empty."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DocumentError(f"{what} {path} are not text ({error.reason}); {remedy}") from error
+    if not text.strip():
+        raise DocumentError(f"{what} {path}: the file is empty; {remedy}")
+    return text
+
+
+def refuse(error: OSError, path: str, what: str, remedy: str) -> NoReturn:
+    """Raise DocumentError with why the system does not give a document."""
+    if error.errno == errno.ENOENT:
+        text = f"{what} {path}: no such file; {remedy}"
+    elif error.errno == errno.EACCES:
+        who = f"not readable by user id {os.geteuid()}"
+        text = f"{what} {path}: {who}; add it to the group plumbline-checks"
+    elif error.errno == errno.ELOOP:
+        text = f"{what} {path}: a symbolic link is not followed; name the file itself"
+    else:
+        text = f"{what} {path}: {error.strerror}; {remedy}"
+    raise DocumentError(text) from error
+
+
+def _trust(file: os.stat_result, folder: os.stat_result, path: str, what: str) -> None:
+    """Refuse a file that somebody else than its rightful writers may have put there.
+
+    Those are root, the caller, and the owner of the folder, who could replace the file anyway: for
+    the snapshot the user plumbline, without asking a directory service who that is.
+    """
+    if not stat.S_ISREG(file.st_mode):
+        raise DocumentError(f"{what} {path}: not a regular file; name the file itself")
+    if file.st_mode & stat.S_IWOTH:
+        raise DocumentError(f"{what} {path}: anybody may write it; run chmod o-w {path}")
+    if file.st_uid not in (0, os.geteuid(), folder.st_uid):
+        raise DocumentError(
+            f"{what} {path}: belongs to user id {file.st_uid}, neither root, nor the owner of its "
+            f"folder, nor the caller; see who wrote it, then run chown plumbline {path}"
+        )
+
+
+def parse(text: str, path: str, remedy: str) -> Any:
+    """Return what a JSON document says; raise DocumentError when it is damaged."""
+    try:
+        return read_json(text)
+    except ValueError as error:
+        raise DocumentError(f"{path} is damaged ({error}); {remedy}") from error

@@ -1,0 +1,324 @@
+"""What a node publishes is what judging it says, at every moment until the next run."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Iterator, Optional
+
+import pytest
+
+from plumbline.errors import StoreError
+from plumbline.model.evidence import Subject
+from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.limits import Limits
+from plumbline.model.record import Operation, Record
+from plumbline.model.series import Running, Series, Snapshot
+from plumbline.model.state import State
+from plumbline.model.threshold import Range
+from plumbline.model.verdict import Verdict
+from plumbline.output.unfinished import with_runs
+from plumbline.site.judging import Judging
+from plumbline.site.verdicts import Verdicts, publish
+from plumbline.store.history import History
+from plumbline.store.snapshot import load_snapshot
+from plumbline.store.verdicts import file_name, load_published
+from tests.package.judgements import (
+    NOW,
+    REFERENCE,
+    evidence,
+    expectation,
+    host_expectation,
+    sent,
+    series,
+    snapshot,
+    write,
+)
+from tests.package.parallel_runs import expected, ran
+from tests.package.records import record
+
+HOUR_S = 3600.0
+SLOW = {("ost", "scratch-OST0003", False): evidence(ratio=0.4)}
+
+
+def targets(count: int, every_s: float = 0.0) -> list[Series]:
+    """Return writes and reads of targets, measured one after another."""
+    found = []
+    for number in range(count):
+        end = NOW - HOUR_S + number * every_s
+        for operation, rate in ((Operation.WRITE, 195e6), (Operation.READ, 80e6)):
+            when: dict[str, Any] = {
+                "started_at": end - 10,
+                "finished_at": end + 60 * (rate < 100e6),
+            }
+            name = f"scratch-OST{number + 3:04}"
+            found.append(series(rate, operation=operation, component=name, **when))
+    return found
+
+
+def entries(count: int = 2) -> list[Expectation]:
+    """Return what is expected of so many targets."""
+    return [expectation(component=f"scratch-OST{number + 3:04}") for number in range(count)]
+
+
+class Node:
+    """A node in a folder."""
+
+    def __init__(self, folder: Path, chosen: list[Expectation], taken: Snapshot) -> None:
+        self.folder, self.chosen, self.taken = folder, chosen, taken
+        self.expectations = write(folder, chosen, taken)[1]
+        self.verdicts = folder / "verdicts"
+        self.changed = Verdicts(self.expectations, self.verdicts)(taken)
+
+    def said(self, subject: Subject, now: float) -> Verdict:
+        """Return what a check says at a moment."""
+        found = load_published(str(self.verdicts), subject, self.expectations)
+        return with_runs(found.at(now), found, now)
+
+    def judged(self, subject: Subject, now: float) -> Verdict:
+        """Return what judging says at a moment."""
+        judging = Judging(self.taken, self.taken, now)
+        chosen = [one for one in self.chosen if one.layer == subject[0]]
+        if subject[2]:
+            (verdict,) = judging.groups(chosen)
+        else:
+            (entry,) = (one for one in chosen if one.component == subject[1])
+            (verdict,) = judging.components([entry])
+        return verdict
+
+
+def same(said: Verdict, judged: Verdict) -> None:
+    """Compare all that a check prints."""
+    for name in ("state", "reason", "sentence", "evidence", "figures", "group"):
+        assert getattr(said, name) == getattr(judged, name)
+
+
+MOMENTS = [0, 0.5, 34.9, 35.0001, 35.01, 35.02, 36, 40, 1000]
+"""Hours since a snapshot, one hour after writes ended; reads, which ended later, age later."""
+
+
+@pytest.mark.parametrize("hours", MOMENTS)
+@pytest.mark.parametrize(
+    "subject",
+    [("ost", "scratch-OST0003", False), ("ost", "scratch", True), ("net", "oss3", False)]
+    + [("fs", "scratch", True), ("fs", "OST2", False)],
+    ids=str,
+)
+def test_a_check_says_at_every_moment_what_judging_says(
+    tmp_path: Path, subject: Subject, hours: float
+) -> None:
+    every = [*targets(2), sent("oss1", 116e6), sent("oss2", 24e6), *ran([200e6, 201e6, 80e6, 2e8])]
+    chosen = [*entries(), host_expectation("oss1", "oss2"), *expected()]
+    node = Node(tmp_path, chosen, snapshot(*every, known=SLOW))
+    now = NOW + hours * HOUR_S
+    same(node.said(subject, now), node.judged(subject, now))
+    if hours == 1000:
+        assert node.said(subject, now).state is State.UNKNOWN
+
+
+@pytest.mark.parametrize("since", [NOW - 60, NOW - HOUR_S])
+@pytest.mark.parametrize("interrupted", [True, False])
+def test_a_run_that_has_not_ended_is_said_as_judging_says_it(
+    tmp_path: Path, since: float, interrupted: bool
+) -> None:
+    running = Running("ost", "scratch-OST0003", since, None, interrupted)
+    node = Node(tmp_path, entries(), snapshot(*targets(2), running=[running]))
+    for name in ("scratch-OST0003", "scratch-OST0004"):
+        subject = "ost", name, False
+        same(node.said(subject, NOW), node.judged(subject, NOW))
+
+
+def test_a_node_that_has_measured_nothing_says_so(tmp_path: Path) -> None:
+    path = write(tmp_path, entries(), snapshot())[1]
+    os.unlink(tmp_path / "snapshot.json")
+    assert publish(path, tmp_path) == 3
+    found = load_published(str(tmp_path / "verdicts"), ("ost", "scratch-OST0003", False), path)
+    said = found.at(NOW)
+    assert said.state is State.UNKNOWN
+    assert "was never recorded on this node; run systemctl start" in said.sentence
+    # nothing but verdicts: that there is no snapshot says that the node waits for its first run
+    assert sorted(os.listdir(tmp_path)) == ["expectations.json", "verdicts"]
+
+
+def test_other_limits_hold_as_soon_as_they_are_deployed(tmp_path: Path) -> None:
+    with History(tmp_path / "history.sqlite") as history:
+        for operation in (Operation.WRITE, Operation.READ):
+            history.save(fresh(600, operation=operation, id=operation.value, rate_Bps=195e6))
+    path = write(tmp_path, [expectation()], snapshot())[1]
+    assert publish(path, tmp_path) == 2
+    assert publish(path, tmp_path) == 0
+    load_snapshot(str(tmp_path / "snapshot.json"))
+    limits = Limits(warning=Range.parse("99:"))
+    write(tmp_path, [expectation(limits=limits)], snapshot())
+    assert publish(path, tmp_path) == 2
+    found = load_published(str(tmp_path / "verdicts"), ("ost", "scratch-OST0003", False), path)
+    assert "watching: write 195.0 MB/s, 96 % of baseline" in found.at(time.time()).sentence
+
+
+def test_a_group_whose_members_age_one_by_one_has_few_stages(tmp_path: Path) -> None:
+    node = Node(tmp_path, entries(60), snapshot(*targets(60, every_s=50)))
+    found = load_published(str(node.verdicts), ("ost", "scratch", True), node.expectations)
+    assert 2 < len(found.stages) <= 17
+    # each member is stale in the end, and none is before its time
+    subject = "ost", "scratch", True
+    end = NOW + 37 * HOUR_S
+    same(node.said(subject, end), node.judged(subject, end))
+    fresh = NOW + 34.9 * HOUR_S
+    same(node.said(subject, fresh), node.judged(subject, fresh))
+
+
+def test_only_what_has_changed_is_written(tmp_path: Path) -> None:
+    node = Node(tmp_path, entries(), snapshot(*targets(2)))
+    assert node.changed == 3
+    before = {path.name: path.stat().st_ino for path in node.verdicts.iterdir()}
+    running = [Running("ost", "scratch-OST0003", NOW)]
+    taken = snapshot(*targets(2), running=running, now=NOW + 5)
+    for changed in (1, 0):
+        assert Verdicts(node.expectations, node.verdicts)(taken) == changed
+    after = {path.name: path.stat().st_ino for path in node.verdicts.iterdir()}
+    assert {name for name in before if before[name] != after[name]} == {"ost-scratch-OST0003.json"}
+    # another process may have written meanwhile
+    again = Verdicts(node.expectations, node.verdicts)
+    assert again(taken) == 0
+    Verdicts(node.expectations, node.verdicts)(node.taken)
+    assert again(taken) == 1
+
+
+def test_the_verdict_of_a_service_that_is_gone_goes(tmp_path: Path) -> None:
+    node = Node(tmp_path, entries(), snapshot(*targets(2)))
+    write(tmp_path, entries(1), node.taken)
+    (node.verdicts / "notes.txt").write_text("somebody's")
+    Verdicts(node.expectations, node.verdicts)(node.taken)
+    assert sorted(path.name for path in node.verdicts.iterdir()) == [
+        "notes.txt",
+        "ost-group@scratch.json",
+        "ost-scratch-OST0003.json",
+    ]
+
+
+def fresh(ago_s: float, **changes: Any) -> Record:
+    """Return a write of 200 MB/s that ended some seconds ago."""
+    end = time.time() - ago_s
+    values: dict[str, Any] = {
+        "component": "scratch-OST0003",
+        "operation": Operation.WRITE,
+        "spec_hash": "abc",
+        "rate_Bps": 2e8,
+        "versions": {},
+    }
+    return record(**{**values, "started_at": end - 10, "finished_at": end, **changes})
+
+
+KILLED = """
+import os, signal, sys, time
+from pathlib import Path
+from plumbline.site import verdicts
+from plumbline.store.history import History
+from tests.package.site.test_verdicts import fresh
+
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+state, path = Path(sys.argv[1]), sys.argv[2]
+with History(state / "history.sqlite") as history:
+    history.save(fresh(60, id="second", rate_Bps=9e7))
+{where}
+verdicts.publish(path, state)
+"""
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "verdicts.write_verdicts = die",
+        "import plumbline.store.replacing as r, os as o; n = o.replace; "
+        "r.os.replace = lambda a, b: die() if 'fd' in str(b) else n(a, b)",
+    ],
+)
+def test_a_kill_leaves_the_old_verdict_and_the_next_run_mends_it(
+    tmp_path: Path, where: str
+) -> None:
+    with History(tmp_path / "history.sqlite") as history:
+        history.save(fresh(600, id="first"))
+    one = expectation(references={"write/single": REFERENCE})
+    path = write(tmp_path, [one], snapshot())[1]
+    publish(path, tmp_path)
+    subject = "ost", "scratch-OST0003", False
+    old = (tmp_path / "verdicts" / file_name(subject)).read_bytes()
+    words = [sys.executable, "-c", KILLED.format(where=where), str(tmp_path), path]
+    assert subprocess.run(words, check=False).returncode == -signal.SIGKILL
+    assert load_snapshot(str(tmp_path / "snapshot.json")).of("ost", "scratch-OST0003")
+    assert (tmp_path / "verdicts" / file_name(subject)).read_bytes() == old
+    assert publish(path, tmp_path) > 0
+    found = load_published(str(tmp_path / "verdicts"), subject, path).at(time.time())
+    assert "90.0 MB/s" in found.sentence
+    assert not [name for name in os.listdir(tmp_path / "verdicts") if name.startswith(".")]
+
+
+def test_a_link_in_the_place_of_the_folder_is_not_followed(tmp_path: Path) -> None:
+    path = write(tmp_path, entries(), snapshot())[1]
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "verdicts").symlink_to("elsewhere")
+    with pytest.raises(StoreError, match="follows no links: remove it"):
+        Verdicts(path, tmp_path / "verdicts")(snapshot())
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_link_in_the_place_of_a_verdict_is_replaced_and_not_followed(tmp_path: Path) -> None:
+    node = Node(tmp_path, entries(), snapshot(*targets(2)))
+    other = tmp_path / "other"
+    other.write_text("precious")
+    verdict = node.verdicts / "ost-scratch-OST0003.json"
+    verdict.unlink()
+    verdict.symlink_to(other)
+    assert Verdicts(node.expectations, node.verdicts)(node.taken) == 1
+    assert (other.read_text(), verdict.is_symlink()) == ("precious", False)
+
+
+def test_a_folder_that_others_may_write_to_is_refused(tmp_path: Path) -> None:
+    node = Node(tmp_path, entries(), snapshot(*targets(2)))
+    node.verdicts.chmod(0o777)
+    with pytest.raises(StoreError, match="others may write to it: run chmod go-w"):
+        Verdicts(node.expectations, node.verdicts)(node.taken)
+
+
+def test_verdicts_are_for_who_runs_checks_whatever_the_mask(tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        node = Node(tmp_path, entries(), snapshot(*targets(2)))
+    finally:
+        os.umask(before)
+    assert node.verdicts.stat().st_mode & 0o777 == 0o751
+    modes = {path.stat().st_mode & 0o777 for path in node.verdicts.iterdir()}
+    assert modes == {0o640}
+
+
+def names() -> Iterator[str]:
+    """Yield names that a topology allows, and more."""
+    yield from ("a", "a/b", "../a", ".", "", "group@a", "group-a", "a b|c\n", "ä", "x" * 300)
+    yield from ("x" * 299 + "/", "\x00", "%2F", "\ud800")
+
+
+def test_no_two_services_have_one_file_and_each_name_is_one() -> None:
+    found: dict[str, Optional[Subject]] = {}
+    for layer in ("ost", "raw"):
+        for name in names():
+            for is_group in (True, False):
+                file = file_name((layer, name, is_group))
+                assert "/" not in file
+                assert len(file.encode()) < 255
+                assert not file.startswith(".")
+                assert found.setdefault(file, (layer, name, is_group)) == (layer, name, is_group)
+
+
+def test_a_document_that_is_published_is_json_of_its_schema(tmp_path: Path) -> None:
+    node = Node(tmp_path, entries(), snapshot(*targets(2)))
+    raw: dict[str, Any] = json.loads((node.verdicts / "ost-scratch-OST0003.json").read_text())
+    assert list(raw)[:2] == ["crc32", "schema"]
+    assert {"stamp", "judged_at", "hung_after_s", "running", "stages", "lines"} <= set(raw)
+    assert Expectations.from_json(json.loads(Path(node.expectations).read_text())).node == "client1"
