@@ -37,6 +37,7 @@ from plumbline.judge.component import judge, judge_service
 from plumbline.judge.fs import judge_whole
 from plumbline.judge.group import judge_group
 from plumbline.judge.pair import judge_pair_service
+from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks
 from plumbline.model.conditions import of_record
 from plumbline.model.exchange import Cursor, Head, Request
 from plumbline.model.expectation import Expectations
@@ -68,6 +69,7 @@ from plumbline.site.earlier import read_earlier
 from plumbline.site.investigate import _document
 from plumbline.site.request import read_request
 from plumbline.store.history import History
+from plumbline.store.look import load_report
 from plumbline.store.paths import document as paths_document
 from plumbline.store.paths import load_collection, load_path, load_standing
 from plumbline.store.plan import load_plan
@@ -80,6 +82,7 @@ from plumbline.store.version_changes import _parsed as parsed_versions
 from plumbline.sweep.grid import Point
 from plumbline.sweep.ledger import Ledger
 from plumbline.symptoms.counters import Past, Seen
+from plumbline.symptoms.kinds import KINDS
 from plumbline.symptoms.parts import Parts
 from plumbline.symptoms.reported import said
 from plumbline.symptoms.symptom import Direction, Look, Report, Symptom
@@ -528,7 +531,10 @@ def _symptoms(data: bytes, folder: Path) -> object:
     path = put(folder, "symptoms.json", data)
     symptoms_of(Path(path))
     said({"oss1": _document(text(data))}, {"oss1": NOW})
-    return load_symptoms(path)
+    asked = JudgedLook(load_report(path), NOW, 3600.0)
+    verdicts = (judge_looks(asked), *(judge_kind(asked, kind) for kind in KINDS))
+    shown = [plugin_output("SYMPTOMS", verdict, 3) for verdict in verdicts]
+    return shown, load_symptoms(path)
 
 
 def _request(data: bytes, folder: Path) -> object:

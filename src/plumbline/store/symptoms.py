@@ -10,6 +10,8 @@ from typing import Any, Iterable, NamedTuple
 from plumbline.errors import DocumentError, StoreError
 from plumbline.store.clocks import read_clocks
 from plumbline.store.database import Database
+from plumbline.store.look import REMEDY
+from plumbline.store.publish import READERS
 from plumbline.store.replacing import replace
 from plumbline.store.snapshot import parse, read
 from plumbline.symptoms.counters import Past
@@ -19,9 +21,6 @@ from plumbline.symptoms.symptom import Report
 FILE = "symptoms.json"
 COLLECTED = "symptoms"
 """The folder beside a site's history in which each node's symptoms are kept, NODE.json."""
-
-
-_REMEDY = "look again with: plumbline symptoms --save"
 
 
 class Saved(NamedTuple):
@@ -37,11 +36,11 @@ def load_symptoms(path: str) -> Saved:
     Raises:
         DocumentError: the file is missing, damaged, or somebody else's.
     """
-    raw = parse(read(path, "symptoms", _REMEDY), path, _REMEDY)
+    raw = parse(read(path, "symptoms", REMEDY), path, REMEDY)
     try:
         return Saved(Report.from_json(raw), Past.from_json(raw["past"]))
     except (KeyError, TypeError, AttributeError) as error:
-        raise DocumentError(f"symptoms {path} are damaged ({error!r}); {_REMEDY}") from error
+        raise DocumentError(f"symptoms {path} are damaged ({error!r}); {REMEDY}") from error
 
 
 def collected_symptoms(history: Path, nodes: Iterable[str], now: float) -> Said:
@@ -70,8 +69,9 @@ def _collected(path: str) -> Any:
 def save_symptoms(path: Path, saved: Saved) -> None:
     """Put a look in the place of the one before, at once; raise StoreError when that fails."""
     document = {**saved.report.to_json(), "past": saved.past.to_json()}
+    text = json.dumps(document, allow_nan=False, separators=(",", ":"))
     try:
-        replace(path, json.dumps(document, allow_nan=False, separators=(",", ":")))
+        replace(path, text, group=READERS)
     except OSError as error:
         raise StoreError(
             f"symptoms {path} cannot be written: {error.strerror}; see that {path.parent} is "
