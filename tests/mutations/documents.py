@@ -77,6 +77,7 @@ from plumbline.store.sampled import read_samples
 from plumbline.store.sealed import seal
 from plumbline.store.snapshot import load_expectations, load_snapshot
 from plumbline.store.sweeps import SweepFile
+from plumbline.store.symptoms import _report as collected_report
 from plumbline.store.symptoms import load_symptoms
 from plumbline.store.version_changes import _parsed as parsed_versions
 from plumbline.sweep.grid import Point
@@ -534,6 +535,7 @@ def _symptoms(data: bytes, folder: Path) -> object:
     asked = JudgedLook(load_report(path), NOW, 3600.0)
     verdicts = (judge_looks(asked), *(judge_kind(asked, kind) for kind in KINDS))
     shown = [plugin_output("SYMPTOMS", verdict, 3) for verdict in verdicts]
+    collected_report("oss1", path, NOW)
     return shown, load_symptoms(path)
 
 

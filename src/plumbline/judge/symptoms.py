@@ -84,6 +84,11 @@ def judge_looks(asked: JudgedLook) -> Verdict:
     )
 
 
+def judge_unread(node: str, kind: str, trouble: str) -> Verdict:
+    """Return the verdict where there is no report that could be read, and why."""
+    return _unknown(node, kind, Reason.DAMAGED, trouble)
+
+
 def state_of(symptom: Symptom) -> State:
     """Return what a symptom is to a service: what is expected to pass is no alarm."""
     if symptom.direction is Direction.RAISES or symptom.kind in _WITHOUT_REDUNDANCY:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Iterable, NamedTuple
+from typing import Any, Iterable, NamedTuple, Optional
 
 from plumbline.errors import DocumentError, StoreError
+from plumbline.model.validation import whole
 from plumbline.store.clocks import read_clocks
 from plumbline.store.database import Database
 from plumbline.store.look import REMEDY
@@ -21,6 +22,14 @@ from plumbline.symptoms.symptom import Report
 FILE = "symptoms.json"
 COLLECTED = "symptoms"
 """The folder beside a site's history in which each node's symptoms are kept, NODE.json."""
+
+
+class Collected(NamedTuple):
+    """What a node has said last, None where that is not known, and why; ``now`` by its clock."""
+
+    report: Optional[Report]
+    now: float
+    trouble: str = ""
 
 
 class Saved(NamedTuple):
@@ -56,6 +65,34 @@ def collected_symptoms(history: Path, nodes: Iterable[str], now: float) -> Said:
         ahead = {clock.node: clock.ahead_s for clock in read_clocks(database)}
     documents = {path.stem: _collected(str(path)) for path in found}
     return said(documents, {node: now + ahead.get(node, 0.0) for node in nodes})
+
+
+def collected_reports(history: Path, nodes: Iterable[str], now: float) -> dict[str, Collected]:
+    """Return what each node has said last, as copies lie beside the history of their site.
+
+    Raises:
+        StoreError: the history cannot be read.
+    """
+    with closing(Database(history)) as database:
+        ahead = {clock.node: clock.ahead_s for clock in read_clocks(database)}
+    folder = history.parent / COLLECTED
+    return {
+        node: _report(node, str(folder / f"{node}.json"), now + ahead.get(node, 0.0))
+        for node in nodes
+    }
+
+
+def _report(node: str, path: str, now: float) -> Collected:
+    document = _collected(path)
+    if isinstance(document, dict) and TROUBLE in document:
+        return Collected(None, now, whole(f"{document[TROUBLE]!s:.300}"))
+    try:
+        report = Report.from_json(document)
+    except DocumentError as error:
+        return Collected(None, now, str(error))
+    if report.node != node:
+        return Collected(None, now, f"{path} has the symptoms of {report.node}")
+    return Collected(report, now)
 
 
 def _collected(path: str) -> Any:
