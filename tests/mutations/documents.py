@@ -75,6 +75,7 @@ from plumbline.store.paths import load_collection, load_path, load_standing
 from plumbline.store.plan import load_plan
 from plumbline.store.sampled import read_samples
 from plumbline.store.sealed import seal
+from plumbline.store.site_commands import load_site_commands
 from plumbline.store.snapshot import load_expectations, load_snapshot
 from plumbline.store.sweeps import SweepFile
 from plumbline.store.symptoms import _report as collected_report
@@ -539,6 +540,10 @@ def _symptoms(data: bytes, folder: Path) -> object:
     return shown, load_symptoms(path)
 
 
+def _site_commands(data: bytes, folder: Path) -> object:
+    return load_site_commands(put(folder, "commands.json", data))
+
+
 def _request(data: bytes, folder: Path) -> object:
     return read_request(put(folder, "q.json", data))
 
@@ -581,6 +586,9 @@ def _programs() -> Iterator[Reader]:
     yield Reader("counted by a server", (_dumped(COUNTED.to_json()),), _counted_by)
     symptoms = _dumped({**REPORT.to_json(), "past": PAST.to_json()})
     yield Reader("symptoms", (symptoms,), _symptoms)
+    command = {"name": "megaraid", "kind": "arrays", "argv": ["/usr/bin/cat"], "timeout_s": 5}
+    commands = _dumped({"schema": 1, "commands": [command]})
+    yield Reader("commands of the site", (commands,), _site_commands)
     yield Reader("request", (_dumped(REQUEST),), _request)
     verdict = Verdict(
         "ost", "OST0", State.OK, Reason.FINE, "fine", evidence=("a",), figures=(Figure("r", 1),)
