@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Iterator
 
 from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks, judge_unread
 from plumbline.model.judged import Judged
 from plumbline.model.service import SYMPTOMS, Service
 from plumbline.model.verdict import Verdict
 from plumbline.store.symptoms import Collected, collected_reports
+from plumbline.symptoms.kinds import KINDS
+from plumbline.symptoms.reported import HOLDS_S
 
 if TYPE_CHECKING:
     from plumbline.store.plan import SitePlan
+    from plumbline.symptoms.symptom import Report
 
 
 def judge_symptoms(plan: SitePlan, history: Path, now: float) -> list[Judged]:
@@ -26,6 +29,15 @@ def judge_symptoms(plan: SitePlan, history: Path, now: float) -> list[Judged]:
         return []
     known = collected_reports(history, dict.fromkeys(one.node for one in services), now)
     return [Judged(one.node, now, _judged(one, known[one.node])) for one in services]
+
+
+def verdicts_on(report: Report, now: float) -> Iterator[Verdict]:
+    """Yield the verdicts on a report itself, and on each kind at which a collector could look."""
+    asked = JudgedLook(report, now, HOLDS_S)
+    yield judge_looks(asked)
+    for kind in KINDS:
+        if any(one.kind == kind and not one.unavailable for one in report.looks):
+            yield judge_kind(asked, kind)
 
 
 def _judged(service: Service, known: Collected) -> Verdict:
