@@ -8,6 +8,7 @@ from typing import Any, Mapping
 
 NODES = "plumbline_nodes"
 ASKED = "plumbline_asked"
+SYMPTOMS = "plumbline_symptoms"
 CLIENTS = "plumbline_fs_clients"
 LAYER_GROUPS = ("plumbline_ost", "plumbline_raw", "plumbline_net", "plumbline_fs")
 """All groups are there even where they are empty: Ansible warns of a play for an unknown group."""
@@ -22,6 +23,8 @@ def groups_of(plan: Mapping[str, Any]) -> dict[str, list[str]]:
             groups[f"plumbline_{layer}"].append(node)
     groups[CLIENTS] = list(plan.get("fs", {}).get("clients", []))
     groups[ASKED] = list(dict.fromkeys(service["node"] for service in plan["services"]))
+    told = (one["node"] for one in plan["services"] if one.get("layer") == "symptoms")
+    groups[SYMPTOMS] = list(dict.fromkeys(told))
     return groups
 
 

@@ -38,6 +38,7 @@ from plumbline.judge.component import judge, judge_service
 from plumbline.judge.fs import judge_whole
 from plumbline.judge.group import judge_group
 from plumbline.judge.pair import judge_pair_service
+from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks
 from plumbline.model.conditions import of_record
 from plumbline.model.exchange import Cursor, Head, Request
 from plumbline.model.expectation import Expectations
@@ -72,19 +73,23 @@ from plumbline.site.investigate import _document
 from plumbline.site.request import read_request
 from plumbline.site.verdicts import Verdicts
 from plumbline.store.history import History
+from plumbline.store.look import load_report
 from plumbline.store.paths import document as paths_document
 from plumbline.store.paths import load_collection, load_path, load_standing
 from plumbline.store.plan import load_plan
 from plumbline.store.sampled import read_samples
 from plumbline.store.sealed import seal
+from plumbline.store.site_commands import load_site_commands
 from plumbline.store.snapshot import load_expectations, load_snapshot
 from plumbline.store.sweeps import SweepFile
+from plumbline.store.symptoms import _report as collected_report
 from plumbline.store.symptoms import load_symptoms
 from plumbline.store.trusted import parse
 from plumbline.store.version_changes import _parsed as parsed_versions
 from plumbline.sweep.grid import Point
 from plumbline.sweep.ledger import Ledger
 from plumbline.symptoms.counters import Past, Seen
+from plumbline.symptoms.kinds import KINDS
 from plumbline.symptoms.parts import Parts
 from plumbline.symptoms.reported import said
 from plumbline.symptoms.symptom import Direction, Look, Report, Symptom
@@ -550,7 +555,15 @@ def _symptoms(data: bytes, folder: Path) -> object:
     path = put(folder, "symptoms.json", data)
     symptoms_of(Path(path))
     said({"oss1": _document(text(data))}, {"oss1": NOW})
-    return load_symptoms(path)
+    asked = JudgedLook(load_report(path), NOW, 3600.0)
+    verdicts = (judge_looks(asked), *(judge_kind(asked, kind) for kind in KINDS))
+    shown = [plugin_output("SYMPTOMS", verdict, 3) for verdict in verdicts]
+    collected_report("oss1", path, NOW)
+    return shown, load_symptoms(path)
+
+
+def _site_commands(data: bytes, folder: Path) -> object:
+    return load_site_commands(put(folder, "commands.json", data))
 
 
 def _request(data: bytes, folder: Path) -> object:
@@ -595,6 +608,9 @@ def _programs() -> Iterator[Reader]:
     yield Reader("counted by a server", (_dumped(COUNTED.to_json()),), _counted_by)
     symptoms = _dumped({**REPORT.to_json(), "past": PAST.to_json()})
     yield Reader("symptoms", (symptoms,), _symptoms)
+    command = {"name": "megaraid", "kind": "arrays", "argv": ["/usr/bin/cat"], "timeout_s": 5}
+    commands = _dumped({"schema": 1, "commands": [command]})
+    yield Reader("commands of the site", (commands,), _site_commands)
     yield Reader("request", (_dumped(REQUEST),), _request)
     verdict = Verdict(
         "ost", "OST0", State.OK, Reason.FINE, "fine", evidence=("a",), figures=(Figure("r", 1),)

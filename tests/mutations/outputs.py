@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from pathlib import Path
 from typing import Any, Callable, Iterator, Mapping, Optional
@@ -17,6 +18,8 @@ from plumbline.symptoms.evidence import quote
 from plumbline.symptoms.gather import COLLECTORS
 from plumbline.symptoms.node import Node
 from plumbline.symptoms.parts import Parts
+from plumbline.symptoms.site_command import SiteCommand
+from plumbline.symptoms.site_command import look as site_look
 from plumbline.targets import target_for
 from plumbline.targets.lustre_counters import job_stats, lustre_stats
 from plumbline.targets.lustre_output import (
@@ -291,7 +294,17 @@ def _of_collector(
             yield Reader(f"{name}: {start}", encoded(said), feed)
 
 
+def _site_command(given: bytes, folder: Path) -> object:
+    node = _refill(folder, {}, {"/usr/bin/vendor": text(given)})
+    return site_look(node, SiteCommand("megaraid", "arrays", ("/usr/bin/vendor",))).to_json()
+
+
 def _collectors() -> Iterator[Reader]:
+    symptom = {"component": "oss1-disk1", "kind": "degraded", "severity": "WARNING"}
+    symptom |= {"direction": "raises", "sentence": "virtual drive 0/1 is degraded"}
+    said = {"schema": 1, "examined": 2, "symptoms": [{**symptom, "since": NOW - 60}]}
+    report = json.dumps({**said, "notes": ["no battery"], "looked_at": NOW - 9})
+    yield Reader("command of the site", encoded(report), _site_command)
     yield from _of_collector("md", {"/proc/mdstat": data("md/mdstat-rebuild.txt")}, {})
     yield from _of_collector("zfs", {}, {"zpool status -pP": data("zfs/status-degraded.txt")})
     for disk in ("ata-failing", "nvme-warning", "scsi-defects"):

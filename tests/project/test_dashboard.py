@@ -12,7 +12,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from plumbline.output.metrics import families
-from tests.package.cli.test_metrics import measured, told
+from tests.package.cli.test_metrics import looked, measured, told
 from tests.package.prometheus import PROGRAM, PROMTOOL, Prometheus, holding
 from tests.project.repository import ROOT
 
@@ -20,6 +20,7 @@ DASHBOARD = json.loads((ROOT / "roles/metrics/files/grafana-dashboard.json").rea
 METRICS = {family.name for family in families((), 0.0)}
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 LABELS = {"layer", "component", "file_system", "operation", "scenario", "group", "node", "version"}
+LABELS |= {"kind", "severity"}
 
 
 def expressions() -> list[str]:
@@ -114,6 +115,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
     if PROGRAM is None:
         pytest.skip("prometheus is not installed")
     folder = tmp_path_factory.mktemp("prometheus")
+    looked(folder, "client1", "symptoms")
     text = told(folder, measured())
     with holding(folder, text) as running:
         (held,) = running.ask('count({__name__=~"plumbline_.+"})')

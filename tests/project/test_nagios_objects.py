@@ -116,6 +116,44 @@ def test_the_daemon_takes_the_objects_of_a_site(inventory: str, collect: bool) -
     assert ("PATH file system" in objects["services"]) is collect
 
 
+def symptomatic() -> dict[str, Any]:
+    """Return the plan of the lab with services of symptoms."""
+    made = read_inventory(str(ROOT / "inventories" / "lab"))
+    asked = {"kinds": ["arrays", "disks"], "hosts": {"client1": ["links"]}}
+    found = plan_of(made._replace(policy={**(made.policy or {}), "symptoms": asked}))
+    said: dict[str, Any] = json.loads(json.dumps(found.to_json()))
+    return said
+
+
+def test_the_daemon_takes_services_of_symptoms() -> None:
+    objects = make(symptomatic(), **EVERY)
+    verified = nagios.verify(CONTACT + "".join(objects.values()))
+    assert verified.returncode == 0, verified.stdout
+    assert "Total Warnings: 0" in verified.stdout
+    found = {one["service_description"]: one for one in of(objects["services"], "service")}
+    disks = found["SYMPTOMS oss2 disks"]
+    assert disks["servicegroups"] == "plumbline,plumbline-symptoms"
+    assert disks["check_command"].endswith("!plumbline_symptoms_disks")
+    assert (disks["host_name"], disks["freshness_threshold"]) == ("oss2", "3600")
+    # what could not be looked at notifies nobody; that nobody looks does
+    assert "notification_options" not in disks
+    assert found["NODE oss2 symptoms"]["notification_options"] == "w,u,c,r"
+
+
+def test_a_symptom_and_the_slow_target_of_its_host_both_notify() -> None:
+    objects = make(symptomatic(), **EVERY)
+    both = {
+        ("oss2", "SYMPTOMS oss2 disks"): 1,
+        ("oss2", "OST scratch-OST0002 write read"): 2,
+        ("oss2", "SYMPTOMS oss2 arrays"): 3,
+    }
+    expected = {"SYMPTOMS oss2 disks", "OST scratch-OST0002 write read"}
+    with daemon(objects) as found:
+        submit(found, both)
+        found.until(lambda: told(found) >= expected, f"only {told(found)} were told")
+        assert told(found) == expected
+
+
 def test_all_that_crosses_a_server_depends_on_its_service(lab: dict[str, str]) -> None:
     every = of(lab["dependencies"], "servicedependency")
     behind = [

@@ -10,13 +10,14 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Optional
 
 from plumbline.cli.source import add_source, asks_for_site
-from plumbline.errors import ToolError
+from plumbline.errors import DocumentError, ToolError
 
 if TYPE_CHECKING:
     from plumbline.site.metrics import NodeVerdicts
+    from plumbline.symptoms.symptom import Report
 
 FORMATS = ("prometheus", "checkmk")
 _NO_LIBRARY = (
@@ -65,13 +66,15 @@ def run(arguments: argparse.Namespace) -> int:
 def _checkmk(site: bool) -> Callable[[Iterable[NodeVerdicts], float], str]:
     """Return how it is written; of a site, with the node in the name of each group."""
     from plumbline.output.checkmk import local_checks
+    from plumbline.site.symptoms import verdicts_on
 
-    return lambda told, _: "".join(
+    return lambda told, now: "".join(
         local_checks(
             (
                 *(verdict for _, verdict in node.components),
                 *node.groups,
                 *([node.probes] if node.probes else []),
+                *(verdicts_on(node.symptoms, now) if node.symptoms else []),
             ),
             node.node if site else "",
         )
@@ -99,7 +102,23 @@ def _node(arguments: argparse.Namespace, now: float) -> Iterator[NodeVerdicts]:
 
     expectations = load_expectations(arguments.expectations)
     snapshot = load_snapshot(arguments.snapshot)
-    yield tell_node(expectations, snapshot, _deployed_at(arguments.expectations), now)
+    found = tell_node(expectations, snapshot, _deployed_at(arguments.expectations), now)
+    yield found._replace(symptoms=_symptoms(os.path.dirname(arguments.snapshot)))
+
+
+def _symptoms(folder: str) -> Optional[Report]:
+    """Return what the last look at symptoms has kept beside the snapshot; None where none has."""
+    from plumbline.store.look import load_report
+    from plumbline.store.symptoms import FILE
+
+    path = os.path.join(folder, FILE)
+    if not os.path.lexists(path):
+        return None
+    try:
+        return load_report(path)
+    except DocumentError as error:
+        print(f"plumbline: without symptoms: {error}", file=sys.stderr)
+        return None
 
 
 def _site(arguments: argparse.Namespace, now: float) -> Iterator[NodeVerdicts]:

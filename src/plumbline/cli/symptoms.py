@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from plumbline.errors import DocumentError, PrivilegeError
 from plumbline.run.by_hand import by_hand
+from plumbline.store.look import COMMANDS
 from plumbline.store.places import EXPECTATIONS, STATE
 
 if TYPE_CHECKING:
     from plumbline.symptoms.counters import Past
+    from plumbline.symptoms.gather import Added
     from plumbline.symptoms.symptom import Report
 
 _UNIT = "systemctl start plumbline-symptoms"
@@ -41,6 +43,12 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--save", action="store_true", help="keep this look in DIR, for the next one and for checks"
     )
+    parser.add_argument(
+        "--commands",
+        metavar="FILE",
+        default=COMMANDS,
+        help="commands of the site's own that print symptoms; default: %(default)s",
+    )
     parser.add_argument("--json", action="store_true", help="print the report for programs")
     parser.set_defaults(run=run)
 
@@ -62,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     system = LocalSystem(SystemRunner(most_bytes=_KERNEL_LOG_BYTES))
     parts = Parts(load_expectations(arguments.expectations), system)
     now = time.time()
-    report = gather(Node(system, parts, counters, now))
+    report = gather(Node(system, parts, counters, now), _of_the_site(arguments.commands))
     _print(report, arguments.json)
     blind = {look.collector for look in report.looks if look.unavailable} if by_hand() else set()
     if blind and os.geteuid() != 0:
@@ -71,6 +79,22 @@ def run(arguments: argparse.Namespace) -> int:
         _refuse_to_lose(blind, path)
         save_symptoms(path, Saved(report, counters.after(now)))
     return int(any(one.direction is Direction.RAISES for one in report.symptoms))
+
+
+def _of_the_site(path: str) -> dict[str, Added]:
+    """Return the collectors that are commands of the site's own, which may print little."""
+    from plumbline.run.command import SystemRunner
+    from plumbline.run.system import LocalSystem
+    from plumbline.store.site_commands import load_site_commands
+    from plumbline.symptoms.gather import Added
+    from plumbline.symptoms.site_command import MOST_BYTES, SiteCommand, look
+
+    system = LocalSystem(SystemRunner(most_bytes=MOST_BYTES))
+
+    def added(command: SiteCommand) -> Added:
+        return Added(command.kind, lambda node: look(node._replace(system=system), command))
+
+    return {command.name: added(command) for command in load_site_commands(path)}
 
 
 def _refuse_to_lose(blind: set[str], path: Path) -> None:

@@ -14,6 +14,7 @@ from plumbline.expect.goals import find_goals
 from plumbline.expect.paths import parents, path_services
 from plumbline.expect.references import expectation, find_ceilings
 from plumbline.expect.services import services
+from plumbline.expect.symptoms import symptom_services
 from plumbline.expect.waves import with_waves
 from plumbline.layers import GROUPED, LAYERS, PAIRED, SINGLE_TARGETS
 from plumbline.layers.fs import FS
@@ -113,12 +114,14 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
         for host in topology.hosts()
     )
     found = services(measured)
+    told = symptom_services(policy.symptoms, [host["name"] for host in hosts], measured)
     return Plan(
         topology.site,
         with_confirm(with_waves(topology, nodes), policy, measured),
         _schedule(policy, measured),
         policy.layers.net.port,
-        found,
+        # last, so that the places of the others stand
+        (*found, *told),
         hosts,
         _parts(topology),
         path_services(topology, measured, found),

@@ -50,6 +50,7 @@ class Reason(str, Enum):
     ALARM_ELSEWHERE = "alarm_elsewhere"
     SILENCED = "silenced"
     UNEXPLAINED = "unexplained"
+    SYMPTOM = "symptom"
     NOT_JUDGED = "not_judged"
 
     @property
@@ -122,6 +123,7 @@ _UNMEASURED = frozenset(
         Reason.NO_PARTNER,
         Reason.TOO_FEW_MEMBERS,
         Reason.OTHER_TERMS,
+        Reason.SYMPTOM,
         Reason.NOT_JUDGED,
     }
 )

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 NODE = "node"
 """The layer of the service that says whether the probes of a node run."""
 
+SYMPTOMS = "symptoms"
+"""The layer of the services that say what hardware and kernel of a node say about themselves."""
+
 
 class Service(NamedTuple):
     """One Nagios service.
@@ -34,6 +37,12 @@ class Service(NamedTuple):
     freshness_s: int
     anchor: str = ""
     behind: tuple[int, ...] = ()
+
+    @property
+    def misses(self) -> bool:
+        """Return whether it is the one of its node that says that nothing is measured or seen."""
+        whole = self.component == self.node
+        return self.layer == NODE or (self.layer == SYMPTOMS and whole)
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form."""

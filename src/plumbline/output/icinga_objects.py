@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Iterable, Iterator
 
 from plumbline.model.path_service import PathService
-from plumbline.model.service import NODE, Service
+from plumbline.model.service import Service
 from plumbline.output.icinga_templates import notifications, templates
 from plumbline.output.icinga_text import block, listed, literal, printable, quoted
 from plumbline.output.monitored import (
@@ -124,7 +124,7 @@ def _bearers(watched: Monitored) -> Iterator[str]:
 
 
 def _measured(service: Service, address: str, options: ObjectOptions) -> str:
-    kind = "probes" if service.layer == NODE else "component"
+    kind = "probes" if service.misses else "component"
     return block(
         f"object Service {quoted(service.description)}",
         [

@@ -11,9 +11,12 @@ from typing import Callable, Iterable, Iterator, NamedTuple, Optional
 from plumbline import __version__
 from plumbline.layers import ON_TARGETS
 from plumbline.model.expectation import PARALLEL, Expectation
+from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
 from plumbline.output.exposition import Family, Labels
 from plumbline.site.metrics import NodeVerdicts, Step
+from plumbline.symptoms.kinds import KINDS
+from plumbline.symptoms.symptom import Report
 
 
 class _OfStep(NamedTuple):
@@ -82,6 +85,11 @@ NODE_STATE = (
     "plumbline_node_state",
     "Verdict on the probes of the node: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.",
 )
+SYMPTOMS = (
+    "plumbline_symptoms",
+    "Symptoms found by the last look, for each kind at which a collector could look.",
+)
+LOOKED = ("plumbline_symptoms_timestamp_seconds", "When the node was last looked at for symptoms.")
 JUDGED = ("plumbline_judged_timestamp_seconds", "When all this was judged.")
 BUILD = ("plumbline_build_info", "Always 1; the version of plumbline is a label.")
 STEPS = (
@@ -150,6 +158,9 @@ def families(told: Iterable[NodeVerdicts], judged_at: float) -> Iterator[Family]
     )
     probes = ((one.node, one.probes) for one in every)
     yield Family(*NODE_STATE, {(("node", node),): int(one.state) for node, one in probes if one})
+    reports = [(one.node, one.symptoms) for one in every if one.symptoms]
+    yield Family(*SYMPTOMS, {labels: n for one in reports for labels, n in _counted(*one)})
+    yield Family(*LOOKED, {(("node", node),): report.looked_at for node, report in reports})
     steps = [(_of_step(step), step) for node in every for step in node.steps]
     for metric in STEPS:
         found = ((labels, metric.value(step)) for labels, step in steps)
@@ -158,6 +169,16 @@ def families(told: Iterable[NodeVerdicts], judged_at: float) -> Iterator[Family]
             metric.help,
             {labels: value for labels, value in found if value is not None},
         )
+
+
+def _counted(node: str, report: Report) -> Iterator[tuple[Labels, int]]:
+    """Yield the number of symptoms of each kind and severity; of nobody who could not look."""
+    for kind in KINDS:
+        looks = [one for one in report.looks if one.kind == kind and not one.unavailable]
+        found = [symptom.severity for one in looks for symptom in one.symptoms]
+        for severity in (State.OK, State.WARNING, State.CRITICAL) if looks else ():
+            labels = ("node", node), ("kind", kind), ("severity", severity.name.lower())
+            yield labels, found.count(severity)
 
 
 def _of_component(each: Expectation) -> Labels:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Iterator, Optional
 
 from plumbline.model.path_service import PathService
-from plumbline.model.service import NODE, Service
+from plumbline.model.service import Service
 from plumbline.output.monitored import (
     AGENT_SERVICE,
     COLLECTION_SERVICE,
@@ -150,7 +150,7 @@ def _measured(service: Service, address: str, options: ObjectOptions) -> str:
             *_service(service.host, service.description, service.layer),
             ("check_command", asked),
             ("freshness_threshold", str(int(service.freshness_s))),
-            *([_node_states(options)] if service.layer == NODE else []),
+            *([_node_states(options)] if service.misses else []),
             *_links(options, service.anchor or "targets"),
             ("#", f"Until {options.delay_reason}."),
             ("first_notification_delay", str(options.delay_min)),

@@ -18,6 +18,7 @@ from plumbline.model.spec import MOST_DEPTH, MOST_REPEATS, ProbeSpec
 from plumbline.plan.confirm import ConfirmPolicy, LaterConfirmPolicy
 from plumbline.plan.goal import Goal
 from plumbline.plan.schedule import LaterTimer, Slots, Timer, WeeklyTimer
+from plumbline.plan.symptoms import SymptomsPolicy
 from plumbline.plan.threshold import Threshold
 from plumbline.ranks.terms import may_be_direct
 from plumbline.ranks.tests import Method, named_test
@@ -197,6 +198,8 @@ class Policy(Strict):
     alarm_budget: Annotated[float, Field(gt=0, le=1000)] = 1.0
     """False alarms that the whole site may have in a month."""
     layers: Layers = Layers()
+    symptoms: SymptomsPolicy = SymptomsPolicy()
+    """Which hosts have services for what hardware and kernel say about themselves."""
 
     def layer(self, name: str) -> Layer:
         """Return the rules of one of LAYERS."""

@@ -14,11 +14,13 @@ from plumbline.layers import PAIRED, WHOLE
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.verdict import Verdict
 from plumbline.site.judging import Judging
-from plumbline.site.nodes import memories
+from plumbline.site.nodes import memories, require
 from plumbline.store.plan import SitePlan
+from plumbline.store.symptoms import collected_reports
 
 if TYPE_CHECKING:
     from plumbline.model.series import Memory, Snapshot
+    from plumbline.symptoms.symptom import Report
 
 
 class Step(NamedTuple):
@@ -32,7 +34,8 @@ class Step(NamedTuple):
 class NodeVerdicts(NamedTuple):
     """What was judged of one node: its components, its groups, each operation, and its probes.
 
-    ``probes`` is None where nothing is expected to be measured.
+    ``probes`` is None where nothing is expected to be measured, ``symptoms`` where no report of
+    them could be read.
     """
 
     node: str
@@ -40,6 +43,7 @@ class NodeVerdicts(NamedTuple):
     groups: tuple[Verdict, ...]
     steps: tuple[Step, ...]
     probes: Optional[Verdict]
+    symptoms: Optional[Report] = None
 
 
 def tell_node(
@@ -61,9 +65,13 @@ def tell_site(plan: SitePlan, history: Path, since: float, now: float) -> Iterat
         StoreError: there is no such history, or it cannot be read.
         DocumentError: the expectations of a node are damaged.
     """
+    require(history)
+    told = collected_reports(history, plan.nodes, now)
     for one in memories(plan, history):
         judging = Judging(one.memory, one.known, now, evidence=False)
-        yield _told(JudgedNode(plan.nodes[one.node], since, now), one.chosen, one.memory, judging)
+        asked = JudgedNode(plan.nodes[one.node], since, now)
+        found = _told(asked, one.chosen, one.memory, judging)
+        yield found._replace(symptoms=told[one.node].report)
 
 
 def _told(

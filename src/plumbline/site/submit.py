@@ -10,6 +10,7 @@ from plumbline.model.reason import Reason
 from plumbline.site.judge import judge_services
 from plumbline.site.locate import locate_site
 from plumbline.site.paths import Site, causes
+from plumbline.site.symptoms import judge_symptoms
 from plumbline.store.plan import SitePlan
 
 
@@ -21,6 +22,7 @@ def judge_with_causes(plan: SitePlan, history: Path, now: float) -> list[Judged]
         DocumentError: the plan is damaged.
     """
     judged = judge_services(plan, history, now)
+    told = judge_symptoms(plan, history, now)
     bad = {
         (one.verdict.layer, one.verdict.component)
         for one in judged
@@ -28,10 +30,10 @@ def judge_with_causes(plan: SitePlan, history: Path, now: float) -> list[Judged]
         and (one.verdict.state.alarm or one.verdict.reason is Reason.WATCHED)
     }
     if not plan.paths or not bad:
-        return judged
+        return [*judged, *told]
     located = locate_site(plan, history, now).located
     found = causes(Site(plan.paths, plan.services, plan.parts), located)
-    return [_noted(one, bad, found) for one in judged]
+    return [*(_noted(one, bad, found) for one in judged), *told]
 
 
 def _noted(

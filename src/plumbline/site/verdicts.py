@@ -28,8 +28,9 @@ from plumbline.store.snapshot import load_expectations
 from plumbline.store.verdict_files import write_verdicts
 from plumbline.store.verdicts import stamp_of
 
-_MOST_STAGES = 16
-"""Of one verdict: of a group whose members become stale one by one some are taken together."""
+_MOST_MOMENTS = 8
+"""Of one verdict: to judge a large group again for each of its members takes long, and as soon as
+anything is measured the whole group is judged."""
 
 _AFTER_S = 0.001
 """What is stale after a moment is not yet at it."""
@@ -172,7 +173,7 @@ def _stages(service: _Service, snapshot: Snapshot) -> Iterator[Stage]:
     # what runs is for the check to see
     memory, now = snapshot._replace(running=()), snapshot.written_at
     before: Optional[Stage] = None
-    for moment in (now, *_together(sorted(_moments(service.members, memory, now)))):
+    for moment in (now, *_few(sorted(set(_moments(service.members, memory, now))))):
         found = service.judge(Judging(memory, memory, OpenMoment(moment)))
         stage = Stage(
             moment if before else 0.0,
@@ -201,20 +202,9 @@ def _moments(members: Iterable[Expectation], memory: Snapshot, now: float) -> It
                     yield moment + _AFTER_S
 
 
-def _together(moments: Sequence[float]) -> list[float]:
-    """Return at most so many moments as a verdict has stages, of those that lie close the last."""
-    if len(moments) < _MOST_STAGES:
-        return [*dict.fromkeys(moments)]
-    apart_s = (moments[-1] - moments[0]) / (_MOST_STAGES - 1)
-    found: list[float] = []
-    begun = float("-inf")
-    for moment in moments:
-        if moment - begun <= apart_s:
-            found[-1] = moment
-        else:
-            found.append(moment)
-            begun = moment
-    return found
+def _few(moments: Sequence[float]) -> Sequence[float]:
+    """Return the moments that count: of the many of a group the last, when all of it is stale."""
+    return moments if len(moments) <= _MOST_MOMENTS else moments[-1:]
 
 
 def published_by(expectations: str, state: Path) -> Verdicts:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Iterable, NamedTuple
+from typing import Any, Iterable, NamedTuple, Optional
 
 from plumbline.errors import DocumentError, StoreError
+from plumbline.model.validation import whole
 from plumbline.store.clocks import read_clocks
 from plumbline.store.database import Database
+from plumbline.store.look import REMEDY
+from plumbline.store.publish import READERS
 from plumbline.store.replacing import replace
 from plumbline.store.trusted import parse, read
 from plumbline.symptoms.counters import Past
@@ -21,7 +24,12 @@ COLLECTED = "symptoms"
 """The folder beside a site's history in which each node's symptoms are kept, NODE.json."""
 
 
-_REMEDY = "look again with: plumbline symptoms --save"
+class Collected(NamedTuple):
+    """What a node has said last, None where that is not known, and why; ``now`` by its clock."""
+
+    report: Optional[Report]
+    now: float
+    trouble: str = ""
 
 
 class Saved(NamedTuple):
@@ -37,11 +45,11 @@ def load_symptoms(path: str) -> Saved:
     Raises:
         DocumentError: the file is missing, damaged, or somebody else's.
     """
-    raw = parse(read(path, "symptoms", _REMEDY), path, _REMEDY)
+    raw = parse(read(path, "symptoms", REMEDY), path, REMEDY)
     try:
         return Saved(Report.from_json(raw), Past.from_json(raw["past"]))
     except (KeyError, TypeError, AttributeError) as error:
-        raise DocumentError(f"symptoms {path} are damaged ({error!r}); {_REMEDY}") from error
+        raise DocumentError(f"symptoms {path} are damaged ({error!r}); {REMEDY}") from error
 
 
 def collected_symptoms(history: Path, nodes: Iterable[str], now: float) -> Said:
@@ -59,6 +67,34 @@ def collected_symptoms(history: Path, nodes: Iterable[str], now: float) -> Said:
     return said(documents, {node: now + ahead.get(node, 0.0) for node in nodes})
 
 
+def collected_reports(history: Path, nodes: Iterable[str], now: float) -> dict[str, Collected]:
+    """Return what each node has said last, as copies lie beside the history of their site.
+
+    Raises:
+        StoreError: the history cannot be read.
+    """
+    with closing(Database(history)) as database:
+        ahead = {clock.node: clock.ahead_s for clock in read_clocks(database)}
+    folder = history.parent / COLLECTED
+    return {
+        node: _report(node, str(folder / f"{node}.json"), now + ahead.get(node, 0.0))
+        for node in nodes
+    }
+
+
+def _report(node: str, path: str, now: float) -> Collected:
+    document = _collected(path)
+    if isinstance(document, dict) and TROUBLE in document:
+        return Collected(None, now, whole(f"{document[TROUBLE]!s:.300}"))
+    try:
+        report = Report.from_json(document)
+    except DocumentError as error:
+        return Collected(None, now, str(error))
+    if report.node != node:
+        return Collected(None, now, f"{path} has the symptoms of {report.node}")
+    return Collected(report, now)
+
+
 def _collected(path: str) -> Any:
     remedy = "plumbline collect brings it again"
     try:
@@ -70,8 +106,9 @@ def _collected(path: str) -> Any:
 def save_symptoms(path: Path, saved: Saved) -> None:
     """Put a look in the place of the one before, at once; raise StoreError when that fails."""
     document = {**saved.report.to_json(), "past": saved.past.to_json()}
+    text = json.dumps(document, allow_nan=False, separators=(",", ":"))
     try:
-        replace(path, json.dumps(document, allow_nan=False, separators=(",", ":")))
+        replace(path, text, group=READERS)
     except OSError as error:
         raise StoreError(
             f"symptoms {path} cannot be written: {error.strerror}; see that {path.parent} is "

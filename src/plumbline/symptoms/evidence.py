@@ -29,7 +29,12 @@ class Leaning(str, Enum):
 def about(component: str, symptoms: Iterable[Symptom]) -> tuple[Symptom, ...]:
     """Return the symptoms of one component, the gravest first and each sentence once."""
     found = {one.sentence: one for one in symptoms if one.component == component}
-    return tuple(sorted(found.values(), key=_weight))
+    return gravest(found.values())
+
+
+def gravest(symptoms: Iterable[Symptom]) -> tuple[Symptom, ...]:
+    """Return symptoms in the order of their weight: those that raise a suspicion come first."""
+    return tuple(sorted(symptoms, key=_weight))
 
 
 def leaning(component: str, symptoms: Iterable[Symptom]) -> Leaning:

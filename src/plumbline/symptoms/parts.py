@@ -31,6 +31,14 @@ def _said(entry: Mapping[str, Any], key: str) -> str:
     return said
 
 
+def _known(expectations: Expectations) -> Iterator[str]:
+    yield from (expectations.node, *expectations.served)
+    yield from (part.name for part in expectations.neighbours)
+    for entry in expectations.entries:
+        yield entry["component"]
+        yield from entry.get("path", ())
+
+
 class Parts:
     """The devices of one node and the components that they are."""
 
@@ -43,6 +51,8 @@ class Parts:
             for entry in expectations.entries
             if entry["layer"] in ON_DEVICES
         }
+        self.known = frozenset(_known(expectations))
+        """Every component that the node knows: itself, its parts, and what its paths cross."""
         self._found: dict[str, str] = {}
         self._owners: dict[str, set[str]] = {}
         for component, block in self.disks.items():

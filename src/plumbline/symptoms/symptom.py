@@ -8,6 +8,7 @@ from plumbline.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.state import State
 from plumbline.model.validation import names, numbers, same_schema, texts, times
+from plumbline.symptoms.kinds import KIND_OF
 
 if TYPE_CHECKING:
     from typing import Any, Mapping, Optional
@@ -68,8 +69,8 @@ class Look(NamedTuple):
     """What one collector saw.
 
     ``unavailable`` is why it saw nothing, empty if it did; ``examined`` how many things it looked
-    at, which may be none; ``notes`` say what of them could not be asked.  No symptom of an
-    unavailable collector means nothing: not that all is well.
+    at, which may be none; ``notes`` say what of them could not be asked; ``kind`` is one of KINDS.
+    No symptom of an unavailable collector means nothing: not that all is well.
     """
 
     collector: str
@@ -77,6 +78,7 @@ class Look(NamedTuple):
     symptoms: tuple[Symptom, ...] = ()
     notes: tuple[str, ...] = ()
     unavailable: str = ""
+    kind: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form."""
@@ -90,8 +92,10 @@ class Look(NamedTuple):
         """Build from the document form; raise KeyError, TypeError or ValueError."""
         values = {**raw, "notes": tuple(raw["notes"])}
         values["symptoms"] = tuple(map(Symptom.from_json, raw["symptoms"]))
+        # a look of an older version does not say it
+        values.setdefault("kind", KIND_OF.get(raw["collector"], ""))
         look = cls(**values)
-        texts("look", (look.collector, look.unavailable, *look.notes))
+        names("look", (look.collector, look.unavailable, look.kind, *look.notes))
         numbers(examined=look.examined)
         return look
 

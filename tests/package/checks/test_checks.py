@@ -500,7 +500,11 @@ def test_the_user_of_nrpe_reads_what_its_group_may_read(tmp_path: Path) -> None:
 
 def test_a_check_without_its_package_is_unknown(tmp_path: Path) -> None:
     (tmp_path / "checks").mkdir()
-    for check in ("check_ost", "check_raw", "check_net", "check_fs", "check_node"):
+    for check in (
+        *("check_ost", "check_raw", "check_net", "check_fs"),
+        "check_node",
+        "check_symptoms",
+    ):
         shutil.copy(ROOT / "checks" / check, tmp_path / "checks")
         done = execute(check, "--component", "a", folder=tmp_path / "checks")
         service = check.rpartition("_")[2].upper()

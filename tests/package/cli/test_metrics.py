@@ -194,6 +194,7 @@ def test_a_damaged_component_is_unknown_and_the_others_are_told(tmp_path: Path) 
 @pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed")
 def test_promtool_finds_nothing_wrong(tmp_path: Path) -> None:
     assert PROMTOOL is not None
+    looked(tmp_path, "client1", "symptoms")
     text = told(tmp_path, measured())
     assert values(text).keys() == {family.name for family in families((), 0.0)}
     checked = subprocess.run(
@@ -330,3 +331,64 @@ def test_the_official_library_is_needed_on_the_console_and_not_on_a_node(
 def test_plan_and_history_belong_together() -> None:
     with pytest.raises(UsageError, match="--plan and --history belong together"):
         call("metrics", "--plan", "plan.json")
+
+
+def looked(folder: Path, node: str, name: str = "") -> None:
+    """Write what a look at a node has found, by two collectors of arrays, under a name."""
+    found = {
+        "collector": "md",
+        "component": node,
+        "kind": "degraded",
+        "severity": "WARNING",
+        "direction": "raises",
+        "sentence": "array md0 is degraded",
+    }
+    base = {"kind": "arrays", "examined": 1, "notes": [], "unavailable": ""}
+    looks = [
+        {**base, "collector": "md", "symptoms": [found]},
+        {**base, "collector": "ddn", "symptoms": [found]},
+        {**base, "collector": "smart", "kind": "disks", "symptoms": [], "unavailable": "no"},
+    ]
+    said = {"schema": 1, "node": node, "looked_at": time.time() - 60, "looks": looks}
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name or node}.json").write_text(json.dumps(said))
+
+
+def test_symptoms_are_counted_by_kind_and_severity(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    documents = write(tmp_path, EXPECTED, snapshot(*measured(), now=time.time()))
+    looked(tmp_path, "client1", "symptoms")
+    assert call("metrics", *documents) == 0
+    text = capsys.readouterr().out
+    labels = {"node": "client1", "kind": "arrays"}
+    assert of(text, "symptoms", {**labels, "severity": "warning"}) == 2
+    assert of(text, "symptoms", {**labels, "severity": "critical"}) == 0
+    assert 'kind="disks"' not in text
+    assert call("metrics", "--format", "checkmk", *documents) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line[:28] for line in lines if "SYMPTOMS" in line] == [
+        '0 "SYMPTOMS client1" collect',
+        '1 "SYMPTOMS client1 arrays" ',
+    ]
+
+
+def test_symptoms_that_cannot_be_read_are_left_out_and_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    documents = write(tmp_path, EXPECTED, snapshot(*measured(), now=time.time()))
+    (Path(documents[3]).parent / "symptoms.json").write_text("{")
+    assert call("metrics", *documents) == 0
+    out, err = capsys.readouterr()
+    assert "plumbline_symptoms" not in out
+    assert "without symptoms" in err
+
+
+def test_the_console_counts_the_symptoms_that_it_has_collected(tmp_path: Path) -> None:
+    words = site(tmp_path)
+    looked(tmp_path / "symptoms", "client1")
+    assert call("metrics", *words, "-o", str(tmp_path / "x.prom")) == 0
+    text = (tmp_path / "x.prom").read_text()
+    labels = {"node": "client1", "kind": "arrays", "severity": "warning"}
+    assert of(text, "symptoms", labels) == 2
+    assert 'plumbline_symptoms{kind="disks"' not in text

@@ -497,3 +497,78 @@ def test_the_probes_of_nodes_are_handed_over_with_the_history(
             history.save(record(component=name, started_at=now - 70, finished_at=now - 60))
         (line,) = told()
     assert line.startswith("NODE client1 probes;0;NODE OK - client1: ost 2 of 2 measured, last ")
+
+
+def symptoms_plan(folder: Path) -> tuple[str, Path]:
+    """Return a plan with services of symptoms and a history of its site."""
+    node = service("client1", "client1", layer="symptoms", freshness_s=3600)
+    services = [
+        node._replace(description="NODE client1 symptoms"),
+        node._replace(description="SYMPTOMS client1 arrays", component="client1 arrays"),
+        node._replace(description="SYMPTOMS client1 disks", component="client1 disks"),
+    ]
+    history = folder / "history.sqlite"
+    with History(history):
+        pass
+    (folder / "symptoms").mkdir()
+    return write_plan(folder, services), history
+
+
+def collected(folder: Path, **changes: Any) -> None:
+    found = {
+        "collector": "md",
+        "component": "client1",
+        "kind": "degraded",
+        "severity": "WARNING",
+        "direction": "lowers",
+        "sentence": "array md0 is degraded",
+    }
+    look = {
+        "collector": "md",
+        "kind": "arrays",
+        "examined": 1,
+        "notes": [],
+        "unavailable": "",
+        "symptoms": [found],
+    }
+    said = {"schema": 1, "node": "client1", "looked_at": time.time() - 60, "looks": [look]}
+    (folder / "symptoms" / "client1.json").write_text(json.dumps({**said, **changes}))
+
+
+def test_symptoms_that_were_collected_are_handed_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan, history = symptoms_plan(tmp_path)
+    words = ["--plan", plan, "--history", str(history), "--batch", "-"]
+    collected(tmp_path)
+    assert call("submit", *words) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    looks, arrays, disks = (line.partition(";")[2] for line in out.splitlines())
+    assert looks.startswith("client1;NODE client1 symptoms;0;SYMPTOMS OK - client1: looked at 6")
+    assert arrays.startswith(
+        "client1;SYMPTOMS client1 arrays;1;SYMPTOMS WARNING - client1 arrays: array md0 is degraded"
+    )
+    assert disks.startswith("client1;SYMPTOMS client1 disks;3;")
+
+
+@pytest.mark.parametrize(
+    ("changes", "part"),
+    [
+        ({"node": "oss9"}, "has the symptoms of oss9"),
+        ({"schema": 9}, "has schema 9"),
+        ({"looked_at": 1.0}, "the last look is stale"),
+        ({"trouble": "it could not be read"}, "it could not be read"),
+        (None, "no such file; plumbline collect brings it again"),
+    ],
+)
+def test_symptoms_that_do_not_hold_are_unknown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], changes: Any, part: str
+) -> None:
+    plan, history = symptoms_plan(tmp_path)
+    if changes is not None:
+        collected(tmp_path, **changes)
+    assert call("submit", "--plan", plan, "--history", str(history), "--batch", "-") == 0
+    out, err = capsys.readouterr()
+    assert (err, out.count(";3;SYMPTOMS UNKNOWN - client1")) == ("", 3)
+    assert out.count(part) == 3

@@ -89,3 +89,23 @@ def test_a_look_by_hand_does_not_replace_one_that_saw_more(
     monkeypatch.setenv("PLUMBLINE_UNIT", "plumbline-symptoms.service")
     assert main([*words, "--save"]) in (0, 1)
     assert path.read_bytes() != before
+
+
+def test_a_command_of_the_site_is_asked_last_and_its_failure_is_said(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = {"schema": 1, "examined": 3, "symptoms": []}
+    (tmp_path / "said.json").write_text(json.dumps(said), encoding="utf-8")
+    commands = [
+        {"name": "ddn", "kind": "arrays", "argv": ["/bin/cat", str(tmp_path / "said.json")]},
+        {"name": "netapp", "kind": "arrays", "argv": ["/bin/false"]},
+    ]
+    path = tmp_path / "commands.json"
+    path.write_text(json.dumps({"schema": 1, "commands": commands}), encoding="utf-8")
+    main([*words, "--json", "--save", "--commands", str(path)])
+    ddn, netapp = json.loads(capsys.readouterr().out)["looks"][-2:]
+    assert (ddn["collector"], ddn["kind"], ddn["examined"]) == ("ddn", "arrays", 3)
+    assert netapp["unavailable"] == "/bin/false failed with exit code 1: without a word"
+    path.write_text("{", encoding="utf-8")
+    assert main([*words, "--commands", str(path)]) == 65
+    assert "deploy the role symptoms again" in capsys.readouterr().err

@@ -29,6 +29,7 @@ PLAN: dict[str, Any] = {
         {"host": "oss1", "node": "client1", "description": "OST scratch-OST0000 write read"},
         {"host": "oss1", "node": "oss1", "description": "RAW oss1-disk1 read"},
         {"host": "oss1", "node": "oss1", "description": "RAW oss1-disk2 read"},
+        {"host": "oss1", "node": "oss1", "description": "NODE oss1 symptoms", "layer": "symptoms"},
     ],
     "hosts": [
         {"name": "oss1", "kind": "server", "address": "10.77.0.11"},

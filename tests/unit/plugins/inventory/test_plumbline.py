@@ -50,6 +50,7 @@ def test_hosts_are_in_the_groups_of_what_they_measure(site: Site) -> None:
     assert names(inventory, "plumbline_nodes") == ["client1", "oss1", "oss2", "oss3"]
     assert names(inventory, "plumbline_fs_clients") == ["client1", "oss1"]
     assert names(inventory, "plumbline_asked") == ["client1", "oss1", "oss2", "oss3"]
+    assert names(inventory, "plumbline_symptoms") == []
     assert names(inventory, "plumbline_nodes:!plumbline_raw") == ["client1"]
 
 

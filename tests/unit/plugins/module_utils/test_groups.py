@@ -19,6 +19,7 @@ def test_a_host_is_in_the_groups_of_what_it_measures() -> None:
         "plumbline_fs": ["client1"],
         "plumbline_fs_clients": ["client1", "oss1"],
         "plumbline_asked": ["client1", "oss1"],
+        "plumbline_symptoms": ["oss1"],
     }
 
 
@@ -27,6 +28,7 @@ def test_groups_are_there_where_nobody_is_in_them() -> None:
     groups = groups_of(alone)
     assert groups["plumbline_ost"] == groups["plumbline_fs"] == []
     assert groups["plumbline_fs_clients"] == groups["plumbline_asked"] == []
+    assert groups["plumbline_symptoms"] == []
 
 
 def test_hosts_are_known_by_kind() -> None:

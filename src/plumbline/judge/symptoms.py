@@ -1,0 +1,198 @@
+"""What the last look at a node's symptoms says: of one kind of part, and whether there was one."""
+
+from __future__ import annotations
+
+from plumbline.judge.absence import CLOCK_STEP_S
+from plumbline.judge.phrases import moment
+from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.reason import Reason
+from plumbline.model.service import SYMPTOMS
+from plumbline.model.state import State, worst
+from plumbline.model.verdict import Figure, Verdict
+from plumbline.symptoms.evidence import gravest, quote
+from plumbline.symptoms.kinds import KIND_OF
+from plumbline.symptoms.symptom import Direction
+from plumbline.units import format_duration
+
+if TYPE_CHECKING:
+    from typing import Optional, Sequence
+
+    from plumbline.symptoms.symptom import Look, Report, Symptom
+
+_WITHOUT_REDUNDANCY = ("degraded", "pool")
+"""Kinds of symptoms of an array that the next failure may destroy, rebuilding or not."""
+
+_UNIT = "systemctl status plumbline-symptoms.timer"
+
+_COUNTED = (State.CRITICAL, State.WARNING, State.OK)
+
+
+class JudgedLook(NamedTuple):
+    """The report of a node at ``now``, seconds since the epoch.
+
+    It is stale when it is older than ``limit_s`` seconds.
+    """
+
+    report: Report
+    now: float
+    limit_s: float
+
+
+def title(node: str, kind: str = "") -> str:
+    """Return the component of a verdict: a node, or one kind of its parts."""
+    return f"{node} {kind}" if kind else node
+
+
+def judge_kind(asked: JudgedLook, kind: str) -> Verdict:
+    """Return the verdict on one of KINDS: the worst severity that raises a suspicion."""
+    looks = [look for look in asked.report.looks if look.kind == kind]
+    able = [look for look in looks if not look.unavailable]
+    absent = _absent(asked, kind)
+    if absent:
+        return absent
+    if not able:
+        return _unavailable(asked.report.node, kind, looks)
+    return _of_kind(asked, kind, looks)
+
+
+def judge_looks(asked: JudgedLook) -> Verdict:
+    """Return the verdict on whether a node is looked at, and by all commands of the site."""
+    absent = _absent(asked, "")
+    if absent:
+        return absent
+    node, looks = asked.report.node, asked.report.looks
+    able = [look for look in looks if not look.unavailable]
+    failed = [look for look in looks if _fails(look)]
+    age_s = max(0.0, asked.now - asked.report.looked_at)
+    text = f"looked at {format_duration(age_s)} ago"
+    state, reason = State.OK, Reason.FINE
+    if not able or failed:
+        state, reason = State.UNKNOWN, Reason.NOT_JUDGED
+        text = "; ".join(map(_reason_of, failed)) or f"no collector could look; see {_UNIT}"
+    names = ", ".join(look.collector for look in able) or "none"
+    return Verdict(
+        SYMPTOMS,
+        title(node),
+        state,
+        reason,
+        f"{node}: {text}",
+        evidence=(f"available: {names}", *(_looked(look) for look in looks if look.unavailable)),
+        figures=(
+            Figure("collectors", len(able), maximum=len(looks)),
+            Figure("age", round(age_s), "s"),
+        ),
+    )
+
+
+def judge_unread(node: str, kind: str, trouble: str) -> Verdict:
+    """Return the verdict where there is no report that could be read, and why."""
+    return _unknown(node, kind, Reason.DAMAGED, trouble)
+
+
+def state_of(symptom: Symptom) -> State:
+    """Return what a symptom is to a service: what is expected to pass is no alarm."""
+    if symptom.direction is Direction.RAISES or symptom.kind in _WITHOUT_REDUNDANCY:
+        return symptom.severity
+    return State.OK
+
+
+def _absent(asked: JudgedLook, kind: str) -> Optional[Verdict]:
+    """Return the verdict where the age of a look says that it does not hold."""
+    report = asked.report
+    age_s, when = asked.now - report.looked_at, moment(report.looked_at)
+    if age_s > asked.limit_s:
+        reason = Reason.STALE
+        text = f"the last look is stale: {when}, {format_duration(age_s)} ago"
+        text += f" (limit {format_duration(asked.limit_s)}); see {_UNIT}"
+    elif age_s < -CLOCK_STEP_S:
+        reason = Reason.AHEAD
+        text = f"the last look is dated {when}, {format_duration(-age_s)} ahead of the clock"
+        text += f"; set the clock of {report.node} (chronyc tracking)"
+    else:
+        return None
+    return _unknown(report.node, kind, reason, text)
+
+
+def _unavailable(node: str, kind: str, looks: Sequence[Look]) -> Verdict:
+    reasons = "; ".join(map(_reason_of, looks)) or "no collector looks at it"
+    return _unknown(node, kind, Reason.NOT_JUDGED, f"not available: {reasons}")
+
+
+def _unknown(node: str, kind: str, reason: Reason, text: str) -> Verdict:
+    name = title(node, kind)
+    return Verdict(SYMPTOMS, name, State.UNKNOWN, reason, f"{name}: {text}")
+
+
+def _of_kind(asked: JudgedLook, kind: str, looks: Sequence[Look]) -> Verdict:
+    node, name = asked.report.node, title(asked.report.node, kind)
+    found = sorted(
+        gravest(one for look in looks for one in look.symptoms),
+        key=lambda one: -_rank(state_of(one)),
+    )
+    state = worst((State.OK, *map(state_of, found)))
+    reason = Reason.SYMPTOM if state.alarm else Reason.FINE
+    failed = [look for look in looks if _fails(look)]
+    text = _summary(node, found) if found else f"no symptoms; {_asked(looks)}"
+    if failed and not state.alarm:
+        state, reason = State.UNKNOWN, Reason.NOT_JUDGED
+        text = f"{'; '.join(map(_reason_of, failed))}; {text}"
+    return Verdict(
+        SYMPTOMS,
+        name,
+        state,
+        reason,
+        f"{name}: {text}",
+        evidence=(*(_line(node, one) for one in found), *map(_looked, looks)),
+        figures=tuple(
+            Figure(each.name.lower(), sum(one.severity is each for one in found))
+            for each in _COUNTED
+        ),
+    )
+
+
+def _rank(state: State) -> int:
+    return state if state.alarm else 0
+
+
+def _summary(node: str, found: Sequence[Symptom]) -> str:
+    """Return the gravest symptom, and how many more there are."""
+    first, more = found[0], len(found) - 1
+    alarm = state_of(first).alarm
+    text = _where(node, first) + ("" if alarm else "; no suspicion is raised")
+    bad = sum(state_of(one).alarm for one in found[1:])
+    counted = f"{bad} of them a problem" if bad else "none of them a problem"
+    return f"{text}; {more} more symptom{'s' if more > 1 else ''}, {counted}" if more else text
+
+
+def _where(node: str, symptom: Symptom) -> str:
+    said = quote(symptom)
+    return said if symptom.component == node else f"{symptom.component}: {said}"
+
+
+def _line(node: str, symptom: Symptom) -> str:
+    lowers = symptom.direction is Direction.LOWERS
+    expected = " (lowers the suspicion)" if lowers else ""
+    return f"{symptom.severity.name} {_where(node, symptom)}{expected}"
+
+
+def _asked(looks: Sequence[Look]) -> str:
+    able = [f"{look.collector} {look.examined}" for look in looks if not look.unavailable]
+    not_able = [look.collector for look in looks if look.unavailable]
+    missing = f"; not available: {', '.join(not_able)}" if not_able else ""
+    return f"looked at: {', '.join(able)}{missing}"
+
+
+def _looked(look: Look) -> str:
+    if look.unavailable:
+        return f"{look.collector} not available: {look.unavailable}"
+    notes = f"; {'; '.join(look.notes)}" if look.notes else ""
+    return f"{look.collector} looked at {look.examined}{notes}"
+
+
+def _reason_of(look: Look) -> str:
+    return f"{look.collector}: {look.unavailable}"
+
+
+def _fails(look: Look) -> bool:
+    """Return whether a command of the site's gave nothing: somebody has asked for it by name."""
+    return bool(look.unavailable) and look.collector not in KIND_OF

@@ -1,0 +1,126 @@
+"""check_symptoms: its arguments, and what it says of one kind of a node's parts."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from plumbline import __version__
+from plumbline.errors import DocumentError, UsageError
+from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks, title
+from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.model.reason import Reason
+from plumbline.model.service import SYMPTOMS as LAYER
+from plumbline.model.state import State
+from plumbline.model.verdict import Verdict
+from plumbline.output.call import TIMEOUT_S, pairs, timeout
+from plumbline.output.plugin import plugin_output
+from plumbline.output.runtime import conclude, limited
+from plumbline.store.look import COMMANDS, REMEDY, SYMPTOMS, load_report
+from plumbline.symptoms.kinds import KINDS
+from plumbline.units import format_duration
+
+if TYPE_CHECKING:
+    from typing import Mapping, NoReturn, Optional, Sequence
+
+STALE_AFTER_S = 3600.0
+"""The age at which a look no longer holds, unless the plan says another."""
+
+_WITH_VALUE = {
+    "--kind": "--kind",
+    "-k": "--kind",
+    "--node": "--node",
+    "--stale-after": "--stale-after",
+    "--timeout": "--timeout",
+    "-t": "--timeout",
+    "--document": "--document",
+    "--commands": "--commands",
+}
+_HELP = """\
+{program} {version}: say what hardware and kernel of this node say about themselves
+
+usage: {program} [--kind KIND] [options]
+
+  -k, --kind KIND       one of {kinds};
+                        without it: whether this node is looked at at all
+  --node NAME           the node whose symptoms these must be, default any
+  --stale-after SECONDS UNKNOWN when the last look is older, default {stale:g}
+  -t, --timeout SECONDS UNKNOWN when it takes longer, default {timeout:g}
+  -v, --verbose         show each symptom, and what was looked at
+  --document FILE       default {document}
+  --commands FILE       as old as the deployment: a node without a look may wait for
+                        its first one so long, default {commands}
+  -V, --version         show the version
+  -h, --help            show this help
+
+Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.  It reads the document and nothing else."""
+
+
+def run(argv: Sequence[str]) -> NoReturn:
+    """Say what ``argv``, the program's name first, asks for; end the process."""
+    conclude(argv, lambda program, service: _outcome(program, service, argv[1:]))
+
+
+def _outcome(program: str, service: str, argv: Sequence[str]) -> tuple[State, str]:
+    options = tuple(pairs(program, argv, _WITH_VALUE))
+    given = dict(options)
+    if "--help" in given:
+        words = {"program": program, "version": __version__, "kinds": ", ".join(KINDS)}
+        files = {"document": SYMPTOMS, "commands": COMMANDS}
+        text = _HELP.format(**words, **files, timeout=TIMEOUT_S, stale=STALE_AFTER_S)
+        return State.UNKNOWN, f"{text}\n"
+    if "--version" in given:
+        return State.UNKNOWN, f"{program} {__version__} (plumbline)\n"
+    with limited(timeout(given)):
+        found = _judged(given, _kind(given), time.time())
+    verbosity = sum(name == "--verbose" for name, _ in options)
+    return found.state, plugin_output(service, found, verbosity)
+
+
+def _kind(given: Mapping[str, str]) -> str:
+    kind = given.get("--kind", "")
+    if "--kind" in given and kind not in KINDS:
+        raise UsageError(f"--kind {kind!r} is unknown; write one of {', '.join(KINDS)}")
+    return kind
+
+
+def _judged(given: Mapping[str, str], kind: str, now: float) -> Verdict:
+    path, limit_s = given.get("--document", SYMPTOMS), _limit(given)
+    node = given.get("--node", "")
+    try:
+        report = load_report(path)
+    except DocumentError as error:
+        since = _waiting_since(given, error, now - limit_s)
+        if kind or since is None:
+            raise
+        text = f"waits for the first look, deployed {format_duration(max(0.0, now - since))} ago"
+        name = title(node or "this node")
+        return Verdict(LAYER, name, State.OK, Reason.NEVER_MEASURED, f"{name} {text}")
+    if node and report.node != node:
+        raise DocumentError(f"{path} has the symptoms of {report.node}, not of {node}; {REMEDY}")
+    asked = JudgedLook(report, now, limit_s)
+    return judge_kind(asked, kind) if kind else judge_looks(asked)
+
+
+def _waiting_since(
+    given: Mapping[str, str], error: DocumentError, earliest: float
+) -> Optional[float]:
+    """Return when a node without a look was deployed, in epoch seconds; None where too early."""
+    if not isinstance(error.__cause__, FileNotFoundError):
+        return None
+    try:
+        since = os.stat(given.get("--commands", COMMANDS)).st_mtime
+    except OSError:
+        return None
+    return since if since >= earliest else None
+
+
+def _limit(given: Mapping[str, str]) -> float:
+    text = given.get("--stale-after", str(STALE_AFTER_S))
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= 1e8:
+        raise UsageError(f"--stale-after {text!r} is no number of seconds; write for example 3600")
+    return seconds

@@ -1,0 +1,48 @@
+"""The verdicts of all services of symptoms, by what the console has collected of the nodes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Iterator
+
+from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks, judge_unread
+from plumbline.model.judged import Judged
+from plumbline.model.service import SYMPTOMS, Service
+from plumbline.model.verdict import Verdict
+from plumbline.store.symptoms import Collected, collected_reports
+from plumbline.symptoms.kinds import KINDS
+from plumbline.symptoms.reported import HOLDS_S
+
+if TYPE_CHECKING:
+    from plumbline.store.plan import SitePlan
+    from plumbline.symptoms.symptom import Report
+
+
+def judge_symptoms(plan: SitePlan, history: Path, now: float) -> list[Judged]:
+    """Return the verdicts at ``now``, in seconds since the epoch; none where the plan asks none.
+
+    Raises:
+        StoreError: there is no such history, or it cannot be read.
+    """
+    services = [one for one in plan.services if one.layer == SYMPTOMS]
+    if not services:
+        return []
+    known = collected_reports(history, dict.fromkeys(one.node for one in services), now)
+    return [Judged(one.node, now, _judged(one, known[one.node])) for one in services]
+
+
+def verdicts_on(report: Report, now: float) -> Iterator[Verdict]:
+    """Yield the verdicts on a report itself, and on each kind at which a collector could look."""
+    asked = JudgedLook(report, now, HOLDS_S)
+    yield judge_looks(asked)
+    for kind in KINDS:
+        if any(one.kind == kind and not one.unavailable for one in report.looks):
+            yield judge_kind(asked, kind)
+
+
+def _judged(service: Service, known: Collected) -> Verdict:
+    kind = service.component[len(service.node) :].strip()
+    if known.report is None:
+        return judge_unread(service.node, kind, known.trouble)
+    asked = JudgedLook(known.report, known.now, service.freshness_s)
+    return judge_kind(asked, kind) if kind else judge_looks(asked)

@@ -1,0 +1,27 @@
+"""The kinds of hardware and software that have a service of their own, and who looks at each."""
+
+from __future__ import annotations
+
+ARRAYS = "arrays"
+DISKS = "disks"
+ENCLOSURES = "enclosures"
+LINKS = "links"
+LUSTRE = "lustre"
+KERNEL = "kernel"
+
+KINDS = (ARRAYS, DISKS, ENCLOSURES, LINKS, LUSTRE, KERNEL)
+"""In the order in which they are shown."""
+
+KIND_OF = {
+    "md": ARRAYS,
+    "zfs": ARRAYS,
+    "smart": DISKS,
+    "enclosure": ENCLOSURES,
+    "ethernet": LINKS,
+    "fibre_channel": LINKS,
+    "infiniband": LINKS,
+    "sas": LINKS,
+    "lustre": LUSTRE,
+    "kernel": KERNEL,
+}
+"""The kind that each collector of plumbline looks at; a command of the site says its own."""

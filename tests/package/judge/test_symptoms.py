@@ -1,0 +1,138 @@
+"""A service says the worst that raises a suspicion; what was not looked at is UNKNOWN."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks
+from plumbline.model.reason import Reason
+from plumbline.model.state import State
+from plumbline.symptoms.gather import COLLECTORS
+from plumbline.symptoms.kinds import KIND_OF, KINDS
+from plumbline.symptoms.symptom import Direction, Look, Report, Symptom
+
+NOW = 1_795_243_788.0
+RAISES, LOWERS = Direction.RAISES, Direction.LOWERS
+
+
+def symptom(
+    severity: State = State.WARNING,
+    direction: Direction = RAISES,
+    kind: str = "fault",
+    component: str = "oss1-disk1",
+) -> Symptom:
+    return Symptom("md", component, kind, severity, direction, f"{kind} of {component}")
+
+
+def asked(*looks: Look, age_s: float = 60.0) -> JudgedLook:
+    return JudgedLook(Report("oss1", NOW - age_s, looks), NOW, 3600.0)
+
+
+def look(*symptoms: Symptom, collector: str = "md", **more: Any) -> Look:
+    return Look(collector, 4, symptoms, kind=KIND_OF.get(collector, "arrays"), **more)
+
+
+NO_ZFS = look(collector="zfs", unavailable="zpool is not installed")
+
+
+def test_every_collector_has_a_kind_and_every_kind_a_collector() -> None:
+    assert list(KIND_OF) == list(COLLECTORS)
+    assert tuple(dict.fromkeys(KIND_OF.values())) == KINDS
+
+
+@pytest.mark.parametrize(
+    ("symptoms", "state", "reason"),
+    [
+        ([], State.OK, Reason.FINE),
+        ([symptom(State.OK)], State.OK, Reason.FINE),
+        ([symptom(State.WARNING)], State.WARNING, Reason.SYMPTOM),
+        ([symptom(State.WARNING), symptom(State.CRITICAL)], State.CRITICAL, Reason.SYMPTOM),
+        # what passes is no alarm, whatever its severity
+        ([symptom(State.WARNING, LOWERS, "recovery")], State.OK, Reason.FINE),
+        ([symptom(State.CRITICAL, LOWERS, "failover")], State.OK, Reason.FINE),
+        # but the next failure destroys an array that is being rebuilt
+        ([symptom(State.WARNING, LOWERS, "degraded")], State.WARNING, Reason.SYMPTOM),
+        ([symptom(State.WARNING, LOWERS, "pool")], State.WARNING, Reason.SYMPTOM),
+        ([symptom(State.WARNING, RAISES, "degraded")], State.WARNING, Reason.SYMPTOM),
+    ],
+)
+def test_the_state_is_the_worst_that_raises_a_suspicion(
+    symptoms: list[Symptom], state: State, reason: Reason
+) -> None:
+    verdict = judge_kind(asked(look(*symptoms), NO_ZFS), "arrays")
+    assert (verdict.state, verdict.reason) == (state, reason)
+    assert (verdict.layer, verdict.component) == ("symptoms", "oss1 arrays")
+
+
+def test_the_first_line_names_the_worst_and_counts_the_others() -> None:
+    passing = symptom(State.CRITICAL, LOWERS, "failover", "oss1-disk3")
+    mild, gross = symptom(State.WARNING), symptom(State.CRITICAL, component="oss1-disk2")
+    verdict = judge_kind(asked(look(passing, mild, gross)), "arrays")
+    assert verdict.sentence == (
+        "oss1 arrays: oss1-disk2: fault of oss1-disk2; 2 more symptoms, 1 of them a problem"
+    )
+    assert verdict.evidence == (
+        "CRITICAL oss1-disk2: fault of oss1-disk2",
+        "WARNING oss1-disk1: fault of oss1-disk1",
+        "CRITICAL oss1-disk3: failover of oss1-disk3 (lowers the suspicion)",
+        "md looked at 4",
+    )
+    counted = {figure.label: figure.value for figure in verdict.figures}
+    assert counted == {"critical": 2, "warning": 1, "ok": 0}
+
+
+def test_a_rebuild_that_lost_redundancy_comes_before_its_progress() -> None:
+    found = look(
+        symptom(State.WARNING, LOWERS, "a_recovery"), symptom(State.WARNING, LOWERS, "degraded")
+    )
+    verdict = judge_kind(asked(found), "arrays")
+    assert verdict.sentence.startswith("oss1 arrays: oss1-disk1: degraded of oss1-disk1; 1 more")
+
+
+def test_nothing_found_says_what_was_looked_at_and_what_was_not() -> None:
+    verdict = judge_kind(asked(look(), NO_ZFS), "arrays")
+    assert verdict.sentence == "oss1 arrays: no symptoms; looked at: md 4; not available: zfs"
+
+
+def test_a_kind_at_which_nobody_could_look_is_unknown() -> None:
+    verdict = judge_kind(asked(NO_ZFS), "arrays")
+    assert (verdict.state, verdict.reason) == (State.UNKNOWN, Reason.NOT_JUDGED)
+    assert "zfs: zpool is not installed" in verdict.sentence
+    assert judge_kind(asked(NO_ZFS), "disks").state is State.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("age_s", "state", "reason"),
+    [
+        (3600.0, State.WARNING, Reason.SYMPTOM),
+        (3600.5, State.UNKNOWN, Reason.STALE),
+        (-60.0, State.WARNING, Reason.SYMPTOM),
+        (-60.5, State.UNKNOWN, Reason.AHEAD),
+    ],
+)
+def test_a_look_holds_for_its_time(age_s: float, state: State, reason: Reason) -> None:
+    verdict = judge_kind(asked(look(symptom()), age_s=age_s), "arrays")
+    assert (verdict.state, verdict.reason) == (state, reason)
+    looks = judge_looks(asked(look(symptom()), age_s=age_s))
+    assert looks.state is (State.UNKNOWN if state is State.UNKNOWN else State.OK)
+
+
+def test_a_command_of_the_site_that_gave_nothing_is_unknown_and_hides_no_alarm() -> None:
+    failed = look(collector="megaraid", unavailable="storcli gave no answer in 60 s")
+    fine = judge_kind(asked(look(), failed), "arrays")
+    assert (fine.state, fine.reason) == (State.UNKNOWN, Reason.NOT_JUDGED)
+    assert "storcli gave no answer in 60 s" in fine.sentence
+    assert judge_kind(asked(look(symptom()), failed), "arrays").state is State.WARNING
+    node = judge_looks(asked(look(), failed))
+    assert (node.state, node.sentence) == (
+        State.UNKNOWN,
+        "oss1: megaraid: storcli gave no answer in 60 s",
+    )
+
+
+def test_a_node_is_looked_at_when_any_collector_could() -> None:
+    assert judge_looks(asked(look(symptom(State.CRITICAL)), NO_ZFS)).state is State.OK
+    assert judge_looks(asked(NO_ZFS)).state is State.UNKNOWN
+    assert judge_looks(asked()).state is State.UNKNOWN
