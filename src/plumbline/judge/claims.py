@@ -8,8 +8,9 @@ from itertools import chain
 from typing import Hashable, NamedTuple, Optional, Sequence
 
 from plumbline.judge.alarm import Alone, Claim, Shared
+from plumbline.judge.measurement import Measurement
 from plumbline.judge.noise import Noise, Source
-from plumbline.judge.references import ComparedSource, Measurement
+from plumbline.judge.references import ComparedSource
 from plumbline.layers import PAIRED
 from plumbline.units import DAY_S
 

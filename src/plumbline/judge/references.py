@@ -9,23 +9,17 @@ such as one that confirms, is held against what these few usually give beside al
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum
-from functools import cached_property
+from itertools import chain
 from math import hypot, log, sqrt
 from statistics import median
-from typing import Hashable, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Hashable, Iterator, NamedTuple, Optional, Sequence
 
+from plumbline.judge.measurement import FORMS, Against, Measurement, Values, speaking
 from plumbline.judge.noise import ALONE, BESIDE_PEERS, Run, Source
 from plumbline.judge.peers import FEW_APART, LEAST_SPREAD, Kind, Kinds, day_of
 from plumbline.judge.phrases import several
-from plumbline.model.limits import Limits
-from plumbline.model.reference import Baseline
-from plumbline.model.series import Sample
 from plumbline.robust import deviation, error_of_median
 
-_PEERS = 4
-"""Peers of one run whose median is a reference: one slow one among fewer makes others look fast."""
 _SPREAD_ALONE = 0.05
 """What runs without peers differ by at least, as the steady benchmarks of a year did."""
 _HALVED = 0.5
@@ -34,66 +28,6 @@ _BEFORE = 8
 """Earlier runs that stand for a level."""
 _BESIDE_S = 1800.0
 """What begins within so many seconds of a run of a few is beside it: they take turns."""
-
-
-class Against(str, Enum):
-    """What a run is held against."""
-
-    RUN = "its peers in the same run"
-    BASELINE = "its peers' shares of their baselines"
-    RATE = "its peers of the same day"
-    FEW = "its few peers in the same run"
-    HISTORY = "its own earlier runs"
-    ALONE = "its baseline"
-
-
-_FORMS = (Against.RUN, Against.BASELINE, Against.RATE)
-
-Values = list[tuple[float, float]]
-"""Moments in epoch seconds, and logarithms of what was measured, newest first."""
-
-
-class Logarithms(NamedTuple):
-    """What a measurement gave in each form: in full runs, and in runs of ``few`` members alone.
-
-    These have fewer peers than others of its runs, too few for a reference.
-    """
-
-    full: Mapping[Against, Values]
-    few: Mapping[Against, Values]
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """One operation of one component: its samples, newest first, and its baseline if it has one.
-
-    ``kind`` is the key of what should give the same.  ``era`` is set where the baseline was taken
-    before a change of software or settings.
-    """
-
-    kind: Hashable
-    member: str
-    samples: tuple[Sample, ...]
-    baseline: Optional[Baseline]
-    limits: Limits
-    ceiling_Bps: Optional[float]
-    era: Optional[Era] = None
-
-    @cached_property
-    def logarithms(self) -> Logarithms:
-        """Return what its runs gave, of those that say something."""
-        return _logarithms(self)
-
-
-class Era(NamedTuple):
-    """A time between two changes: what changed, in words, and when, in epoch seconds if known.
-
-    ``with_group`` says that the whole group is held against what it gave before.
-    """
-
-    change: str
-    since: Optional[float]
-    with_group: bool
 
 
 class ComparedSource(NamedTuple):
@@ -108,7 +42,7 @@ class References:
 
     def __init__(self, measurements: Sequence[Measurement]) -> None:
         """Collect what all of each kind gave."""
-        self._kinds = {form: Kinds() for form in _FORMS}
+        self._kinds = {form: Kinds() for form in FORMS}
         self._of_few: dict[tuple[Against, Hashable], list[tuple[float, str, float]]] = {}
         self._levels: dict[Hashable, list[float]] = {}
         for one in measurements:
@@ -124,7 +58,7 @@ class References:
         """Return the runs of a measurement beside their reference, None where there is none."""
         if self._accepted_low(one):
             return self._beside(one, Against.BASELINE) or beside_baseline(one)
-        known = [(self._kinds[form].of(one.kind).apart, form) for form in _FORMS]
+        known = [(self._kinds[form].of(one.kind).apart, form) for form in FORMS]
         for _, form in sorted(known, key=lambda pair: pair[0]):
             found = self._beside(one, form)
             if found:
@@ -170,41 +104,9 @@ def _differ_widely(found: ComparedSource) -> bool:
     return median(run.spread for run in found.source.runs) > ALONE.tail
 
 
-def _speaking(
-    one: Measurement, least_coverage: Optional[float] = None
-) -> Iterator[tuple[Sample, float]]:
-    """Yield the samples that say something, newest first, with the logarithm of their rate."""
-    most = one.ceiling_Bps and one.limits.invalid_above * one.ceiling_Bps
-    least = one.limits.min_coverage if least_coverage is None else least_coverage
-    for sample in one.samples:
-        coverage = sample.coverage
-        if not sample.rate_Bps or sample.excluded or (coverage is not None and coverage < least):
-            continue
-        if not most or sample.rate_Bps <= most:
-            yield sample, log(sample.rate_Bps)
-
-
-def _logarithms(one: Measurement) -> Logarithms:
-    found = Logarithms({form: [] for form in _FORMS}, {form: [] for form in _FORMS})
-    level = log(one.baseline.median_Bps) if one.baseline else None
-    enough = min(_PEERS, max((sample.peers for sample in one.samples), default=0))
-    for sample, rate in _speaking(one):
-        at, few = sample.started_at, 0 < sample.peers < enough
-        into = found.few if few else found.full
-        into[Against.RATE].append((at, rate))
-        if level is not None:
-            into[Against.BASELINE].append((at, rate - level))
-        if few:
-            into[Against.RUN].append((at, rate))
-        elif sample.peers_Bps and sample.peers >= _PEERS:
-            into[Against.RUN].append((at, rate - log(sample.peers_Bps)))
-    return found
-
-
 def _every_value(one: Measurement) -> list[tuple[float, float]]:
     """Return moments and logarithms beside the baseline of all runs, the oldest first."""
-    full, few = one.logarithms
-    return sorted([*full[Against.BASELINE], *few[Against.BASELINE]])
+    return sorted(chain.from_iterable(each[Against.BASELINE] for each in one.logarithms))
 
 
 def beside_baseline(one: Measurement) -> Optional[ComparedSource]:
@@ -270,7 +172,7 @@ def _few(one: Measurement) -> Optional[ComparedSource]:
     """Return the runs beside one to three peers, of which each may be odd itself."""
     runs = [
         Run(sample.started_at, rate - log(sample.peers_Bps), hypot(FEW_APART, FEW_APART))
-        for sample, rate in _speaking(one)
+        for sample, rate in speaking(one)
         if sample.peers_Bps
     ]
     if not runs:
@@ -289,7 +191,7 @@ def _usual(one: Measurement) -> float:
 
 def _own_history(one: Measurement) -> Optional[ComparedSource]:
     """Return the newer half of the runs beside the median of the older one."""
-    values = sorted((sample.started_at, rate) for sample, rate in _speaking(one, _usual(one)))
+    values = sorted((sample.started_at, rate) for sample, rate in speaking(one, _usual(one)))
     count = max(_BEFORE, len(values) // 2)
     if len(values) <= count:
         return None

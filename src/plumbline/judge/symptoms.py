@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from plumbline.judge.absence import CLOCK_STEP_S
 from plumbline.judge.phrases import moment
+from plumbline.model.ages import CLOCK_STEP_S
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.reason import Reason
 from plumbline.model.service import SYMPTOMS

@@ -21,10 +21,11 @@ from plumbline.judge.claims import (
     together,
 )
 from plumbline.judge.measured import doubt_about, era_of, label
+from plumbline.judge.measurement import Era, Measurement
 from plumbline.judge.noise import ALONE
 from plumbline.judge.pair import of_pair
 from plumbline.judge.past import Moments, Past
-from plumbline.judge.references import ComparedSource, Era, Measurement, References, common
+from plumbline.judge.references import ComparedSource, References, common
 from plumbline.layers import GROUPED, ON_DEVICES, PAIRED, SINGLE_TARGETS
 from plumbline.model.evidence import WORTH_A_WORD, Evidence, Subject
 from plumbline.model.expectation import Expectation, Partner

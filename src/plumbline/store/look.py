@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plumbline.errors import DocumentError
-from plumbline.store.snapshot import parse, read
+from plumbline.store.trusted import parse, read
 from plumbline.symptoms.symptom import Report
 
 SYMPTOMS = "/var/lib/plumbline/symptoms.json"

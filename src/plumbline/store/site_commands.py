@@ -6,7 +6,7 @@ import os
 
 from plumbline.errors import DocumentError
 from plumbline.model.validation import same_schema
-from plumbline.store.snapshot import parse, read
+from plumbline.store.trusted import parse, read
 from plumbline.symptoms.site_command import SiteCommand
 
 SCHEMA = 1

@@ -12,7 +12,7 @@ from plumbline.model.validation import whole
 from plumbline.store.clocks import read_clocks
 from plumbline.store.database import Database
 from plumbline.store.look import REMEDY
-from plumbline.store.publish import READERS
+from plumbline.store.places import READERS
 from plumbline.store.replacing import replace
 from plumbline.store.trusted import parse, read
 from plumbline.symptoms.counters import Past

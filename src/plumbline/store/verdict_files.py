@@ -16,6 +16,7 @@ from typing import Iterable, Iterator, Optional
 from plumbline.errors import DocumentError, StoreError
 from plumbline.folders import UnsafeError
 from plumbline.model.evidence import Subject
+from plumbline.model.json_text import read_json
 from plumbline.model.published import Published
 from plumbline.store.places import READERS
 from plumbline.store.replacing import replace
@@ -59,7 +60,7 @@ def write_verdicts(folder: Path, every: Iterable[Published], keep: Iterable[Subj
 def _write(path: Path, one: Published) -> bool:
     """Write a verdict unless the same is there, only judged at another time."""
     text = json.dumps(one.to_json(), allow_nan=False, separators=(",", ":"))
-    if _content(_there(path)) == _content(json.loads(text)):
+    if _content(_there(path)) == _content(read_json(text)):
         return False
     replace(path, seal(text), mode=0o640, group=READERS)
     return True

@@ -7,8 +7,9 @@ from typing import Any, Optional, Sequence
 
 import pytest
 
+from plumbline.judge.measurement import Against, Era, Measurement
 from plumbline.judge.noise import ALONE, BESIDE_PEERS
-from plumbline.judge.references import Against, Era, Measurement, References, common
+from plumbline.judge.references import References, common
 from plumbline.model.limits import Limits
 from plumbline.model.series import Sample
 from tests.package.judgements import BASELINE
