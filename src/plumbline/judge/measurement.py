@@ -1,0 +1,107 @@
+"""What the judge takes of one operation of a component: the logarithms of what its runs gave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from math import log
+from typing import Hashable, Iterator, Mapping, NamedTuple, Optional
+
+from plumbline.model.limits import Limits
+from plumbline.model.reference import Baseline
+from plumbline.model.series import Sample
+
+_PEERS = 4
+"""Peers of one run whose median is a reference: one slow one among fewer makes others look fast."""
+
+
+class Against(str, Enum):
+    """What a run is held against."""
+
+    RUN = "its peers in the same run"
+    BASELINE = "its peers' shares of their baselines"
+    RATE = "its peers of the same day"
+    FEW = "its few peers in the same run"
+    HISTORY = "its own earlier runs"
+    ALONE = "its baseline"
+
+
+FORMS = (Against.RUN, Against.BASELINE, Against.RATE)
+
+Values = list[tuple[float, float]]
+"""Moments in epoch seconds, and logarithms of what was measured, newest first."""
+
+
+class Logarithms(NamedTuple):
+    """What a measurement gave in each form: in full runs, and in runs of ``few`` members alone.
+
+    These have fewer peers than others of its runs, too few for a reference.
+    """
+
+    full: Mapping[Against, Values]
+    few: Mapping[Against, Values]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One operation of one component: its samples, newest first, and its baseline if it has one.
+
+    ``kind`` is the key of what should give the same.  ``era`` is set where the baseline was taken
+    before a change of software or settings.
+    """
+
+    kind: Hashable
+    member: str
+    samples: tuple[Sample, ...]
+    baseline: Optional[Baseline]
+    limits: Limits
+    ceiling_Bps: Optional[float]
+    era: Optional[Era] = None
+
+    @cached_property
+    def logarithms(self) -> Logarithms:
+        """Return what its runs gave, of those that say something."""
+        return _logarithms(self)
+
+
+class Era(NamedTuple):
+    """A time between two changes: what changed, in words, and when, in epoch seconds if known.
+
+    ``with_group`` says that the whole group is held against what it gave before.
+    """
+
+    change: str
+    since: Optional[float]
+    with_group: bool
+
+
+def speaking(
+    one: Measurement, least_coverage: Optional[float] = None
+) -> Iterator[tuple[Sample, float]]:
+    """Yield the samples that say something, newest first, with the logarithm of their rate."""
+    most = one.ceiling_Bps and one.limits.invalid_above * one.ceiling_Bps
+    least = one.limits.min_coverage if least_coverage is None else least_coverage
+    for sample in one.samples:
+        coverage = sample.coverage
+        if not sample.rate_Bps or sample.excluded or (coverage is not None and coverage < least):
+            continue
+        if not most or sample.rate_Bps <= most:
+            yield sample, log(sample.rate_Bps)
+
+
+def _logarithms(one: Measurement) -> Logarithms:
+    found = Logarithms({form: [] for form in FORMS}, {form: [] for form in FORMS})
+    level = log(one.baseline.median_Bps) if one.baseline else None
+    enough = min(_PEERS, max((sample.peers for sample in one.samples), default=0))
+    for sample, rate in speaking(one):
+        at, few = sample.started_at, 0 < sample.peers < enough
+        into = found.few if few else found.full
+        into[Against.RATE].append((at, rate))
+        if level is not None:
+            into[Against.BASELINE].append((at, rate - level))
+        if few:
+            into[Against.RUN].append((at, rate))
+        elif sample.peers_Bps and sample.peers >= _PEERS:
+            into[Against.RUN].append((at, rate - log(sample.peers_Bps)))
+    return found
