@@ -47,6 +47,8 @@ NO_READERS = {
     "store/clocks.py read_clocks": "reads a history",
     "store/history.py": "reads a history: its rows go to Record.from_json, its evidence is fed",
     "store/notes.py read_notes": "reads a history",
+    "store/verdict_files.py _write": "a value of the program itself",
+    "store/verdicts.py load_published": "what it reads goes to Published.from_json",
     "store/tables.py": "reads a history: the notes of what runs go to Process.from_json",
     "folders.py _main": "reads what plumbline itself has written for it",
     "run/crew.py look": "looks at targets",

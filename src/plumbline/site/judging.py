@@ -64,7 +64,7 @@ class Judging:
         for (layer, _), members in groups.items():
             if layer in GROUPED and len(members) > 1:
                 yield self.group(members)
-        yield from (self.whole(whole, members) for whole, members in wholes(every))
+        yield from (self.file_system(whole, members) for whole, members in wholes(every))
 
     def group(self, members: Sequence[Expectation]) -> Verdict:
         """Return the verdict on all members of a group, at least one."""
@@ -75,7 +75,7 @@ class Judging:
         except DocumentError as error:
             return _damaged(layer, group, error)._replace(group=True)
 
-    def whole(self, whole: Expectation, members: Iterable[Expectation]) -> Verdict:
+    def file_system(self, whole: Expectation, members: Iterable[Expectation]) -> Verdict:
         """Return the verdict on a file system whose targets, its members, are driven at once."""
         try:
             ruled = [

@@ -142,7 +142,7 @@ def _group(members: Sequence[Expectation]) -> Callable[[Judging], Verdict]:
 
 
 def _whole(one: Expectation, members: Sequence[Expectation]) -> Callable[[Judging], Verdict]:
-    return lambda judging: judging.whole(one, members)
+    return lambda judging: judging.file_system(one, members)
 
 
 def _rests_on(service: _Service, snapshot: Snapshot) -> Any:
