@@ -36,7 +36,6 @@ from plumbline.errors import DocumentError
 from plumbline.expect.plan import Plan
 from plumbline.judge.component import judge, judge_service
 from plumbline.judge.fs import judge_whole
-from plumbline.judge.group import judge_group
 from plumbline.judge.pair import judge_pair_service
 from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks
 from plumbline.model.conditions import of_record
@@ -104,6 +103,7 @@ from tests.package.judgements import (
     evidence,
     expectation,
     host_expectation,
+    judge_group,
     sent,
     series,
 )

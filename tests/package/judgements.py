@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional, Sequence, Union
 
 from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.expectation import Expectation, Expectations, Partner
@@ -14,8 +14,14 @@ from plumbline.model.record import Operation, Outcome, Record
 from plumbline.model.reference import Baseline, Ceiling, Reference
 from plumbline.model.series import Running, Sample, Series, Snapshot
 from plumbline.model.spec import ProbeSpec
+from plumbline.model.verdict import Verdict
+from plumbline.site.judging import Judging
 from plumbline.site.verdicts import Verdicts
 from tests.package.records import record
+
+if TYPE_CHECKING:
+    from plumbline.model.evidence import Knowing
+    from plumbline.model.series import Memory
 
 DAY_S = 86400.0
 NOW = 20_000 * DAY_S
@@ -148,6 +154,13 @@ class Past(NamedTuple):
     def changed_at(self, latest: Record) -> Optional[float]:
         """Return since when the series of a record has its versions, None if always."""
         return self.changed if latest.versions else None
+
+
+def judge_group(
+    members: Sequence[Expectation], memory: Memory, now: float, known: Knowing
+) -> Verdict:
+    """Return the verdict on a group by what its last runs say together."""
+    return Judging(memory, known, now).group(members)
 
 
 def write(folder: Path, entries: Sequence[Expectation], taken: Snapshot) -> list[str]:

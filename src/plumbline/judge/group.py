@@ -5,7 +5,6 @@ The median of one night is shown; an alarm takes the evidence of several.
 
 from __future__ import annotations
 
-from plumbline.judge.component import rulings_on
 from plumbline.judge.floor import REMEDY
 from plumbline.judge.measured import label
 from plumbline.judge.phrases import also, over_runs, several, so_far, weighed
@@ -21,11 +20,10 @@ if TYPE_CHECKING:
     from typing import Iterator, Optional, Sequence
 
     from plumbline.judge.finding import Finding, Ruling
-    from plumbline.model.evidence import Evidence, Knowing
+    from plumbline.model.evidence import Evidence
     from plumbline.model.expectation import Expectation
     from plumbline.model.limits import Limits
     from plumbline.model.record import Operation, Scenario
-    from plumbline.model.series import Memory
 
 
 class _Median(NamedTuple):
@@ -121,22 +119,6 @@ class _Median(NamedTuple):
         if self.contended and self.watched:
             text += f", {self.contended} of them contended"
         return text
-
-
-def judge_group(
-    members: Sequence[Expectation], memory: Memory, now: float, known: Knowing
-) -> Verdict:
-    """Return the verdict on a group: at least one member, all of one layer and group.
-
-    Raises:
-        DocumentError: the series of a member is damaged, or a reference is no rate.
-    """
-    first = members[0]
-    ruled = [
-        (member, rulings_on(member, memory.of(member.layer, member.component), now))
-        for member in members
-    ]
-    return decide_group(ruled, known.evidence((first.layer, first.group, True)))
 
 
 def decide_group(

@@ -6,7 +6,6 @@ from typing import Any, Optional, Sequence
 
 import pytest
 
-from plumbline.judge.group import judge_group
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Limits
@@ -24,6 +23,7 @@ from tests.package.judgements import (
     REFERENCE,
     evidence,
     expectation,
+    judge_group,
     series,
     snapshot,
 )

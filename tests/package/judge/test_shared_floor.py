@@ -9,7 +9,6 @@ import pytest
 from plumbline.judge.component import judge
 from plumbline.judge.floor import least_Bps
 from plumbline.judge.fs import judge_whole
-from plumbline.judge.group import judge_group
 from plumbline.judge.measured import measured
 from plumbline.judge.pair import judge_pair_host
 from plumbline.judge.shared_floor import host_below
@@ -29,6 +28,7 @@ from tests.package.judgements import (
     evidence,
     expectation,
     host_expectation,
+    judge_group,
     sent,
 )
 from tests.package.judgements import snapshot as taken
