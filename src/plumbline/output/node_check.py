@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import os
-import time
 
-from plumbline import __version__
 from plumbline.errors import DocumentError
 from plumbline.judge.node import JudgedNode, judge_node
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.series import Snapshot
 from plumbline.model.state import State
-from plumbline.output.call import TIMEOUT_S, pairs, timeout
-from plumbline.output.plugin import plugin_output
-from plumbline.output.runtime import conclude, limited
+from plumbline.output.check import Check, run_check
 from plumbline.store.places import EXPECTATIONS, SNAPSHOT
 from plumbline.store.snapshot import load_expectations, load_snapshot
 
@@ -23,8 +19,6 @@ if TYPE_CHECKING:
     from plumbline.model.verdict import Verdict
 
 _WITH_VALUE = {
-    "--timeout": "--timeout",
-    "-t": "--timeout",
     "--expectations": "--expectations",
     "--snapshot": "--snapshot",
 }
@@ -46,22 +40,10 @@ run that has not ended whether its process is there (/proc)."""
 
 def run(argv: Sequence[str]) -> NoReturn:
     """Say what ``argv``, the program's name first, asks for; end the process."""
-    conclude(argv, lambda program, service: _outcome(program, service, argv[1:]))
-
-
-def _outcome(program: str, service: str, argv: Sequence[str]) -> tuple[State, str]:
-    options = tuple(pairs(program, argv, _WITH_VALUE))
-    given = dict(options)
-    if "--help" in given:
-        words = {"program": program, "version": __version__, "timeout": TIMEOUT_S}
-        text = _HELP.format(**words, expectations=EXPECTATIONS, snapshot=SNAPSHOT)
-        return State.UNKNOWN, f"{text}\n"
-    if "--version" in given:
-        return State.UNKNOWN, f"{program} {__version__} (plumbline)\n"
-    with limited(timeout(given)):
-        found = _judged(given, time.time())
-    verbosity = sum(name == "--verbose" for name, _ in options)
-    return found.state, plugin_output(service, found, verbosity)
+    run_check(
+        Check(_HELP, {"expectations": EXPECTATIONS, "snapshot": SNAPSHOT}, _WITH_VALUE, _judged),
+        argv,
+    )
 
 
 def _judged(given: Mapping[str, str], now: float) -> Verdict:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
 
-from plumbline import __version__
 from plumbline.errors import DocumentError, UsageError
 from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks, title
 from plumbline.model.named_tuple import TYPE_CHECKING
@@ -13,9 +11,7 @@ from plumbline.model.reason import Reason
 from plumbline.model.service import SYMPTOMS as LAYER
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
-from plumbline.output.call import TIMEOUT_S, pairs, timeout
-from plumbline.output.plugin import plugin_output
-from plumbline.output.runtime import conclude, limited
+from plumbline.output.check import Check, run_check
 from plumbline.store.look import COMMANDS, REMEDY, SYMPTOMS, load_report
 from plumbline.symptoms.kinds import KINDS
 from plumbline.units import format_duration
@@ -31,8 +27,6 @@ _WITH_VALUE = {
     "-k": "--kind",
     "--node": "--node",
     "--stale-after": "--stale-after",
-    "--timeout": "--timeout",
-    "-t": "--timeout",
     "--document": "--document",
     "--commands": "--commands",
 }
@@ -55,26 +49,17 @@ usage: {program} [--kind KIND] [options]
 
 Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.  It reads the document and nothing else."""
 
+_SHOWN = {
+    "kinds": ", ".join(KINDS),
+    "stale": STALE_AFTER_S,
+    "document": SYMPTOMS,
+    "commands": COMMANDS,
+}
+
 
 def run(argv: Sequence[str]) -> NoReturn:
     """Say what ``argv``, the program's name first, asks for; end the process."""
-    conclude(argv, lambda program, service: _outcome(program, service, argv[1:]))
-
-
-def _outcome(program: str, service: str, argv: Sequence[str]) -> tuple[State, str]:
-    options = tuple(pairs(program, argv, _WITH_VALUE))
-    given = dict(options)
-    if "--help" in given:
-        words = {"program": program, "version": __version__, "kinds": ", ".join(KINDS)}
-        files = {"document": SYMPTOMS, "commands": COMMANDS}
-        text = _HELP.format(**words, **files, timeout=TIMEOUT_S, stale=STALE_AFTER_S)
-        return State.UNKNOWN, f"{text}\n"
-    if "--version" in given:
-        return State.UNKNOWN, f"{program} {__version__} (plumbline)\n"
-    with limited(timeout(given)):
-        found = _judged(given, _kind(given), time.time())
-    verbosity = sum(name == "--verbose" for name, _ in options)
-    return found.state, plugin_output(service, found, verbosity)
+    run_check(Check(_HELP, _SHOWN, _WITH_VALUE, _judged), argv)
 
 
 def _kind(given: Mapping[str, str]) -> str:
@@ -84,7 +69,8 @@ def _kind(given: Mapping[str, str]) -> str:
     return kind
 
 
-def _judged(given: Mapping[str, str], kind: str, now: float) -> Verdict:
+def _judged(given: Mapping[str, str], now: float) -> Verdict:
+    kind = _kind(given)
     path, limit_s = given.get("--document", SYMPTOMS), _limit(given)
     node = given.get("--node", "")
     try:
