@@ -8,13 +8,14 @@ from ansible_collections.hpcops.plumbline.tests.unit.plugins.fakes import PLAN
 PATHS = [{"host": "lab", "description": "PATH file system scratch"}]
 
 
-def test_each_node_has_an_agent_and_each_measurement_a_service() -> None:
+def test_each_node_has_an_agent_and_all_services_of_the_plan() -> None:
     assert services(PLAN, "plumbline agent", PATHS) == [
         ["client1", "plumbline agent"],
         ["oss1", "plumbline agent"],
         ["oss1", "OST scratch-OST0000 write read"],
         ["oss1", "RAW oss1-disk1 read"],
         ["oss1", "RAW oss1-disk2 read"],
+        ["oss1", "NODE oss1 symptoms"],
         ["lab", "PATH file system scratch"],
     ]
 
