@@ -10,14 +10,14 @@ from plumbline.judge.measured import label
 from plumbline.judge.phrases import also, over_runs, several, so_far, weighed
 from plumbline.judge.service import severity
 from plumbline.judge.shared_floor import group_below
-from plumbline.layers import SINGLE_TARGETS
+from plumbline.layers import GROUPED, SINGLE_TARGETS
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.reason import Reason
 from plumbline.model.state import State, worst
 from plumbline.model.verdict import Figure, Verdict
 
 if TYPE_CHECKING:
-    from typing import Iterator, Optional, Sequence
+    from typing import Iterable, Iterator, Optional, Sequence
 
     from plumbline.judge.finding import Finding, Ruling
     from plumbline.model.evidence import Evidence
@@ -119,6 +119,17 @@ class _Median(NamedTuple):
         if self.contended and self.watched:
             text += f", {self.contended} of them contended"
         return text
+
+
+def by_group(
+    expectations: Iterable[Expectation],
+) -> dict[tuple[str, str], list[Expectation]]:
+    """Return the members of each group of peers, by layer and group; a host is in none."""
+    found: dict[tuple[str, str], list[Expectation]] = {}
+    for one in expectations:
+        if one.layer in GROUPED:
+            found.setdefault((one.layer, one.group), []).append(one)
+    return found
 
 
 def decide_group(

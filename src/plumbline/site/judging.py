@@ -11,11 +11,11 @@ from plumbline.errors import DocumentError
 from plumbline.judge.component import decide, rulings_on
 from plumbline.judge.evidence import evidence
 from plumbline.judge.fs import Ruled, decide_whole, wholes
-from plumbline.judge.group import decide_group
+from plumbline.judge.group import by_group, decide_group
 from plumbline.judge.pair import judge_pair_host, judge_pair_service
 from plumbline.judge.phrases import odds_text, weighed
 from plumbline.judge.service import by_evidence, with_runs
-from plumbline.layers import GROUPED, PAIRED
+from plumbline.layers import PAIRED
 from plumbline.model.reason import Reason
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
@@ -57,12 +57,9 @@ class Judging:
 
     def groups(self, chosen: Iterable[Expectation]) -> Iterator[Verdict]:
         """Yield the verdict on each group of peers; a node has one component of layer net."""
-        groups: dict[tuple[str, str], list[Expectation]] = {}
         every = tuple(chosen)
-        for each in every:
-            groups.setdefault((each.layer, each.group), []).append(each)
-        for (layer, _), members in groups.items():
-            if layer in GROUPED and len(members) > 1:
+        for members in by_group(every).values():
+            if len(members) > 1:
                 yield self.group(members)
         yield from (self.file_system(whole, members) for whole, members in wholes(every))
 

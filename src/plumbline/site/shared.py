@@ -6,10 +6,11 @@ them; a member that is slow beside its peers as well remains a suspect.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Iterator, Mapping, NamedTuple, Sequence
 
+from plumbline.judge.group import by_group
 from plumbline.judge.phrases import over_runs
-from plumbline.layers import GROUPED
 
 if TYPE_CHECKING:
     from plumbline.judge.weighing import Weighing
@@ -44,15 +45,13 @@ def shared_losses(
     nodes: Mapping[str, Sequence[Expectation]], known: Weighing
 ) -> Iterator[SharedLoss]:
     """Yield the groups that have an alarm, by what their runs say together."""
-    groups: dict[Component, dict[str, None]] = {}
-    for one in (one for found in nodes.values() for one in found if one.layer in GROUPED):
-        groups.setdefault((one.layer, one.group), {})[one.component] = None
-    for (layer, group), members in groups.items():
+    for (layer, group), members in by_group(chain.from_iterable(nodes.values())).items():
         found = known.evidence((layer, group, True))
         if found and found.alarm:
-            slow = (name for name in members if _in_alarm(known, (layer, name)))
+            names = frozenset(one.component for one in members)
+            slow = (name for name in names if _in_alarm(known, (layer, name)))
             text = _sentence(layer, group, found)
-            yield SharedLoss(layer, group, text, frozenset(members), frozenset(slow))
+            yield SharedLoss(layer, group, text, names, frozenset(slow))
 
 
 def less_shared(

@@ -6,18 +6,19 @@ Whoever writes the snapshot calls this: runs, and the deployment of other expect
 from __future__ import annotations
 
 import time
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Callable, Iterable, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError
 from plumbline.judge.fs import wholes
+from plumbline.judge.group import by_group
 from plumbline.judge.weighing import Weighing
-from plumbline.layers import GROUPED
 from plumbline.model.ages import CLOCK_STEP_S, OpenMoment, parts
 from plumbline.model.evidence import Subject
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.published import Published, Stage
-from plumbline.model.series import Snapshot
+from plumbline.model.series import Running, Series, Snapshot
 from plumbline.model.verdict import Verdict
 from plumbline.site.judging import Judging
 from plumbline.store.history import History
@@ -25,7 +26,7 @@ from plumbline.store.places import DATABASE, SNAPSHOT_FILE, VERDICTS_FOLDER
 from plumbline.store.publish import Publisher
 from plumbline.store.recent import groups_of
 from plumbline.store.snapshot import load_expectations
-from plumbline.store.verdict_files import write_verdicts
+from plumbline.store.verdict_files import VerdictFiles
 from plumbline.store.verdicts import stamp_of
 
 _MOST_MOMENTS = 8
@@ -46,13 +47,31 @@ class _Service(NamedTuple):
     """Whether it is one that is measured, and may hang, and no group."""
 
 
+class _Memory:
+    """What a snapshot holds, the series of each component parsed once.
+
+    What runs is for the check to see.
+    """
+
+    running: tuple[Running, ...] = ()
+
+    def __init__(self, taken: Snapshot) -> None:
+        """Parse nothing yet."""
+        self.taken = taken
+        self._of = lru_cache(maxsize=None)(taken.of)
+
+    def of(self, layer: str, component: str) -> tuple[Series, ...]:
+        """Return every series of a component; raise DocumentError when one is damaged."""
+        return self._of(layer, component)
+
+
 class Verdicts:
     """Writes the verdicts of a node beside its snapshot, by the expectations that are deployed."""
 
     def __init__(self, expectations: str, folder: Path) -> None:
         """Take the document of expectations, which may be replaced while a run goes on."""
         self._path = expectations
-        self._folder = folder
+        self._files = VerdictFiles(folder)
         self._stamp: Optional[str] = None
         self._services: tuple[_Service, ...] = ()
         self._known: dict[Subject, tuple[Any, Published]] = {}
@@ -68,11 +87,12 @@ class Verdicts:
         if stamp != self._stamp:
             self._services = tuple(_services(load_expectations(self._path)))
             self._stamp, self._known = stamp, {}
-        judged = [self._published(one, snapshot, stamp) for one in self._services]
-        return write_verdicts(self._folder, judged)
+        memory = _Memory(snapshot)
+        return self._files.write(self._published(one, memory, stamp) for one in self._services)
 
-    def _published(self, service: _Service, snapshot: Snapshot, stamp: str) -> Published:
+    def _published(self, service: _Service, memory: _Memory, stamp: str) -> Published:
         """Return the verdict of a service; what rests on the same is not judged again."""
+        snapshot = memory.taken
         rests_on = _rests_on(service, snapshot)
         before, known = self._known.get(service.subject, (None, None))
         if known and before == rests_on and not _passed(known, snapshot.written_at):
@@ -87,7 +107,7 @@ class Verdicts:
             snapshot.written_at,
             first.limits.hung_after_s if service.alone else None,
             tuple(_running(service, snapshot)),
-            tuple(_stages(service, snapshot)),
+            tuple(_stages(service, memory)),
         )
         self._known[service.subject] = rests_on, found
         return found
@@ -99,7 +119,7 @@ def publish(expectations: str, state: Path) -> int:
     That is the number of services with another verdict.  Where nothing was ever measured the
     verdicts say that.  Raises as ``Verdicts`` does; StoreError where no history can be read.
     """
-    verdicts = Verdicts(expectations, state / VERDICTS_FOLDER)
+    verdicts = published_by(expectations, state)
     node, now = load_expectations(expectations), time.time()
     if not (state / DATABASE).exists():
         return verdicts(Snapshot(node.node, now, (), {}, {}))
@@ -122,12 +142,8 @@ def _services(node: Expectations) -> Iterator[_Service]:
     every = node.every()
     for each in every:
         yield _Service(each.subject, _component(each), (each,), alone=True)
-    groups: dict[Subject, list[Expectation]] = {}
-    for each in every:
-        if each.layer in GROUPED:
-            groups.setdefault((each.layer, each.group, True), []).append(each)
-    for subject, members in groups.items():
-        yield _Service(subject, _group(members), members, alone=False)
+    for (layer, group), members in by_group(every).items():
+        yield _Service((layer, group, True), _group(members), members, alone=False)
     for whole, targets in wholes(every):
         subject = whole.layer, whole.component, True
         yield _Service(subject, _whole(whole, targets), (whole, *targets), alone=True)
@@ -168,13 +184,12 @@ def _passed(known: Published, now: float) -> bool:
     return len(known.stages) > 1 and now >= known.stages[1].since
 
 
-def _stages(service: _Service, snapshot: Snapshot) -> Iterator[Stage]:
+def _stages(service: _Service, memory: _Memory) -> Iterator[Stage]:
     """Yield what a service says now, and after each moment that changes it."""
-    # what runs is for the check to see
-    memory, now = snapshot._replace(running=()), snapshot.written_at
+    now = memory.taken.written_at
     before: Optional[Stage] = None
     for moment in (now, *_few(sorted(set(_moments(service.members, memory, now))))):
-        found = service.judge(Judging(memory, memory, OpenMoment(moment)))
+        found = service.judge(Judging(memory, memory.taken, OpenMoment(moment)))
         stage = Stage(
             moment if before else 0.0,
             found.state,
@@ -188,7 +203,7 @@ def _stages(service: _Service, snapshot: Snapshot) -> Iterator[Stage]:
             before = stage
 
 
-def _moments(members: Iterable[Expectation], memory: Snapshot, now: float) -> Iterator[float]:
+def _moments(members: Iterable[Expectation], memory: _Memory, now: float) -> Iterator[float]:
     """Yield the moments to come at which a record becomes stale, or is dated ahead no longer."""
     for each in members:
         try:

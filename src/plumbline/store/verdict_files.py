@@ -11,18 +11,17 @@ import os
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from stat import S_IMODE
-from typing import Iterable, Iterator, Optional
+from typing import Collection, Iterable, Iterator, Optional
 
 from plumbline.errors import DocumentError, StoreError
 from plumbline.folders import UnsafeError
-from plumbline.model.evidence import Subject
 from plumbline.model.json_text import read_json
 from plumbline.model.published import Published
 from plumbline.store.places import READERS
 from plumbline.store.replacing import replace
 from plumbline.store.sealed import seal
 from plumbline.store.trusted import parse, read
-from plumbline.store.verdicts import MOST_BYTES, REMEDY, file_name
+from plumbline.store.verdicts import MOST_BYTES, REMEDY, file_name, stamp
 
 _MODE = 0o751
 """Passed through by who checks, listed by nobody else; each file in it says who may read it."""
@@ -31,39 +30,52 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NO_CONTENT = ("crc32", "judged_at")
 
 
-def write_verdicts(folder: Path, every: Iterable[Published], keep: Iterable[Subject] = ()) -> int:
-    """Write those verdicts that have changed, and return how many; remove those of nobody.
+class VerdictFiles:
+    """The verdicts of a node in a folder, and which of them this process has written or seen."""
 
-    Verdicts of ``keep`` are left as they are.
+    def __init__(self, folder: Path) -> None:
+        """Know of no file yet."""
+        self._folder = folder
+        self._seen: dict[str, tuple[Published, str]] = {}
 
-    Raises:
-        StoreError: they cannot be written, or somebody else could exchange them.
-    """
+    def write(self, every: Iterable[Published]) -> int:
+        """Write those verdicts that have changed, and return how many; remove those of nobody.
+
+        Raises:
+            StoreError: they cannot be written, or somebody else could exchange them.
+        """
+        try:
+            with _opened(self._folder) as place:
+                named = {file_name((one.layer, one.name, one.group)): one for one in every}
+                written = [name for name, one in named.items() if self._write(place / name, one)]
+                _remove_others(place, named)
+        except OSError as error:
+            why = str(error) if isinstance(error, UnsafeError) else os.strerror(error.errno or 0)
+            raise StoreError(
+                f"verdicts in {self._folder} cannot be written: {why}; see that "
+                f"{self._folder.parent} has space and belongs to the user plumbline"
+            ) from error
+        return len(written)
+
+    def _write(self, path: Path, one: Published) -> bool:
+        """Write a verdict unless the same is there, only judged at another time."""
+        # a node has hundreds, and of most nothing has changed since this process looked
+        if (one, _stamp(path)) == self._seen.get(path.name):
+            return False
+        text = json.dumps(one.to_json(), allow_nan=False, separators=(",", ":"))
+        changed = _content(_there(path)) != _content(read_json(text))
+        if changed:
+            replace(path, seal(text), mode=0o640, group=READERS)
+        self._seen[path.name] = one, _stamp(path)
+        return changed
+
+
+def _stamp(path: Path) -> str:
+    """Return what tells a file from others that were in its place, nothing where there is none."""
     try:
-        with _opened(folder) as place:
-            names = {file_name(subject) for subject in keep}
-            written = 0
-            for one in every:
-                name = file_name((one.layer, one.name, one.group))
-                names.add(name)
-                written += _write(place / name, one)
-            _remove_others(place, names)
-    except OSError as error:
-        why = str(error) if isinstance(error, UnsafeError) else os.strerror(error.errno or 0)
-        raise StoreError(
-            f"verdicts in {folder} cannot be written: {why}; see that {folder.parent} has space "
-            "and belongs to the user plumbline"
-        ) from error
-    return written
-
-
-def _write(path: Path, one: Published) -> bool:
-    """Write a verdict unless the same is there, only judged at another time."""
-    text = json.dumps(one.to_json(), allow_nan=False, separators=(",", ":"))
-    if _content(_there(path)) == _content(read_json(text)):
-        return False
-    replace(path, seal(text), mode=0o640, group=READERS)
-    return True
+        return stamp(os.lstat(path))
+    except FileNotFoundError:
+        return ""
 
 
 def _content(raw: Optional[dict[str, object]]) -> Optional[dict[str, object]]:
@@ -79,7 +91,7 @@ def _there(path: Path) -> Optional[dict[str, object]]:
     return found if isinstance(found, dict) else None
 
 
-def _remove_others(place: Path, names: set[str]) -> None:
+def _remove_others(place: Path, names: Collection[str]) -> None:
     """Remove the verdicts of services that this node no longer has."""
     for name in os.listdir(place):
         if name.endswith(".json") and name not in names and not name.startswith("."):

@@ -54,9 +54,13 @@ def stamp_of(expectations: str) -> str:
         DocumentError: there is none.
     """
     try:
-        found = os.stat(expectations)
+        return stamp(os.stat(expectations))
     except OSError as error:
         refuse(error, expectations, "expectations", _DEPLOY)
+
+
+def stamp(found: os.stat_result) -> str:
+    """Return what tells a file from others that were in its place."""
     return f"{found.st_ino}:{found.st_mtime_ns}:{found.st_size}"
 
 

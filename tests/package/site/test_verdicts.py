@@ -235,7 +235,7 @@ verdicts.publish(path, state)
 @pytest.mark.parametrize(
     "where",
     [
-        "verdicts.write_verdicts = die",
+        "verdicts.VerdictFiles.write = die",
         "import plumbline.store.replacing as r, os as o; n = o.replace; "
         "r.os.replace = lambda a, b: die() if 'fd' in str(b) else n(a, b)",
     ],
