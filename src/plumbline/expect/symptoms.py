@@ -12,7 +12,7 @@ from typing import Iterator, Sequence
 from plumbline.model.service import SYMPTOMS, Service
 from plumbline.plan.assignment import Assignment
 from plumbline.plan.symptoms import SymptomsPolicy, kinds_of
-from plumbline.symptoms.kinds import LUSTRE
+from plumbline.symptoms.kinds import LUSTRE, title
 
 CHECK = "check_symptoms"
 
@@ -42,9 +42,8 @@ def _of_host(host: str, kinds: Sequence[str], rules: SymptomsPolicy) -> Iterator
         )
     for kind in kinds:
         yield common._replace(
-            description=f"SYMPTOMS {host} {kind}",
+            description=f"SYMPTOMS {title(host, kind)}",
             command=f"plumbline_{SYMPTOMS}_{kind}",
             arguments=("--kind", kind, *terms),
-            # no name of a host has a space
-            component=f"{host} {kind}",
+            component=title(host, kind),
         )

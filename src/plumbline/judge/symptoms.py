@@ -10,7 +10,7 @@ from plumbline.model.service import SYMPTOMS
 from plumbline.model.state import State, worst
 from plumbline.model.verdict import Figure, Verdict
 from plumbline.symptoms.evidence import gravest, quote
-from plumbline.symptoms.kinds import KIND_OF
+from plumbline.symptoms.kinds import KIND_OF, title
 from plumbline.symptoms.symptom import Direction
 from plumbline.units import format_duration
 
@@ -36,11 +36,6 @@ class JudgedLook(NamedTuple):
     report: Report
     now: float
     limit_s: float
-
-
-def title(node: str, kind: str = "") -> str:
-    """Return the component of a verdict: a node, or one kind of its parts."""
-    return f"{node} {kind}" if kind else node
 
 
 def judge_kind(asked: JudgedLook, kind: str) -> Verdict:

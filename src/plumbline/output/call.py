@@ -125,11 +125,20 @@ def _answer(program: str, long: bool) -> str:
 
 def timeout(given: Mapping[str, str]) -> float:
     """Return the seconds that a check may take; raise UsageError."""
-    text = given.get("--timeout", str(TIMEOUT_S))
+    return seconds(given, "--timeout", TIMEOUT_S, 86400)
+
+
+def seconds(given: Mapping[str, str], option: str, usual: float, limit: float) -> float:
+    """Return the seconds of an option, more than none and less than ``limit``.
+
+    Raises:
+        UsageError: it is no such number.
+    """
+    text = given.get(option, str(usual))
     try:
-        seconds = float(text)
+        found = float(text)
     except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < 86400:
-        raise UsageError(f"--timeout {text!r} is no number of seconds; write for example 10")
-    return seconds
+        found = 0.0
+    if not 0 < found < limit:
+        raise UsageError(f"{option} {text!r} is no number of seconds; write for example {usual:g}")
+    return found

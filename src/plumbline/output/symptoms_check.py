@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 
 from plumbline.errors import DocumentError, UsageError
-from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks, title
+from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.reason import Reason
 from plumbline.model.service import SYMPTOMS as LAYER
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
+from plumbline.output.call import seconds
 from plumbline.output.check import Check, run_check
 from plumbline.store.look import COMMANDS, REMEDY, SYMPTOMS, load_report
-from plumbline.symptoms.kinds import KINDS
+from plumbline.symptoms.kinds import KINDS, title
 from plumbline.units import format_duration
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 STALE_AFTER_S = 3600.0
 """The age at which a look no longer holds, unless the plan says another."""
+
+_LONGEST_S = 1e8
 
 _WITH_VALUE = {
     "--kind": "--kind",
@@ -71,7 +74,8 @@ def _kind(given: Mapping[str, str]) -> str:
 
 def _judged(given: Mapping[str, str], now: float) -> Verdict:
     kind = _kind(given)
-    path, limit_s = given.get("--document", SYMPTOMS), _limit(given)
+    path = given.get("--document", SYMPTOMS)
+    limit_s = seconds(given, "--stale-after", STALE_AFTER_S, _LONGEST_S)
     node = given.get("--node", "")
     try:
         report = load_report(path)
@@ -99,14 +103,3 @@ def _waiting_since(
     except OSError:
         return None
     return since if since >= earliest else None
-
-
-def _limit(given: Mapping[str, str]) -> float:
-    text = given.get("--stale-after", str(STALE_AFTER_S))
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds <= 1e8:
-        raise UsageError(f"--stale-after {text!r} is no number of seconds; write for example 3600")
-    return seconds

@@ -10,7 +10,7 @@ from plumbline.model.judged import Judged
 from plumbline.model.service import SYMPTOMS, Service
 from plumbline.model.verdict import Verdict
 from plumbline.store.symptoms import Collected, collected_reports
-from plumbline.symptoms.kinds import KINDS
+from plumbline.symptoms.kinds import KINDS, title
 from plumbline.symptoms.reported import HOLDS_S
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ def verdicts_on(report: Report, now: float) -> Iterator[Verdict]:
 
 
 def _judged(service: Service, known: Collected) -> Verdict:
-    kind = service.component[len(service.node) :].strip()
+    kinds = {title(service.node, kind): kind for kind in KINDS}
+    kind = kinds.get(service.component, "")
     if known.report is None:
         return judge_unread(service.node, kind, known.trouble)
     asked = JudgedLook(known.report, known.now, service.freshness_s)

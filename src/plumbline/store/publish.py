@@ -37,13 +37,13 @@ Then = Callable[[Snapshot], object]
 
 
 def _nothing(_snapshot: Snapshot) -> None:
-    """Do nothing: where nobody is to be told."""
+    """Do nothing: where no check asks."""
 
 
 class Publisher:
     """Writes the snapshot of one history; ``groups`` says what is expected and who are peers.
 
-    ``then`` is told each snapshot that was written, before anybody else writes the next one.
+    ``then`` takes each snapshot that was written, before anybody else writes the next one.
     """
 
     def __init__(

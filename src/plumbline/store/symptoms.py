@@ -61,10 +61,8 @@ def collected_symptoms(history: Path, nodes: Iterable[str], now: float) -> Said:
     found = sorted((history.parent / COLLECTED).glob("*.json"))
     if not found:
         return Said()
-    with closing(Database(history)) as database:
-        ahead = {clock.node: clock.ahead_s for clock in read_clocks(database)}
     documents = {path.stem: _collected(str(path)) for path in found}
-    return said(documents, {node: now + ahead.get(node, 0.0) for node in nodes})
+    return said(documents, _by_their_clocks(history, nodes, now))
 
 
 def collected_reports(history: Path, nodes: Iterable[str], now: float) -> dict[str, Collected]:
@@ -73,13 +71,18 @@ def collected_reports(history: Path, nodes: Iterable[str], now: float) -> dict[s
     Raises:
         StoreError: the history cannot be read.
     """
-    with closing(Database(history)) as database:
-        ahead = {clock.node: clock.ahead_s for clock in read_clocks(database)}
     folder = history.parent / COLLECTED
     return {
-        node: _report(node, str(folder / f"{node}.json"), now + ahead.get(node, 0.0))
-        for node in nodes
+        node: _report(node, str(folder / f"{node}.json"), its_now)
+        for node, its_now in _by_their_clocks(history, nodes, now).items()
     }
+
+
+def _by_their_clocks(history: Path, nodes: Iterable[str], now: float) -> dict[str, float]:
+    """Return what each node's own clock shows at ``now``; raise StoreError without a history."""
+    with closing(Database(history)) as database:
+        ahead = {clock.node: clock.ahead_s for clock in read_clocks(database)}
+    return {node: now + ahead.get(node, 0.0) for node in nodes}
 
 
 def _report(node: str, path: str, now: float) -> Collected:

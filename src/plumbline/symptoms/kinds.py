@@ -25,3 +25,8 @@ KIND_OF = {
     "kernel": KERNEL,
 }
 """The kind that each collector of plumbline looks at; a command of the site says its own."""
+
+
+def title(node: str, kind: str = "") -> str:
+    """Return what a node is called to Nagios, or one kind of its parts; no host has a space."""
+    return f"{node} {kind}" if kind else node
