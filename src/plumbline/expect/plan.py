@@ -29,6 +29,7 @@ from plumbline.plan.duration import seconds_of
 from plumbline.plan.policy import FsLayer, Policy
 from plumbline.plan.rounds import cycle
 from plumbline.plan.schedule import Timer
+from plumbline.symptoms.patterns import PATTERNS
 from plumbline.topology.component import Component
 from plumbline.topology.graph import Topology
 
@@ -93,6 +94,7 @@ class Plan(NamedTuple):
             "parts": {name: part._asdict() for name, part in self.parts.items()},
             "paths": [path.to_json() for path in self.paths],
             "parents": self.parents,
+            "kernel_messages": {kind: found.pattern for kind, found in PATTERNS.items()},
             **({"fs": self.parallel} if self.parallel else {}),
         }
 
