@@ -5,11 +5,11 @@ A run by hand is judged by itself; what a service says follows the evidence of s
 
 from __future__ import annotations
 
-from plumbline.errors import DocumentError
 from plumbline.judge.absence import Last, absence, hung_run, interruption, never
 from plumbline.judge.evidence import evidence, figure
 from plumbline.judge.finding import Ruling, deciding
-from plumbline.judge.measured import label, measured
+from plumbline.judge.measured import measured
+from plumbline.judge.operations import label, operations
 from plumbline.judge.phrases import summary
 from plumbline.judge.rules import apply
 from plumbline.judge.service import by_evidence, with_runs
@@ -18,7 +18,7 @@ from plumbline.model.record import Operation, Scenario
 from plumbline.model.verdict import Verdict
 
 if TYPE_CHECKING:
-    from typing import Iterator, Optional, Sequence
+    from typing import Optional, Sequence
 
     from plumbline.judge.finding import Finding
     from plumbline.model.evidence import Evidence
@@ -79,27 +79,6 @@ def decide(
     decided = deciding(rulings)
     text = _all_fine(rulings) if decided.finding.reason.fine else decided.finding.text
     return verdict(expectation, decided, text + remark)._replace(figures=data)
-
-
-def operations(
-    expectation: Expectation, series: Sequence[Series]
-) -> Iterator[tuple[Operation, Scenario]]:
-    """Yield each operation that is expected, or, where none is named, that was measured.
-
-    What is measured no longer is not judged: it would be stale for ever.
-    """
-    keys = tuple(expectation.references) or tuple(
-        dict.fromkeys(f"{one.latest.operation.value}/{one.latest.scenario.value}" for one in series)
-    )
-    for key in keys:
-        operation, _, scenario = key.partition("/")
-        try:
-            yield Operation(operation), Scenario(scenario)
-        except ValueError as error:
-            raise DocumentError(
-                f"expectations of {expectation.component} name the unknown operation {key!r}; "
-                "deploy the role agent again"
-            ) from error
 
 
 def rule(

@@ -6,7 +6,7 @@ from math import isinf
 
 from plumbline.judge.contention import coverage_words
 from plumbline.judge.floor import evidence_of_floor
-from plumbline.judge.measured import label
+from plumbline.judge.operations import label
 from plumbline.judge.phrases import limited, peers, repeats
 from plumbline.judge.profile import course_words
 from plumbline.model.ages import age

@@ -6,8 +6,9 @@ about a measurement that differs in one thing.
 
 from __future__ import annotations
 
-from plumbline.judge.component import operations, rule
+from plumbline.judge.component import rule
 from plumbline.judge.measured import measured
+from plumbline.judge.operations import operations
 from plumbline.judge.pair import with_partner
 from plumbline.judge.phrases import flags
 from plumbline.judge.rules import RULES, apply

@@ -12,7 +12,7 @@ from plumbline.judge.absence import hung_run, interruption, never
 from plumbline.judge.component import alone, rulings_on, verdict
 from plumbline.judge.evidence import evidence, figure
 from plumbline.judge.finding import Finding, Ruling, deciding
-from plumbline.judge.measured import label
+from plumbline.judge.operations import label
 from plumbline.judge.phrases import several, summary
 from plumbline.judge.profile import other_course
 from plumbline.judge.service import by_evidence

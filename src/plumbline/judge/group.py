@@ -6,7 +6,7 @@ The median of one night is shown; an alarm takes the evidence of several.
 from __future__ import annotations
 
 from plumbline.judge.floor import REMEDY
-from plumbline.judge.measured import label
+from plumbline.judge.operations import label
 from plumbline.judge.phrases import also, over_runs, several, so_far, weighed
 from plumbline.judge.service import severity
 from plumbline.judge.shared_floor import group_below

@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import inf
 
 from plumbline.errors import DocumentError
+from plumbline.judge.operations import label
 from plumbline.judge.provisional import provisional
 from plumbline.model.conditions import SPECIFICATION, TERMS, differences, of_baseline, of_record
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.record import Operation, Scenario
 from plumbline.model.reference import Reference
 
 if TYPE_CHECKING:
@@ -116,12 +116,6 @@ class Measured(NamedTuple):
     def low(self, percent: Optional[float]) -> bool:
         """Return whether a percentage is beyond a level and below the reference."""
         return percent is not None and percent < 100 and self.alerts(percent)
-
-
-def label(operation: Operation, scenario: Scenario) -> str:
-    """Return an operation in words; a component measured alone is what one expects."""
-    together = " together" if scenario is Scenario.TOGETHER else ""
-    return f"{operation.value}{together}"
 
 
 def contended(coverage: Optional[float], limits: Limits) -> bool:

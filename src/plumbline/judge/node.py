@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from plumbline.errors import DocumentError
 from plumbline.judge.absence import Last, absence, hung_run, never
-from plumbline.judge.component import operations
-from plumbline.judge.measured import label
+from plumbline.judge.operations import label, operations
 from plumbline.judge.phrases import several
 from plumbline.layers import GROUPED
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple

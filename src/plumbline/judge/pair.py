@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from plumbline.judge.absence import hung_run, interruption, never
-from plumbline.judge.component import alone, operations, rule, verdict
+from plumbline.judge.component import alone, rule, verdict
 from plumbline.judge.evidence import evidence, figure
 from plumbline.judge.finding import Finding, Ruling, deciding
-from plumbline.judge.measured import label
+from plumbline.judge.operations import label, operations
 from plumbline.judge.phrases import several, summary
 from plumbline.judge.retransmits import Tests, in_last_run, over_runs
 from plumbline.judge.service import by_evidence, with_runs

@@ -20,9 +20,10 @@ from plumbline.judge.claims import (
     tell_apart,
     together,
 )
-from plumbline.judge.measured import doubt_about, era_of, label
+from plumbline.judge.measured import doubt_about, era_of
 from plumbline.judge.measurement import Era, Measurement
 from plumbline.judge.noise import ALONE
+from plumbline.judge.operations import label
 from plumbline.judge.pair import of_pair
 from plumbline.judge.past import Moments, Past
 from plumbline.judge.references import ComparedSource, References, common

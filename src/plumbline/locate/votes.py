@@ -10,8 +10,8 @@ from __future__ import annotations
 from math import exp, hypot, log, sqrt
 from statistics import median
 
-from plumbline.judge.measured import label
 from plumbline.judge.noise import IN_ONE_GO_S
+from plumbline.judge.operations import label
 from plumbline.judge.peers import LEAST_SPREAD
 from plumbline.judge.references import beside_baseline
 from plumbline.locate.correlated import correlated
