@@ -20,7 +20,7 @@ from plumbline.model.verdict import Verdict
 from plumbline.units import DAY_S
 
 if TYPE_CHECKING:
-    from plumbline.model.evidence import Knowing
+    from plumbline.model.memory import Knowing
 
 CONTROLS = 2
 """Healthy peers in each run: one alone may have a low moment itself."""

@@ -25,10 +25,10 @@ from plumbline.model.verdict import Figure
 if TYPE_CHECKING:
     from typing import Iterator, Optional, Sequence
 
-    from plumbline.model.evidence import Knowing
     from plumbline.model.expectation import Expectation
+    from plumbline.model.memory import Knowing, Memory
     from plumbline.model.record import Operation
-    from plumbline.model.series import Memory, Running
+    from plumbline.model.series import Running
     from plumbline.model.verdict import Verdict
 
     Each = tuple[Expectation, Sequence[Ruling]]

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from plumbline.judge.finding import Finding
     from plumbline.model.expectation import Expectation, Expectations
-    from plumbline.model.series import Memory, Series
+    from plumbline.model.memory import Memory
+    from plumbline.model.series import Series
 
 _ALARM_OF_ITS_OWN = frozenset({Reason.HUNG, Reason.BROKEN})
 _ALARM_OF_THE_GROUP = frozenset({Reason.UNREACHABLE, Reason.NO_MOUNT})

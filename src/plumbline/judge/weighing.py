@@ -35,7 +35,8 @@ from plumbline.model.record import Operation, Scenario
 from plumbline.model.reference import Reference
 
 if TYPE_CHECKING:
-    from plumbline.model.series import Series, Weighable
+    from plumbline.model.memory import Weighable
+    from plumbline.model.series import Series
 
 Nodes = Mapping[str, Sequence[Expectation]]
 Component = tuple[str, str]

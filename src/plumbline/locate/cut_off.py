@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from typing import Iterable, Iterator
 
     from plumbline.model.expectation import Expectation
+    from plumbline.model.memory import Memory
     from plumbline.model.record import Record
-    from plumbline.model.series import Memory
 
     Measured = tuple[str, Expectation, Record]
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from plumbline.locate.measurables import Nodes
     from plumbline.model.expectation import Expectation
-    from plumbline.model.series import Memory, Running, Sample, Series
+    from plumbline.model.memory import Memory
+    from plumbline.model.series import Running, Sample, Series
 
 _SAME_FILL = 0.2
 """Fractions of a target: a filled one is slower (model.expectation.Limits.fill_change)."""

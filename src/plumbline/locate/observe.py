@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from plumbline.locate.observation import Measurable
     from plumbline.locate.votes import Spoken
     from plumbline.model.expectation import Expectation
-    from plumbline.model.series import Memory, Series
+    from plumbline.model.memory import Memory
+    from plumbline.model.series import Series
 
 _MOST_SAMPLES = 5
 _LEAST_BPS = 1.0

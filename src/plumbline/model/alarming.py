@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from typing import Collection, Mapping, Sequence
 
     from plumbline.model.expectation import Expectation
-    from plumbline.model.series import Weighable
+    from plumbline.model.memory import Weighable
 
 
 class Alarming(NamedTuple):

@@ -8,15 +8,7 @@ from plumbline.model.validation import counts, texts, times, within
 from plumbline.units import DAY_S, LARGEST
 
 if TYPE_CHECKING:
-    from typing import Any, Mapping, Optional, Protocol
-
-    class Knowing(Protocol):
-        """What knows what the last runs say: a node's snapshot, or who weighs them."""
-
-        def evidence(self, subject: Subject) -> Optional[Evidence]:
-            """Return what they say of a component or group, None where nothing is comparable."""
-            ...
-
+    from typing import Any, Mapping, Optional
 
 MONTH_S = 30.44 * DAY_S
 

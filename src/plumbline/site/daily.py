@@ -12,7 +12,7 @@ from plumbline.model.verdict import Verdict
 from plumbline.site.judging import Judging
 
 if TYPE_CHECKING:
-    from plumbline.model.series import Weighable
+    from plumbline.model.memory import Weighable
 
 
 class JudgingDaily:

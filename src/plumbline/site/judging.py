@@ -22,9 +22,9 @@ from plumbline.model.verdict import Verdict
 
 if TYPE_CHECKING:
     from plumbline.judge.finding import Ruling
-    from plumbline.model.evidence import Evidence, Knowing
+    from plumbline.model.evidence import Evidence
     from plumbline.model.expectation import Expectation
-    from plumbline.model.series import Memory
+    from plumbline.model.memory import Knowing, Memory
 
 
 class Judging:

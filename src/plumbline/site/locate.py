@@ -30,7 +30,7 @@ from plumbline.store.symptoms import collected_symptoms
 from plumbline.symptoms.reported import Said
 
 if TYPE_CHECKING:
-    from plumbline.model.series import Memory
+    from plumbline.model.memory import Memory
 
 
 class SiteLocated(NamedTuple):

@@ -19,7 +19,8 @@ from plumbline.store.plan import SitePlan
 from plumbline.store.symptoms import collected_reports
 
 if TYPE_CHECKING:
-    from plumbline.model.series import Memory, Snapshot
+    from plumbline.model.memory import Memory
+    from plumbline.model.series import Snapshot
     from plumbline.symptoms.symptom import Report
 
 

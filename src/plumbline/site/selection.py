@@ -18,8 +18,7 @@ from plumbline.store.plan import SitePlan
 from plumbline.store.snapshot import load_expectations, load_snapshot
 
 if TYPE_CHECKING:
-    from plumbline.model.evidence import Knowing
-    from plumbline.model.series import Memory
+    from plumbline.model.memory import Knowing, Memory
 
 
 class Choice(NamedTuple):
