@@ -5,25 +5,21 @@ A run by hand is judged by itself; what a service says follows the evidence of s
 
 from __future__ import annotations
 
+from typing import Optional, Sequence
+
 from plumbline.judge.absence import Last, absence, hung_run, interruption, never
 from plumbline.judge.evidence import evidence, figure
-from plumbline.judge.finding import Ruling, deciding
+from plumbline.judge.finding import Finding, Ruling, deciding
 from plumbline.judge.measured import measured
 from plumbline.judge.operations import label, operations
 from plumbline.judge.phrases import summary
 from plumbline.judge.rules import apply
 from plumbline.judge.service import by_evidence, with_runs
-from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.model.evidence import Evidence
+from plumbline.model.expectation import Expectation
 from plumbline.model.record import Operation, Scenario
+from plumbline.model.series import Running, Series
 from plumbline.model.verdict import Verdict
-
-if TYPE_CHECKING:
-    from typing import Optional, Sequence
-
-    from plumbline.judge.finding import Finding
-    from plumbline.model.evidence import Evidence
-    from plumbline.model.expectation import Expectation
-    from plumbline.model.series import Running, Series
 
 
 def judge(

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import islice
-from typing import TYPE_CHECKING, Callable, Iterable, Mapping, NamedTuple, Optional, Sequence
+from typing import Callable, Iterable, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.peers import LEAST as PEERED
 from plumbline.model.confirm import Measured
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
+from plumbline.model.memory import Knowing
 from plumbline.model.reason import Reason
 from plumbline.model.record import Scenario
 from plumbline.model.verdict import Verdict
 from plumbline.units import DAY_S
-
-if TYPE_CHECKING:
-    from plumbline.model.memory import Knowing
 
 CONTROLS = 2
 """Healthy peers in each run: one alone may have a low moment itself."""

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Optional
+
 from plumbline.judge.finding import Finding, Rule
+from plumbline.judge.measured import Measured
 from plumbline.judge.measured import contended as is_contended
 from plumbline.judge.phrases import against_levels, figures
-from plumbline.model.named_tuple import TYPE_CHECKING
-from plumbline.model.others import others_of
+from plumbline.model.others import Others, others_of
 from plumbline.model.reason import Reason
+from plumbline.model.record import Record
+from plumbline.model.series import Sample
 from plumbline.model.state import State
 from plumbline.units import DAY_S
-
-if TYPE_CHECKING:
-    from typing import Optional
-
-    from plumbline.judge.measured import Measured
-    from plumbline.model.others import Others
-    from plumbline.model.record import Record
-    from plumbline.model.series import Sample
 
 _DAYS = 3
 """In a row: an excuse that comes back each night is a wrong hour for the probe."""

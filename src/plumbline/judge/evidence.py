@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from math import isinf
+from typing import Iterator
 
 from plumbline.judge.contention import coverage_words
+from plumbline.judge.finding import Ruling
 from plumbline.judge.floor import evidence_of_floor
+from plumbline.judge.measured import Measured
 from plumbline.judge.operations import label
 from plumbline.judge.phrases import limited, peers, repeats
 from plumbline.judge.profile import course_words
 from plumbline.model.ages import age
-from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.model.record import Record
+from plumbline.model.series import Sample
 from plumbline.model.threshold import Range
 from plumbline.model.verdict import Figure
 from plumbline.units import format_rate
-
-if TYPE_CHECKING:
-    from typing import Iterator
-
-    from plumbline.judge.finding import Ruling
-    from plumbline.judge.measured import Measured
-    from plumbline.model.record import Record
-    from plumbline.model.series import Sample
 
 _SAMPLES_SHOWN = 10
 

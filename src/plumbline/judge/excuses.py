@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Optional
+
 from plumbline.judge.finding import Finding, Rule
+from plumbline.judge.measured import Measured
 from plumbline.judge.phrases import figures, figures_and_ceiling, flags, peers
 from plumbline.judge.profile import other_course
-from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.reason import Reason
 from plumbline.model.record import Flag
 from plumbline.model.state import State
 from plumbline.units import format_rate
-
-if TYPE_CHECKING:
-    from typing import Optional
-
-    from plumbline.judge.measured import Measured
 
 _KNOWN_STATES = {
     Flag.DEGRADED: "degraded (rebuilding)",

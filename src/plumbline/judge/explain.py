@@ -6,26 +6,22 @@ about a measurement that differs in one thing.
 
 from __future__ import annotations
 
+from typing import Iterator, Optional, Sequence
+
 from plumbline.judge.component import rule
-from plumbline.judge.measured import measured
+from plumbline.judge.finding import Ruling
+from plumbline.judge.measured import Measured, measured
 from plumbline.judge.operations import operations
 from plumbline.judge.pair import with_partner
 from plumbline.judge.phrases import flags
 from plumbline.judge.rules import RULES, apply
-from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.model.expectation import Expectation
+from plumbline.model.reason import Reason
+from plumbline.model.record import Operation, Scenario
+from plumbline.model.reference import Reference
+from plumbline.model.series import Series
+from plumbline.model.state import State
 from plumbline.units import format_rate
-
-if TYPE_CHECKING:
-    from typing import Iterator, Optional, Sequence
-
-    from plumbline.judge.finding import Ruling
-    from plumbline.judge.measured import Measured
-    from plumbline.model.expectation import Expectation
-    from plumbline.model.reason import Reason
-    from plumbline.model.record import Operation, Scenario
-    from plumbline.model.reference import Reference
-    from plumbline.model.series import Series
-    from plumbline.model.state import State
 
 _FACTORS = tuple(1.02**exponent for exponent in range(1, 150))
 """How far up and down a change of the outcome is looked for: to 20 times and a 20th."""

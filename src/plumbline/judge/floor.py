@@ -8,20 +8,16 @@ floor again.
 
 from __future__ import annotations
 
+from typing import Iterable, Iterator, NamedTuple, Optional
+
 from plumbline.judge.finding import Finding, Rule
+from plumbline.judge.measured import Measured
 from plumbline.judge.phrases import date_of, limited_by
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.reason import Reason
-from plumbline.model.series import SAMPLES
+from plumbline.model.reference import Ceiling
+from plumbline.model.series import SAMPLES, Sample
 from plumbline.model.state import State
 from plumbline.units import DAY_S, format_rate
-
-if TYPE_CHECKING:
-    from typing import Iterable, Iterator, Optional
-
-    from plumbline.judge.measured import Measured
-    from plumbline.model.reference import Ceiling
-    from plumbline.model.series import Sample
 
 NIGHTS = 5
 """Different nights that all stay below a floor before it alarms."""

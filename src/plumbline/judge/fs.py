@@ -7,6 +7,8 @@ both are one verdict.
 
 from __future__ import annotations
 
+from typing import Iterator, NamedTuple, Optional, Sequence
+
 from plumbline.errors import DocumentError
 from plumbline.judge.absence import hung_run, interruption, never
 from plumbline.judge.component import alone, rulings_on, verdict
@@ -17,21 +19,15 @@ from plumbline.judge.phrases import several, summary
 from plumbline.judge.profile import other_course
 from plumbline.judge.service import by_evidence
 from plumbline.layers import WHOLE
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.expectation import Expectation
+from plumbline.model.memory import Knowing, Memory
 from plumbline.model.reason import Reason
+from plumbline.model.record import Operation
+from plumbline.model.series import Running
 from plumbline.model.state import State, worst
-from plumbline.model.verdict import Figure
+from plumbline.model.verdict import Figure, Verdict
 
-if TYPE_CHECKING:
-    from typing import Iterator, Optional, Sequence
-
-    from plumbline.model.expectation import Expectation
-    from plumbline.model.memory import Knowing, Memory
-    from plumbline.model.record import Operation
-    from plumbline.model.series import Running
-    from plumbline.model.verdict import Verdict
-
-    Each = tuple[Expectation, Sequence[Ruling]]
+Each = tuple[Expectation, Sequence[Ruling]]
 
 
 class Ruled(NamedTuple):

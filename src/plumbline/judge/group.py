@@ -5,25 +5,22 @@ The median of one night is shown; an alarm takes the evidence of several.
 
 from __future__ import annotations
 
+from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
+
+from plumbline.judge.finding import Finding, Ruling
 from plumbline.judge.floor import REMEDY
 from plumbline.judge.operations import label
 from plumbline.judge.phrases import also, over_runs, several, so_far, weighed
 from plumbline.judge.service import severity
 from plumbline.judge.shared_floor import group_below
 from plumbline.layers import GROUPED, SINGLE_TARGETS
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.evidence import Evidence
+from plumbline.model.expectation import Expectation
+from plumbline.model.limits import Limits
 from plumbline.model.reason import Reason
+from plumbline.model.record import Operation, Scenario
 from plumbline.model.state import State, worst
 from plumbline.model.verdict import Figure, Verdict
-
-if TYPE_CHECKING:
-    from typing import Iterable, Iterator, Optional, Sequence
-
-    from plumbline.judge.finding import Finding, Ruling
-    from plumbline.model.evidence import Evidence
-    from plumbline.model.expectation import Expectation
-    from plumbline.model.limits import Limits
-    from plumbline.model.record import Operation, Scenario
 
 
 class _Median(NamedTuple):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Optional
+
 from plumbline.judge.finding import Finding, Rule
 from plumbline.judge.floor import below_floor, below_goal
+from plumbline.judge.measured import Measured
 from plumbline.judge.phrases import (
     against_levels,
     figures,
@@ -13,15 +16,9 @@ from plumbline.judge.phrases import (
     provisionally,
     repeats,
 )
-from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.reason import Reason
 from plumbline.model.state import State
 from plumbline.units import format_rate
-
-if TYPE_CHECKING:
-    from typing import Optional
-
-    from plumbline.judge.measured import Measured
 
 
 def invalid(of: Measured) -> Optional[Finding]:

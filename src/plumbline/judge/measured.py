@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from math import inf
+from typing import NamedTuple, Optional
 
 from plumbline.errors import DocumentError
 from plumbline.judge.operations import label
-from plumbline.judge.provisional import provisional
-from plumbline.model.conditions import SPECIFICATION, TERMS, differences, of_baseline, of_record
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.reference import Reference
-
-if TYPE_CHECKING:
-    from typing import Optional
-
-    from plumbline.judge.provisional import Provisional
-    from plumbline.model.conditions import Difference
-    from plumbline.model.limits import Limits
-    from plumbline.model.record import Record
-    from plumbline.model.reference import Baseline, Ceiling
-    from plumbline.model.series import Sample, Series
+from plumbline.judge.provisional import Provisional, provisional
+from plumbline.model.conditions import (
+    SPECIFICATION,
+    TERMS,
+    Difference,
+    differences,
+    of_baseline,
+    of_record,
+)
+from plumbline.model.limits import Limits
+from plumbline.model.record import Record
+from plumbline.model.reference import Baseline, Ceiling, Reference
+from plumbline.model.series import Sample, Series
 
 
 class Measured(NamedTuple):

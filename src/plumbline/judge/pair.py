@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Callable, Iterator, NamedTuple, Optional, Sequence
+
 from plumbline.judge.absence import hung_run, interruption, never
 from plumbline.judge.component import alone, rule, verdict
 from plumbline.judge.evidence import evidence, figure
@@ -11,22 +13,16 @@ from plumbline.judge.phrases import several, summary
 from plumbline.judge.retransmits import Tests, in_last_run, over_runs
 from plumbline.judge.service import by_evidence, with_runs
 from plumbline.judge.shared_floor import host_below
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.evidence import Evidence
+from plumbline.model.expectation import Expectation, Partner
+from plumbline.model.limits import Limits
 from plumbline.model.reason import Reason
+from plumbline.model.record import Operation, Scenario
 from plumbline.model.reference import Reference
+from plumbline.model.series import Running, Series
 from plumbline.model.state import State, worst
-from plumbline.model.verdict import Figure
+from plumbline.model.verdict import Figure, Verdict
 from plumbline.units import format_rate
-
-if TYPE_CHECKING:
-    from typing import Callable, Iterator, Optional, Sequence
-
-    from plumbline.model.evidence import Evidence
-    from plumbline.model.expectation import Expectation, Partner
-    from plumbline.model.limits import Limits
-    from plumbline.model.record import Operation, Scenario
-    from plumbline.model.series import Running, Series
-    from plumbline.model.verdict import Verdict
 
 
 class _Pairs(NamedTuple):

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Optional, Sequence
+
 from plumbline.errors import DocumentError
 from plumbline.judge.finding import Finding, Rule
-from plumbline.judge.measured import contended
+from plumbline.judge.measured import Measured, contended
 from plumbline.judge.phrases import figures
 from plumbline.judge.recurring import recurrence
-from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.reason import Reason
+from plumbline.model.record import Record
 from plumbline.model.state import State
 from plumbline.model.validation import numbers
-
-if TYPE_CHECKING:
-    from typing import Optional, Sequence
-
-    from plumbline.judge.measured import Measured
-    from plumbline.model.record import Record
-    from plumbline.profile.distance import Distance
+from plumbline.profile.distance import Distance
 
 
 def course_distance(of: Measured) -> Optional[Distance]:

@@ -7,17 +7,13 @@ that it has, so that it decides what is beyond that error and nothing else.
 from __future__ import annotations
 
 from math import log, sqrt
+from typing import NamedTuple, Optional, Sequence
 
 from plumbline.layers import GROUPED
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.limits import Limits
+from plumbline.model.reference import Baseline
+from plumbline.model.series import Sample, Series
 from plumbline.units import DAY_S
-
-if TYPE_CHECKING:
-    from typing import Optional, Sequence
-
-    from plumbline.model.limits import Limits
-    from plumbline.model.reference import Baseline
-    from plumbline.model.series import Sample, Series
 
 CERTAIN = 4.5
 """Standard errors: of a thousand healthy measurements a night one passes in a year."""

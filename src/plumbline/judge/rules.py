@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from plumbline.judge.contention import CONTENDED, CONTENDED_FOR_DAYS
 from plumbline.judge.excuses import EVEN_SHARE, KNOWN_STATE, SHARED_LOSS
+from plumbline.judge.finding import Finding, Rule
 from plumbline.judge.floor import BELOW_FLOOR, BELOW_GOAL
 from plumbline.judge.levels import BELOW_LEVEL, FINE, INVALID, NO_REFERENCE, PROVISIONAL
+from plumbline.judge.measured import Measured
 from plumbline.judge.profile import PROFILE
-from plumbline.model.named_tuple import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from plumbline.judge.finding import Finding, Rule
-    from plumbline.judge.measured import Measured
 
 RULES: tuple[Rule, ...] = (
     INVALID,

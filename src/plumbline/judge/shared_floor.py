@@ -7,10 +7,13 @@ exceed.
 
 from __future__ import annotations
 
+from typing import Iterator, NamedTuple, Optional, Sequence
+
 from plumbline.judge.finding import Finding
 from plumbline.judge.floor import (
     NIGHTS,
     Nights,
+    Shortfall,
     accepted,
     at_most,
     best_of_nights,
@@ -22,17 +25,11 @@ from plumbline.judge.floor import (
     shortfall_of,
     sound,
 )
+from plumbline.judge.measured import Measured
 from plumbline.judge.phrases import limited_by
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.reason import Reason
 from plumbline.model.series import SAMPLES
 from plumbline.model.state import State
-
-if TYPE_CHECKING:
-    from typing import Iterator, Optional, Sequence
-
-    from plumbline.judge.floor import Shortfall
-    from plumbline.judge.measured import Measured
 
 
 class _Low(NamedTuple):

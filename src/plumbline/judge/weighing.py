@@ -7,7 +7,7 @@ whole group has lost is the group's, and not that of each member.
 from __future__ import annotations
 
 from math import exp, inf, log
-from typing import TYPE_CHECKING, Hashable, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Hashable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError
 from plumbline.judge.alarm import Change, Question, weigh
@@ -31,12 +31,10 @@ from plumbline.layers import GROUPED, ON_DEVICES, PAIRED, SINGLE_TARGETS
 from plumbline.model.evidence import WORTH_A_WORD, Evidence, Subject
 from plumbline.model.expectation import Expectation, Partner
 from plumbline.model.limits import Limits
+from plumbline.model.memory import Weighable
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.reference import Reference
-
-if TYPE_CHECKING:
-    from plumbline.model.memory import Weighable
-    from plumbline.model.series import Series
+from plumbline.model.series import Series
 
 Nodes = Mapping[str, Sequence[Expectation]]
 Component = tuple[str, str]

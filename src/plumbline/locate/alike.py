@@ -13,17 +13,11 @@ say nothing about it.
 from __future__ import annotations
 
 from math import hypot
+from typing import Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.layers import ON_DEVICES, ON_TARGETS, PAIRED
-from plumbline.locate.observation import BOTH, Vote
-from plumbline.locate.parts import Part, make_lane
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from typing import Iterator, Mapping, Optional, Sequence
-
-    from plumbline.locate.observation import Measurable, Observation
-    from plumbline.locate.parts import Lane
+from plumbline.locate.observation import BOTH, Measurable, Observation, Vote
+from plumbline.locate.parts import Lane, Part, make_lane
 
 _DIFFER = 0.02
 """What one cause takes from several devices differs by so much, a standard deviation."""

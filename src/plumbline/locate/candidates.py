@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from enum import IntEnum
 from itertools import islice
+from typing import Iterable, Iterator, NamedTuple
 
 from plumbline.layers import ON_DEVICES, PAIRED, SINGLE_TARGETS, WHOLE
-from plumbline.locate.measurables import Site
-from plumbline.locate.observation import READ
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.locate.measurables import Nodes, PlannedMeasurement, Site
+from plumbline.locate.observation import READ, Measurable
 from plumbline.model.record import Operation, Scenario
-
-if TYPE_CHECKING:
-    from typing import Iterable, Iterator
-
-    from plumbline.locate.measurables import Nodes, PlannedMeasurement
-    from plumbline.locate.observation import Measurable
 
 
 class Intrusion(IntEnum):

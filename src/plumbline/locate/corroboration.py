@@ -5,16 +5,12 @@ They never make a suspect and never take one away: measurements do that.
 
 from __future__ import annotations
 
-from plumbline.locate.sentences import titled
-from plumbline.model.named_tuple import TYPE_CHECKING
+from typing import Sequence
+
+from plumbline.locate.sentences import Parts, titled
+from plumbline.locate.suspects import AmbiguitySet, Located
 from plumbline.symptoms.evidence import Leaning, leaning, phrase
-
-if TYPE_CHECKING:
-    from typing import Sequence
-
-    from plumbline.locate.sentences import Parts
-    from plumbline.locate.suspects import AmbiguitySet, Located
-    from plumbline.symptoms.symptom import Symptom
+from plumbline.symptoms.symptom import Symptom
 
 _WEIGHTS = {Leaning.RAISED: -1, Leaning.NONE: 0, Leaning.LOWERED: 1}
 

@@ -13,10 +13,7 @@ system needs, and the answer then says that it is not complete.
 
 from __future__ import annotations
 
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from typing import Sequence
+from typing import NamedTuple, Sequence
 
 MOST_VISITS = 1_000_000
 """Rows looked at; each step of the search looks at all that are left: about a second."""

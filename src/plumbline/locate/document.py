@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any, Mapping, Optional, Sequence
+
 from plumbline.locate.failures import FAILURES, fails, failure_sentence
-from plumbline.locate.observation import SEGMENTS, Vote
-from plumbline.locate.sentences import remarks, sentence
+from plumbline.locate.next_probe import NextProbe
+from plumbline.locate.observation import SEGMENTS, Observation, Vote
+from plumbline.locate.sentences import Parts, remarks, sentence
+from plumbline.locate.suspects import AmbiguitySet, Located, Loss, Suspect
 from plumbline.locate.uncertain import behind
-from plumbline.model.named_tuple import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import Any, Mapping, Optional, Sequence
-
-    from plumbline.locate.next_probe import NextProbe
-    from plumbline.locate.observation import Observation
-    from plumbline.locate.sentences import Parts
-    from plumbline.locate.suspects import AmbiguitySet, Located, Loss, Suspect
 
 SCHEMA = 1
 

@@ -5,19 +5,16 @@ Earlier runs never vote: an old good measurement must not clear a part that has 
 
 from __future__ import annotations
 
+from typing import Iterator, Mapping
+
 from plumbline.errors import DocumentError
 from plumbline.judge.provisional import clearing
 from plumbline.layers import GROUPED, PAIRED
+from plumbline.locate.measurables import Nodes
 from plumbline.model.conditions import differences, of_record
-from plumbline.model.named_tuple import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import Iterator, Mapping
-
-    from plumbline.locate.measurables import Nodes
-    from plumbline.model.expectation import Expectation
-    from plumbline.model.memory import Memory
-    from plumbline.model.series import Running, Sample, Series
+from plumbline.model.expectation import Expectation
+from plumbline.model.memory import Memory
+from plumbline.model.series import Running, Sample, Series
 
 _SAME_FILL = 0.2
 """Fractions of a target: a filled one is slower (model.expectation.Limits.fill_change)."""

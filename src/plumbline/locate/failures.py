@@ -6,20 +6,13 @@ that crosses it fail, and whatever gave a rate, a slow one too, clears what it c
 
 from __future__ import annotations
 
-from plumbline.locate.observation import Observation, Vote
-from plumbline.locate.sentences import listed, rows, titled
-from plumbline.locate.suspects import locate
-from plumbline.model.named_tuple import TYPE_CHECKING
-from plumbline.model.record import Outcome
+from typing import Iterable, Iterator
 
-if TYPE_CHECKING:
-    from typing import Iterable, Iterator
-
-    from plumbline.locate.measurables import PlannedMeasurement
-    from plumbline.locate.observation import Measurable
-    from plumbline.locate.sentences import Parts
-    from plumbline.locate.suspects import AmbiguitySet, Located
-    from plumbline.model.record import Record
+from plumbline.locate.measurables import PlannedMeasurement
+from plumbline.locate.observation import Measurable, Observation, Vote
+from plumbline.locate.sentences import Parts, listed, rows, titled
+from plumbline.locate.suspects import AmbiguitySet, Located, locate
+from plumbline.model.record import Outcome, Record
 
 FAILURES = "failures "
 """Before a lane: whether what crosses it fails."""

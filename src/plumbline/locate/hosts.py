@@ -8,16 +8,11 @@ slows devices alike (``alike``), that counts only where capacities alone take mo
 
 from __future__ import annotations
 
+from typing import Iterator, Mapping, Sequence
+
 from plumbline.layers import PAIRED
-from plumbline.locate.observation import NETWORK, Vote
-from plumbline.locate.parts import Part, make_lane
-from plumbline.model.named_tuple import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import Iterator, Mapping, Sequence
-
-    from plumbline.locate.observation import Measurable, Observation
-    from plumbline.locate.parts import Lane
+from plumbline.locate.observation import NETWORK, Measurable, Observation, Vote
+from plumbline.locate.parts import Lane, Part, make_lane
 
 _Crossing = dict[str, list[tuple[int, float]]]
 

@@ -7,24 +7,18 @@ old good measurement must not clear a part that has become slow since.
 from __future__ import annotations
 
 from itertools import islice
+from typing import Collection, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.errors import UsageError
 from plumbline.layers import BY_DEPTH, GROUPED, ON_DEVICES, PAIRED, SINGLE_TARGETS
-from plumbline.locate.candidates import Candidates
+from plumbline.locate.candidates import Candidate, Candidates
 from plumbline.locate.failures import FAILURES, failing
+from plumbline.locate.measurables import Nodes
 from plumbline.locate.next_probe import next_probe
 from plumbline.locate.observation import SEGMENTS, Vote
 from plumbline.locate.observe import resending
-from plumbline.locate.step import ALL_AT_ONCE, Steps
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from typing import Collection, Iterator, Optional, Sequence
-
-    from plumbline.locate.candidates import Candidate
-    from plumbline.locate.measurables import Nodes
-    from plumbline.locate.step import Step
-    from plumbline.locate.suspects import AmbiguitySet, Located
+from plumbline.locate.step import ALL_AT_ONCE, Step, Steps
+from plumbline.locate.suspects import AmbiguitySet, Located
 
 NOTHING = "nothing slow"
 """The end of an investigation that has found no fault."""

@@ -10,17 +10,12 @@ standard errors either way, because real errors have long tails.
 from __future__ import annotations
 
 from math import log
+from typing import Iterable, Mapping, Sequence
 
-from plumbline.locate.parts import remaining
-from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.locate.observation import Observation
+from plumbline.locate.parts import Lane, Part, remaining
 
-if TYPE_CHECKING:
-    from typing import Iterable, Mapping, Sequence
-
-    from plumbline.locate.observation import Observation
-    from plumbline.locate.parts import Lane, Part
-
-    Expected = Mapping[int, tuple[float, float]]
+Expected = Mapping[int, tuple[float, float]]
 
 EQUAL = log(1000)
 """Sets whose odds differ by less than 1000 to 1 explain equally well."""

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.pair import of_pair
 from plumbline.layers import GROUPED, PAIRED, WHOLE
 from plumbline.locate.observation import BOTH, READ, WRITE, Measurable
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.expectation import Expectation, Partner
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.reference import Reference
 
-if TYPE_CHECKING:
-    from typing import Iterator, Mapping, Optional, Sequence
-
-    from plumbline.model.expectation import Expectation, Partner
-
-    Nodes = Mapping[str, Sequence[Expectation]]
+Nodes = Mapping[str, Sequence[Expectation]]
 
 
 class PlannedMeasurement(NamedTuple):

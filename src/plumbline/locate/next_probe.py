@@ -8,15 +8,11 @@ all alternatives agree with it.
 
 from __future__ import annotations
 
-from plumbline.locate.observation import Vote
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from typing import Iterable, Mapping, NamedTuple, Optional
 
-if TYPE_CHECKING:
-    from typing import Iterable, Mapping, Optional
-
-    from plumbline.locate.candidates import Candidate
-    from plumbline.locate.observation import Measurable
-    from plumbline.locate.suspects import AmbiguitySet, Located, Suspect
+from plumbline.locate.candidates import Candidate
+from plumbline.locate.observation import Measurable, Vote
+from plumbline.locate.suspects import AmbiguitySet, Located, Suspect
 
 ALIKE = 0.15
 """Rates that differ by less of the expected one are taken for the same outcome."""

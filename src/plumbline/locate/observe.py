@@ -9,33 +9,27 @@ from __future__ import annotations
 
 from math import log, sqrt
 from statistics import median
+from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError
 from plumbline.judge.component import firmly, rule
+from plumbline.judge.finding import Ruling
+from plumbline.judge.measured import Measured
 from plumbline.judge.pair import of_pair
 from plumbline.judge.peers import FEW_APART, LEAST_SPREAD
 from plumbline.judge.provisional import CERTAIN
+from plumbline.judge.weighing import Weighing
 from plumbline.layers import WHOLE
-from plumbline.locate.observation import SEGMENTS, Observation, Vote
-from plumbline.locate.votes import votes
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.locate.measurables import PlannedMeasurement
+from plumbline.locate.observation import SEGMENTS, Measurable, Observation, Vote
+from plumbline.locate.votes import Spoken, votes
+from plumbline.model.expectation import Expectation
+from plumbline.model.memory import Memory
 from plumbline.model.reason import Reason
 from plumbline.model.record import segments_retransmitted
+from plumbline.model.series import Series
 from plumbline.plan.rounds import cycle, span
 from plumbline.units import DAY_S
-
-if TYPE_CHECKING:
-    from typing import Iterable, Iterator, Optional, Sequence
-
-    from plumbline.judge.finding import Ruling
-    from plumbline.judge.measured import Measured
-    from plumbline.judge.weighing import Weighing
-    from plumbline.locate.measurables import PlannedMeasurement
-    from plumbline.locate.observation import Measurable
-    from plumbline.locate.votes import Spoken
-    from plumbline.model.expectation import Expectation
-    from plumbline.model.memory import Memory
-    from plumbline.model.series import Series
 
 _MOST_SAMPLES = 5
 _LEAST_BPS = 1.0

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Iterable, Iterator, Mapping, Optional, Sequence
+
 from plumbline.layers import BY_DEPTH, LAYERS, ON_DEVICES
 from plumbline.locate.alike import device_of
-from plumbline.locate.observation import NETWORK, Vote
-from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.locate.next_probe import NextProbe, Outcome
+from plumbline.locate.observation import NETWORK, Observation, Vote
+from plumbline.locate.suspects import AmbiguitySet, Located, Loss, Suspect
+from plumbline.model.part import SitePart
 from plumbline.units import format_rate
 
-if TYPE_CHECKING:
-    from typing import Iterable, Iterator, Mapping, Optional, Sequence
-
-    from plumbline.locate.next_probe import NextProbe, Outcome
-    from plumbline.locate.observation import Observation
-    from plumbline.locate.suspects import AmbiguitySet, Located, Loss, Suspect
-    from plumbline.model.part import SitePart
-
-    Parts = Mapping[str, SitePart]
+Parts = Mapping[str, SitePart]
 
 HEADERS = ("vote", "measurement", "measured", "expected", "share", "crosses", "verdict")
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
+
 from plumbline.layers import ON_DEVICES, PAIRED, layer_of
-from plumbline.locate.candidates import Intrusion
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.locate.candidates import Candidate, Intrusion
+from plumbline.locate.measurables import Nodes
+from plumbline.locate.observation import Measurable
+from plumbline.model.expectation import Expectation
 from plumbline.plan.duration import bytes_of, seconds_of
 from plumbline.plan.rounds import Role, cycle, span, turn
-
-if TYPE_CHECKING:
-    from typing import Any, Iterator, Mapping, Optional, Sequence
-
-    from plumbline.locate.candidates import Candidate
-    from plumbline.locate.measurables import Nodes
-    from plumbline.locate.observation import Measurable
-    from plumbline.model.expectation import Expectation
 
 ALL_AT_ONCE = 1_000_000
 """More nodes than any site has."""

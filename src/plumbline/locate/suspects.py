@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from itertools import islice, product
 from math import exp, inf
+from typing import Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.layers import PAIRED
 from plumbline.locate.alike import find_alike
 from plumbline.locate.hosts import find_hosts
 from plumbline.locate.likelihood import EQUAL, expected, odds
-from plumbline.locate.observation import NETWORK, SEGMENTS, Vote
-from plumbline.locate.parts import find_parts, remaining
-from plumbline.locate.solving import Weighing, fewest, solve
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from typing import Iterator, Mapping, Sequence
-
-    from plumbline.locate.observation import Measurable, Observation
-    from plumbline.locate.parts import Part
-    from plumbline.locate.solving import Alternatives
+from plumbline.locate.observation import NETWORK, SEGMENTS, Measurable, Observation, Vote
+from plumbline.locate.parts import Part, find_parts, remaining
+from plumbline.locate.solving import Alternatives, Weighing, fewest, solve
 
 
 class Loss(NamedTuple):

@@ -6,16 +6,11 @@ Such a measurement does not vote; an alarm about it is explained all the same.
 from __future__ import annotations
 
 from math import exp
+from typing import Iterator, Mapping
 
-from plumbline.locate.observation import Vote
+from plumbline.locate.observation import Observation, Vote
 from plumbline.locate.parts import OVERHEAD, reach
-from plumbline.model.named_tuple import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import Iterator, Mapping
-
-    from plumbline.locate.observation import Observation
-    from plumbline.locate.suspects import AmbiguitySet, Located, Suspect
+from plumbline.locate.suspects import AmbiguitySet, Located, Suspect
 
 _TWO_RATES = reach(2)
 

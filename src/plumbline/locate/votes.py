@@ -9,26 +9,20 @@ from __future__ import annotations
 
 from math import exp, hypot, log, sqrt
 from statistics import median
+from typing import Iterator, NamedTuple, Optional, Sequence
 
-from plumbline.judge.noise import IN_ONE_GO_S
+from plumbline.judge.claims import NamedMeasurement
+from plumbline.judge.noise import IN_ONE_GO_S, Run, Source
 from plumbline.judge.operations import label
 from plumbline.judge.peers import LEAST_SPREAD
-from plumbline.judge.references import beside_baseline
+from plumbline.judge.references import ComparedSource, beside_baseline
+from plumbline.judge.weighing import Weighing
 from plumbline.locate.correlated import correlated
+from plumbline.locate.measurables import PlannedMeasurement
 from plumbline.locate.observation import Vote
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.robust import OF_A_MEDIAN
 
-if TYPE_CHECKING:
-    from typing import Iterator, Optional, Sequence
-
-    from plumbline.judge.claims import NamedMeasurement
-    from plumbline.judge.noise import Run, Source
-    from plumbline.judge.references import ComparedSource
-    from plumbline.judge.weighing import Weighing
-    from plumbline.locate.measurables import PlannedMeasurement
-
-    _One = tuple[NamedMeasurement, ComparedSource]
+_One = tuple[NamedMeasurement, ComparedSource]
 
 _FEWEST = 3
 """Runs of a measurement that speak of today, of a young history two."""

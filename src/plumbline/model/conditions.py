@@ -5,14 +5,11 @@ The one place that compares conditions: captures, reviews, ages and verdicts all
 
 from __future__ import annotations
 
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from typing import Any, Mapping, NamedTuple, Optional, Union
+
+from plumbline.model.record import Record
+from plumbline.model.reference import Baseline
 from plumbline.model.spec import terms
-
-if TYPE_CHECKING:
-    from typing import Any, Mapping, Optional, Union
-
-    from plumbline.model.record import Record
-    from plumbline.model.reference import Baseline
 
 TERMS = "terms"
 """Names the difference between two specifications of a probe, in words."""

@@ -5,15 +5,13 @@ Locks hold on one host, so what two hosts could measure at the same time is refu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Mapping, Optional, Sequence
+from typing import Mapping, Optional, Sequence
 
 from plumbline.errors import DocumentError
 from plumbline.layers import ON_TARGETS, WHOLE
 from plumbline.model.expectation import PARALLEL
+from plumbline.plan.assignment import Assignment
 from plumbline.targets import KINDS
-
-if TYPE_CHECKING:
-    from plumbline.plan.assignment import Assignment
 
 
 def refuse_two_clients(found: Sequence[Assignment]) -> None:

@@ -6,14 +6,11 @@ none, and no longer than its limit.
 
 from __future__ import annotations
 
-from plumbline.model.named_tuple import TYPE_CHECKING
+from typing import Iterable, Iterator
+
+from plumbline.model.expectation import Expectation
 from plumbline.model.record import Scenario
 from plumbline.model.waves import in_waves
-
-if TYPE_CHECKING:
-    from typing import Iterable, Iterator
-
-    from plumbline.model.expectation import Expectation
 
 START_S = 4.0
 """To start a unit, to prepare its target and to bring the records back."""

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING, Iterator, Sequence
+from typing import Iterator, Sequence
 
 from plumbline.judge.past import Past
 from plumbline.judge.weighing import Weighing
 from plumbline.model.expectation import Expectation
+from plumbline.model.memory import Weighable
 from plumbline.model.verdict import Verdict
 from plumbline.site.judging import Judging
-
-if TYPE_CHECKING:
-    from plumbline.model.memory import Weighable
 
 
 class JudgingDaily:

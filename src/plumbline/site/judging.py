@@ -5,26 +5,24 @@ A file system whose targets are driven at once is a group that is judged as a wh
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, Iterator, Optional, Sequence
+from typing import Iterable, Iterator, Optional, Sequence
 
 from plumbline.errors import DocumentError
 from plumbline.judge.component import decide, rulings_on
 from plumbline.judge.evidence import evidence
+from plumbline.judge.finding import Ruling
 from plumbline.judge.fs import Ruled, decide_whole, wholes
 from plumbline.judge.group import by_group, decide_group
 from plumbline.judge.pair import judge_pair_host, judge_pair_service
 from plumbline.judge.phrases import odds_text, weighed
 from plumbline.judge.service import by_evidence, with_runs
 from plumbline.layers import PAIRED
+from plumbline.model.evidence import Evidence
+from plumbline.model.expectation import Expectation
+from plumbline.model.memory import Knowing, Memory
 from plumbline.model.reason import Reason
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
-
-if TYPE_CHECKING:
-    from plumbline.judge.finding import Ruling
-    from plumbline.model.evidence import Evidence
-    from plumbline.model.expectation import Expectation
-    from plumbline.model.memory import Knowing, Memory
 
 
 class Judging:

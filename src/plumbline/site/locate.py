@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError
 from plumbline.judge.weighing import Weighing
@@ -20,6 +20,7 @@ from plumbline.locate.observe import observe
 from plumbline.locate.sentences import listed, sentence
 from plumbline.locate.suspects import Located, locate
 from plumbline.model.expectation import Expectation
+from plumbline.model.memory import Memory
 from plumbline.model.state import State
 from plumbline.site.garbage import without_collector
 from plumbline.site.nodes import opened
@@ -28,9 +29,6 @@ from plumbline.store.plan import SitePlan
 from plumbline.store.recent import Recent, groups_of
 from plumbline.store.symptoms import collected_symptoms
 from plumbline.symptoms.reported import Said
-
-if TYPE_CHECKING:
-    from plumbline.model.memory import Memory
 
 
 class SiteLocated(NamedTuple):

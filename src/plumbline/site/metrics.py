@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Iterator, NamedTuple, Optional, Sequence
+from typing import Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError
 from plumbline.judge.component import rulings_on
@@ -12,16 +12,14 @@ from plumbline.judge.node import JudgedNode, judge_node
 from plumbline.judge.pair import rulings_on_host
 from plumbline.layers import PAIRED, WHOLE
 from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.memory import Memory
+from plumbline.model.series import Snapshot
 from plumbline.model.verdict import Verdict
 from plumbline.site.judging import Judging
 from plumbline.site.nodes import memories, require
 from plumbline.store.plan import SitePlan
 from plumbline.store.symptoms import collected_reports
-
-if TYPE_CHECKING:
-    from plumbline.model.memory import Memory
-    from plumbline.model.series import Snapshot
-    from plumbline.symptoms.symptom import Report
+from plumbline.symptoms.symptom import Report
 
 
 class Step(NamedTuple):

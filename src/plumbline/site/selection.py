@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Iterable, Iterator, NamedTuple, Optional, Sequence
+from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError
 from plumbline.judge.explain import explain
 from plumbline.judge.phrases import weighed
 from plumbline.layers import LAYERS, WHOLE
 from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.memory import Knowing, Memory
 from plumbline.model.verdict import Verdict
 from plumbline.site.judge import judge_site
 from plumbline.site.judging import Judging
 from plumbline.site.nodes import memories
 from plumbline.store.plan import SitePlan
 from plumbline.store.snapshot import load_expectations, load_snapshot
-
-if TYPE_CHECKING:
-    from plumbline.model.memory import Knowing, Memory
 
 
 class Choice(NamedTuple):

@@ -7,16 +7,14 @@ them; a member that is slow beside its peers as well remains a suspect.
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Iterator, Mapping, NamedTuple, Sequence
+from typing import Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.judge.group import by_group
 from plumbline.judge.phrases import over_runs
-
-if TYPE_CHECKING:
-    from plumbline.judge.weighing import Weighing
-    from plumbline.locate.suspects import AmbiguitySet, Located
-    from plumbline.model.evidence import Evidence
-    from plumbline.model.expectation import Expectation
+from plumbline.judge.weighing import Weighing
+from plumbline.locate.suspects import AmbiguitySet, Located
+from plumbline.model.evidence import Evidence
+from plumbline.model.expectation import Expectation
 
 Component = tuple[str, str]
 """Layer and name."""

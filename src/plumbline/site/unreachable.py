@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, Iterator, Mapping, Sequence
+from typing import Iterable, Iterator, Mapping, Sequence
 
 from plumbline.layers import PAIRED
 from plumbline.locate.failures import fails
-from plumbline.locate.observation import Vote
-from plumbline.locate.sentences import listed, titled
+from plumbline.locate.investigation import Found
+from plumbline.locate.measurables import Nodes
+from plumbline.locate.observation import Observation, Vote
+from plumbline.locate.sentences import Parts, listed, titled
+from plumbline.locate.step import Step
+from plumbline.locate.suspects import AmbiguitySet, Located
 from plumbline.plan.rounds import Role, turn
-
-if TYPE_CHECKING:
-    from plumbline.locate.investigation import Found
-    from plumbline.locate.measurables import Nodes
-    from plumbline.locate.observation import Observation
-    from plumbline.locate.sentences import Parts
-    from plumbline.locate.step import Step
-    from plumbline.locate.suspects import AmbiguitySet, Located
 
 
 class Silence:

@@ -6,15 +6,13 @@ controller or any other part of the storage goes to one of them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, Iterator, Mapping, NamedTuple, Sequence
+from typing import Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.errors import DocumentError
+from plumbline.topology.component import Component, Target
 from plumbline.topology.document import NETWORK
 from plumbline.topology.ranges import expand, meet
 from plumbline.topology.routes import Route
-
-if TYPE_CHECKING:
-    from plumbline.topology.component import Component, Target
 
 
 def in_blocks(names: tuple[str, ...], text: str) -> dict[str, str]:
