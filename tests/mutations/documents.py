@@ -53,6 +53,7 @@ from plumbline.model.state import State
 from plumbline.model.threshold import Range
 from plumbline.model.verdict import Figure, Verdict
 from plumbline.output.call import parse as parse_call
+from plumbline.output.component_check import OPTIONS as CHECK_OPTIONS
 from plumbline.output.icinga_objects import icinga_objects
 from plumbline.output.monitored import monitored
 from plumbline.output.nagios_objects import nagios_objects
@@ -665,7 +666,7 @@ def _typed() -> Iterator[Reader]:
         (
             "call of a check",
             "--component a --expectations /y -t 10 -vv --verdicts /x",
-            lambda said_: parse_call("check_ost", said_.split(" ")),
+            lambda said_: parse_call("check_ost", said_.split(" "), CHECK_OPTIONS),
         ),
     ]
     for name, sample, read in typed:
