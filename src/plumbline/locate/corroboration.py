@@ -9,10 +9,10 @@ from typing import Sequence
 
 from plumbline.locate.sentences import Parts, titled
 from plumbline.locate.suspects import AmbiguitySet, Located
-from plumbline.symptoms.evidence import Leaning, leaning, phrase
+from plumbline.symptoms.evidence import Suspicion, phrase, suspicion
 from plumbline.symptoms.symptom import Symptom
 
-_WEIGHTS = {Leaning.RAISED: -1, Leaning.NONE: 0, Leaning.LOWERED: 1}
+_WEIGHTS = {Suspicion.RAISED: -1, Suspicion.NONE: 0, Suspicion.LOWERED: 1}
 
 
 def ordered(located: Located, symptoms: Sequence[Symptom]) -> Located:
@@ -34,7 +34,7 @@ def _ordered(ambiguity: AmbiguitySet, symptoms: Sequence[Symptom]) -> AmbiguityS
 
 
 def _weight(name: str, symptoms: Sequence[Symptom]) -> int:
-    return _WEIGHTS[leaning(name, symptoms)]
+    return _WEIGHTS[suspicion(name, symptoms)]
 
 
 def quoted(ambiguity: AmbiguitySet, parts: Parts, symptoms: Sequence[Symptom]) -> str:

@@ -22,7 +22,7 @@ from plumbline.judge.weighing import Weighing
 from plumbline.layers import WHOLE
 from plumbline.locate.measurables import PlannedMeasurement
 from plumbline.locate.observation import SEGMENTS, Measurable, Observation, Vote
-from plumbline.locate.votes import Spoken, votes
+from plumbline.locate.votes import WeighedVote, votes
 from plumbline.model.expectation import Expectation
 from plumbline.model.memory import Memory
 from plumbline.model.reason import Reason
@@ -64,8 +64,8 @@ def observe(
     """
     placed = tuple(measured)
     found = [_observe(each, memory, now, known) for each in placed]
-    spoken = votes(placed, known) if known else [None] * len(placed)
-    for one, over in zip(found, spoken):
+    weighed = votes(placed, known) if known else [None] * len(placed)
+    for one, over in zip(found, weighed):
         yield _over(one.of_one, over) if known and one.telling else one.of_one
         yield from one.segments
 
@@ -147,7 +147,7 @@ def _observation(
     return Observation(measurable, vote, run.rate_Bps, run.error, at, run.since, finding.text)
 
 
-def _over(of_one: Observation, found: Optional[Spoken]) -> Observation:
+def _over(of_one: Observation, found: Optional[WeighedVote]) -> Observation:
     """Return the observation of the last runs in the place of that of the latest."""
     if found is None:
         return of_one._replace(vote=Vote.NONE)

@@ -31,7 +31,7 @@ _MOST = 9
 _TWO = 2
 
 
-class Spoken(NamedTuple):
+class WeighedVote(NamedTuple):
     """The vote of the last runs, what they should give and their middle rate, both in B/s.
 
     ``error`` is that of the rate, a fraction; ``begun`` is when they began, in epoch seconds.
@@ -44,7 +44,7 @@ class Spoken(NamedTuple):
     begun: float
 
 
-def votes(placed: Sequence[PlannedMeasurement], known: Weighing) -> list[Optional[Spoken]]:
+def votes(placed: Sequence[PlannedMeasurement], known: Weighing) -> list[Optional[WeighedVote]]:
     """Return what the last runs of each measurement of a node say, None where there are too few."""
     held = [_held(one, known) for one in placed]
     since = [_own_alarm(one, known) for one in placed]
@@ -55,7 +55,7 @@ def votes(placed: Sequence[PlannedMeasurement], known: Weighing) -> list[Optiona
         for begun, index in _together(group, held, known):
             if since[index] is None:
                 since[index] = begun
-    return [_spoken(*each, known) for each in zip(placed, held, since)]
+    return [_weighed(*each, known) for each in zip(placed, held, since)]
 
 
 def _of_one_component(group: Sequence[PlannedMeasurement]) -> bool:
@@ -89,9 +89,9 @@ def _together(
             yield from ((evidence.since, index) for index in found)
 
 
-def _spoken(
+def _weighed(
     placed: PlannedMeasurement, held: Optional[_One], since: Optional[float], known: Weighing
-) -> Optional[Spoken]:
+) -> Optional[WeighedVote]:
     place = placed.expectation.layer, placed.expectation.component
     of_all = known.of_its_group(place)
     if of_all and of_all.alarm:
@@ -131,13 +131,13 @@ def _group_is_low(placed: PlannedMeasurement, known: Weighing, limit: float) -> 
     return False
 
 
-def _of(vote: Vote, one: NamedMeasurement, source: Source, runs: Sequence[Run]) -> Spoken:
+def _of(vote: Vote, one: NamedMeasurement, source: Source, runs: Sequence[Run]) -> WeighedVote:
     middle = median(run.log_ratio for run in runs)
     # the error of a median of values that differ by s_1 ... s_n is 1.2533 sqrt(n) / sum(1 / s_i)
     own = OF_A_MEDIAN * sqrt(len(runs)) / sum(1 / run.spread for run in runs)
     expected = _expected(one, source)
     error = max(LEAST_SPREAD, hypot(own, source.off))
-    return Spoken(vote, expected, expected * exp(middle), error, runs[0].at)
+    return WeighedVote(vote, expected, expected * exp(middle), error, runs[0].at)
 
 
 def _expected(one: NamedMeasurement, source: Source) -> float:

@@ -12,7 +12,7 @@ from plumbline.layers import ON_TARGETS
 from plumbline.report.figure import Figure, Plot, Row, Table, shown
 from plumbline.report.marks import Mark, chosen_moment, drawn, levels, line_at, marks, moment
 from plumbline.report.palette import GREY, line
-from plumbline.report.site import Cohort, Cohorts, Member, Site, by_group, daily, middle
+from plumbline.report.site import Member, Metric, Metrics, Site, by_group, daily, middle
 from plumbline.units import DAY_S, format_rate
 
 WINDOW_DAYS = 14
@@ -58,17 +58,17 @@ class _Halves(NamedTuple):
     last_Bps: Optional[float]
 
 
-def change_figure(site: Site, cohorts: Cohorts, against: Optional[float] = None) -> Figure:
+def change_figure(site: Site, metrics: Metrics, against: Optional[float] = None) -> Figure:
     """Return the figure; ``against`` is a moment in seconds since the epoch."""
     happened = marks(site)
     if against is None:
-        against = chosen_moment(site, (one for found in cohorts.values() for one in found))
+        against = chosen_moment(site, (one for found in metrics.values() for one in found))
     day = _iso(int(against // DAY_S))
     figure = Figure("change", f"Change against {day}", ABOUT)
     changes = [
         one
-        for of in cohorts
-        for name, members in _split(of, cohorts[of]).items()
+        for of in metrics
+        for name, members in _split(of, metrics[of]).items()
         if (one := find_change(name, members, against))
     ]
     if not changes:
@@ -84,7 +84,7 @@ def change_figure(site: Site, cohorts: Cohorts, against: Optional[float] = None)
     )
 
 
-def _split(of: Cohort, members: Sequence[Member]) -> dict[str, Sequence[Member]]:
+def _split(of: Metric, members: Sequence[Member]) -> dict[str, Sequence[Member]]:
     """Return the members of each file system; what else is measured is one test for the site."""
     groups = by_group(members)
     if of.layer not in ON_TARGETS or not 1 < len(groups) <= _MOST_GROUPS:

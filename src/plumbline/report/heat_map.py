@@ -12,7 +12,7 @@ from typing import Any, Iterable, NamedTuple, Optional, Sequence
 
 from plumbline.report.figure import Cell, Figure, Plot, Row, Table, percent, unique
 from plumbline.report.palette import BLUE, SEQUENTIAL
-from plumbline.report.site import Cohort, Cohorts, Member
+from plumbline.report.site import Member, Metric, Metrics
 from plumbline.units import format_rate
 
 ABOUT = (
@@ -46,15 +46,15 @@ _NAMED = 60
 class Line(NamedTuple):
     """One component's days; ``variation`` is a fraction, None of fewer than two days."""
 
-    of: Cohort
+    of: Metric
     member: Member
     median_Bps: float
     variation: Optional[float]
 
 
-def heat_map_figure(cohorts: Cohorts) -> Figure:
-    """Return the figure: a picture for each cohort that was measured on any day."""
-    drawn = {of: found for of in cohorts if (found := list(_lines(of, cohorts[of])))}
+def heat_map_figure(metrics: Metrics) -> Figure:
+    """Return the figure: a picture for each metric that was measured on any day."""
+    drawn = {of: found for of in metrics if (found := list(_lines(of, metrics[of])))}
     figure = Figure("heat-map", "Heat map", ABOUT)
     if not drawn:
         return figure._replace(absent="nothing was measured in this time")
@@ -71,7 +71,7 @@ def heat_map_figure(cohorts: Cohorts) -> Figure:
     )
 
 
-def _lines(of: Cohort, members: Iterable[Member]) -> Iterable[Line]:
+def _lines(of: Metric, members: Iterable[Member]) -> Iterable[Line]:
     for one in members:
         rates = list(one.days.values())
         if rates:
@@ -101,7 +101,7 @@ def _finding(lines: Sequence[Line]) -> str:
     )
 
 
-def _plot(of: Cohort, lines: Sequence[Line]) -> Plot:
+def _plot(of: Metric, lines: Sequence[Line]) -> Plot:
     days = _days(lines)
     names = unique([one.member.name for one in lines])
     axis = {

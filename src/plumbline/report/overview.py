@@ -18,7 +18,7 @@ from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
 from plumbline.report.marks import Mark, marks
 from plumbline.report.since import Beginnings, Since
-from plumbline.report.site import Cohorts, Site
+from plumbline.report.site import Metrics, Site
 from plumbline.report.suspects import Found
 
 RANK = (State.CRITICAL, State.UNKNOWN, State.WARNING, State.OK)
@@ -70,10 +70,10 @@ class _Known(NamedTuple):
     marks: Sequence[Mark]
 
 
-def overview(site: Site, cohorts: Cohorts, found: Optional[Found]) -> list[Entry]:
+def overview(site: Site, metrics: Metrics, found: Optional[Found]) -> list[Entry]:
     """Return all rows, the worst of each kind first; none where nothing is wrong."""
     behind = dict(_behind(found)) if found else {}
-    known = _Known(site, found, behind, Beginnings(cohorts), marks(site))
+    known = _Known(site, found, behind, Beginnings(metrics), marks(site))
     rows = [*_suspects(known), *_groups(known), *_alarms(known), *_unmeasured(known)]
     rows += _watched(known)
     kinds = list(Kind)

@@ -11,7 +11,7 @@ from plumbline.model.state import State
 from plumbline.report.figure import Cell, Figure, Plot, Row, Table, counted, megabytes, shown
 from plumbline.report.labels import Named, labels
 from plumbline.report.palette import BASELINE, BASELINE_BAND, CEILING, GREY, mark
-from plumbline.report.site import Cohort, Cohorts, Member, Site, by_group
+from plumbline.report.site import Member, Metric, Metrics, Site, by_group
 from plumbline.units import format_rate
 
 _T = TypeVar("_T")
@@ -38,9 +38,9 @@ _NAMED = 40
 _RANK = (State.CRITICAL, State.WARNING, State.UNKNOWN)
 
 
-def targets_figure(site: Site, cohorts: Cohorts) -> Figure:
-    """Return the figure: a picture for each cohort, the hosts of the network apart from it."""
-    drawn = {of: found for of, found in cohorts.items() if of.layer not in PAIRED}
+def targets_figure(site: Site, metrics: Metrics) -> Figure:
+    """Return the figure: a picture for each metric, the hosts of the network apart from it."""
+    drawn = {of: found for of, found in metrics.items() if of.layer not in PAIRED}
     figure = Figure("targets", "All targets", ABOUT)
     if not drawn:
         return figure._replace(absent="the plan has no target and no disk that is measured")
@@ -52,7 +52,7 @@ def targets_figure(site: Site, cohorts: Cohorts) -> Figure:
     )
 
 
-def _finding(site: Site, drawn: Cohorts) -> str:
+def _finding(site: Site, drawn: Metrics) -> str:
     every = dict.fromkeys((of.layer, one.name) for of, found in drawn.items() for one in found)
     states = [site.state(*place) for place in every]
     words = [f"{states.count(state)} {state.name}" for state in _RANK if state in states]
@@ -61,7 +61,7 @@ def _finding(site: Site, drawn: Cohorts) -> str:
     return f"{counted(len(every), 'component')}, {', '.join(words) or 'all OK'}.{accepted}"
 
 
-def _plot(of: Cohort, members: Sequence[Member]) -> Plot:
+def _plot(of: Metric, members: Sequence[Member]) -> Plot:
     places = list(range(len(members)))
     names = [shown(one.name) for one in members]
     data = [*_band(members, places, names), *_dots(members, names)]
@@ -184,7 +184,7 @@ def _rate(one: Member) -> str:
     return "no rate" if one.now_Bps is None else format_rate(one.now_Bps)
 
 
-def _table(site: Site, drawn: Cohorts) -> Table:
+def _table(site: Site, drawn: Metrics) -> Table:
     """Return one row for each component and for each group, where Nagios leads to."""
     steps = tuple(dict.fromkeys(of.step for of in drawn))
     rows: dict[tuple[str, str, str], dict[str, str]] = {}
@@ -215,7 +215,7 @@ def _table(site: Site, drawn: Cohorts) -> Table:
     )
 
 
-def _groups(site: Site, drawn: Cohorts, width: int) -> Iterable[Row]:
+def _groups(site: Site, drawn: Metrics, width: int) -> Iterable[Row]:
     """Yield the groups that were judged as such."""
     every = ((of.layer, one.of.group) for of, found in drawn.items() for one in found)
     for layer, group in dict.fromkeys(every):
@@ -232,7 +232,7 @@ def _groups(site: Site, drawn: Cohorts, width: int) -> Iterable[Row]:
             yield Row(cells, group_anchor(layer, group))
 
 
-def _numbers(drawn: Cohorts) -> Iterable[Sequence[Cell]]:
+def _numbers(drawn: Metrics) -> Iterable[Sequence[Cell]]:
     for of, found in drawn.items():
         for one in found:
             yield (
