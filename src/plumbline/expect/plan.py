@@ -116,14 +116,14 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
         for host in topology.hosts()
     )
     found = services(measured)
-    told = symptom_services(policy.symptoms, [host["name"] for host in hosts], measured)
+    of_symptoms = symptom_services(policy.symptoms, [host["name"] for host in hosts], measured)
     return Plan(
         topology.site,
         with_confirm(with_waves(topology, nodes), policy, measured),
         _schedule(policy, measured),
         policy.layers.net.port,
         # last, so that the places of the others stand
-        (*found, *told),
+        (*found, *of_symptoms),
         hosts,
         _parts(topology),
         path_services(topology, measured, found),

@@ -65,7 +65,7 @@ def factors(of: Source, limit: float) -> tuple[float, ...]:
 def shared_factors(sources: Sequence[Source], starts: Sequence[float], limit: float) -> list[float]:
     """Return the same for a part that all sources cross, at each of some starts.
 
-    A slow part slows all of them alike; without it each is healthy or, seldom, slow by itself.
+    A slow part slows all of them alike; without it each is healthy or, seldom, slow alone.
     """
     found: list[list[float]] = []
     chance = [0.0] * len(starts)

@@ -1,6 +1,6 @@
 """Judge one target or disk: every operation by the rules, the worst decides.
 
-A run by hand is judged by itself; what a service says follows the evidence of several runs.
+A run by hand is judged alone; what a service says follows the evidence of several runs.
 """
 
 from __future__ import annotations

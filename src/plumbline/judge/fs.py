@@ -86,14 +86,14 @@ def decide_whole(of: Ruled, running: Sequence[Running], now: float) -> Verdict:
         finding = hang or never("it", expectation.layer)
         return alone(expectation, finding, remark)._replace(figures=figures, group=True)
     own = [_by_hand(expectation, ruling) or _excused(ruling, of.members) for ruling in rulings]
-    told = [
+    notable = [
         (each.component, one)
         for each, found in of.members
         for one in found
-        if _tells(one) and not _with_all(one, rulings)
+        if _is_notable(one) and not _with_all(one, rulings)
     ]
-    decided = deciding([*(one for _, one in told), *own])
-    text = _bad(own, told) if decided.finding.state is not State.OK else _fine(own, of.members)
+    decided = deciding([*(one for _, one in notable), *own])
+    text = _bad(own, notable) if decided.finding.state is not State.OK else _fine(own, of.members)
     return verdict(expectation, decided, text)._replace(
         sentence=f"file system {expectation.component} {text}{remark}",
         evidence=tuple(_evidence(own, of.members, now)),
@@ -121,13 +121,13 @@ def _by_hand(expectation: Expectation, ruling: Ruling) -> Optional[Ruling]:
     return ruling._replace(finding=Finding(State.UNKNOWN, Reason.OTHER_TERMS, text))
 
 
-def _tells(ruling: Ruling) -> bool:
+def _is_notable(ruling: Ruling) -> bool:
     """Return whether a member's ruling is news; what else is wrong with it, the whole says too."""
     finding = ruling.finding
     if finding.state is State.OK or finding.reason is Reason.KNOWN_STATE:
         return False
-    told = finding.reason is Reason.INVALID or finding.reason.contention
-    return finding.state.alarm or told
+    unusable = finding.reason is Reason.INVALID or finding.reason.contention
+    return finding.state.alarm or unusable
 
 
 def _with_all(ruling: Ruling, whole: Sequence[Ruling]) -> bool:
@@ -166,13 +166,13 @@ def _slowest(members: Sequence[Each], operation: Operation) -> Optional[tuple[st
     return min(rated, key=lambda rate: rate[0])[1:] if rated else None
 
 
-def _bad(own: Sequence[Ruling], told: Sequence[tuple[str, Ruling]]) -> str:
+def _bad(own: Sequence[Ruling], notable: Sequence[tuple[str, Ruling]]) -> str:
     """Return the targets that are to blame, the worst first, and what is wrong with the whole."""
     texts = []
-    names = [name for name, _ in told]
-    if told:
-        first = deciding([one for _, one in told])
-        name = next(name for name, one in told if one is first)
+    names = [name for name, _ in notable]
+    if notable:
+        first = deciding([one for _, one in notable])
+        name = next(name for name, one in notable if one is first)
         texts.append(f"{name} {first.finding.text}")
         others = list(dict.fromkeys(other for other in names if other != name))
         if others:
@@ -181,7 +181,7 @@ def _bad(own: Sequence[Ruling], told: Sequence[tuple[str, Ruling]]) -> str:
         floors = [one.finding.text for one in own if one.finding.reason.low_from_the_start]
         decided = deciding(own).finding
         whole = "; ".join(floors) if decided.reason.low_from_the_start else decided.text
-        if not told and decided.reason.low_from_the_start:
+        if not notable and decided.reason.low_from_the_start:
             return whole
         texts.append(f"as a whole {whole}")
     return f"- {'; '.join(texts)}"

@@ -149,8 +149,8 @@ def decide_group(
     decided, notes = _deciding(medians), tuple(_notes(ruled))
     state = worst((*(median.state for median in decided), *(note.state for note in notes)))
     deciding = [median for median in decided if median.state is state]
-    told = [note.text for note in notes] + [median.text for median in deciding]
-    texts = "; ".join(told) or "has never been measured"
+    parts = [note.text for note in notes] + [median.text for median in deciding]
+    texts = "; ".join(parts) or "has never been measured"
     ratios = [ratio for median in deciding if (ratio := median.ratio) is not None]
     return Verdict(
         layer=layer,

@@ -61,14 +61,14 @@ class Weighing:
         nodes: Nodes,
         memories: Mapping[str, Weighable],
         past: Optional[Past] = None,
-        told: float = WORTH_A_WORD,
+        min_odds: float = WORTH_A_WORD,
     ) -> None:
         """Take in what the nodes remember; of what is damaged nothing is known.
 
         ``past`` is given by who weighs the same again after some more runs: it saves time.  Odds
-        that cannot reach ``told``, a logarithm, are not found where there is no alarm.
+        that cannot reach ``min_odds``, a logarithm, are not found where there is no alarm.
         """
-        self._past, self._told = past or Past(), told
+        self._past, self._min_odds = past or Past(), min_odds
         self._limits = {
             (one.layer, one.component): one.limits for found in nodes.values() for one in found
         }
@@ -193,7 +193,7 @@ class Weighing:
             max(_LEAST_LIMIT, -log(1 - terms.limits.peer_loss)),
             log(terms.limits.alarm_odds),
             terms.change,
-            self._told,
+            self._min_odds,
         )
         words = list(dict.fromkeys(one.what for one, _ in held))
         claims = [claim([pair for pair in held if pair[0].what == what]) for what in words]

@@ -1,4 +1,4 @@
-"""Symptoms beside what was located: they order what explains it equally well, and are quoted.
+"""Symptoms beside what was located: they order ambiguous suspects, and are quoted.
 
 They never make a suspect and never take one away: measurements do that.
 """
@@ -42,6 +42,6 @@ def quoted(ambiguity: AmbiguitySet, parts: Parts, symptoms: Sequence[Symptom]) -
 
     For example `` Symptoms of disk oss2-disk1: kernel: I/O errors of sdb (14 times).``
     """
-    told = [(one.name, phrase(one.name, symptoms)[2:]) for one in ambiguity.suspects]
-    texts = [f" Symptoms of {titled(name, parts)}: {text}." for name, text in told if text]
+    phrases = [(one.name, phrase(one.name, symptoms)[2:]) for one in ambiguity.suspects]
+    texts = [f" Symptoms of {titled(name, parts)}: {text}." for name, text in phrases if text]
     return "".join(texts)

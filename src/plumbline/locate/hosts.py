@@ -2,7 +2,7 @@
 
 A wire or an adapter has one capacity; a host that saves power, swaps or is overloaded is slow in
 tests of the network, which end in it, and in what its devices give, which crosses it, and nothing
-says that one rate is left for both.  So what it has left is told for each of them.  As with what
+says that one rate is left for both.  So what it has left is shown for each of them.  As with what
 slows devices alike (``alike``), that counts only where capacities alone take more faults.
 """
 

@@ -1,6 +1,6 @@
 """Looking for a fault that is there now: which measurement comes next, and when it is enough.
 
-Only what was measured since the investigation began votes; what was known before is told, but an
+Only what was measured since the investigation began votes; what was known before is shown, but an
 old good measurement must not clear a part that has become slow since.
 """
 

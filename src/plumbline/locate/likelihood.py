@@ -1,6 +1,6 @@
 """How well components with what they have left explain rates, as a logarithm of odds.
 
-Sets of one size that all explain what is bad need not explain it equally well: good measurements
+Sets of one size that all explain what is bad need not be equally likely: good measurements
 may all be a little slow, or bad ones differ by more than one remaining capacity makes likely.  A
 set is scored against the claim that everything is healthy: by each measurement that it crosses,
 with a normal error of its logarithm.  No measurement may count for more than ``MOST_ERRORS``
@@ -18,7 +18,7 @@ from plumbline.locate.parts import Lane, Part, remaining
 Expected = Mapping[int, tuple[float, float]]
 
 EQUAL = log(1000)
-"""Sets whose odds differ by less than 1000 to 1 explain equally well."""
+"""Sets whose odds differ by less than 1000 to 1 are ambiguous."""
 
 MOST_ERRORS = 6.0
 

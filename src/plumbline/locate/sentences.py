@@ -210,7 +210,7 @@ def _tally(located: Located, ambiguity: AmbiguitySet) -> str:
     if len(fine) - sum(fine):
         text += f", {_counted(len(fine) - sum(fine))} not"
     if sum(fine):
-        text += f", {_counted(sum(fine))} and need no more than is left"
+        text += f", {_counted(sum(fine))} and need less than what is left"
     return text
 
 

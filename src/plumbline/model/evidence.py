@@ -16,7 +16,7 @@ LEAST_ODDS = 20.0
 """However large the budget, nobody is woken by what chance makes of one run in so many."""
 
 WORTH_A_WORD = 3.0
-"""Odds of 20 to 1, a logarithm: nobody is to be told of less."""
+"""Odds of 20 to 1, a logarithm: less is not reported."""
 
 
 class Evidence(NamedTuple):

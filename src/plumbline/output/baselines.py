@@ -14,7 +14,7 @@ from plumbline.output.table import render
 from plumbline.units import format_rate
 
 _SENTENCES = 10
-"""So many outliers are told in full; the table marks all of them."""
+"""So many outliers are shown in full; the table marks all of them."""
 
 _REASONS = 2
 """So many reasons of one baseline fit into a line; JSON has all of them."""

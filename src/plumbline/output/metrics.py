@@ -1,7 +1,7 @@
-"""From verdicts to metrics: what is told of components, groups and operations, under which name.
+"""From verdicts to metrics: what components, groups and operations export, under which name.
 
 Names follow https://prometheus.io/docs/practices/naming/: base units, and the unit in the name.  An
-age is told as a time stamp, so that it grows where nothing is written any more.
+age is given as a time stamp, so that it grows where nothing is written any more.
 """
 
 from __future__ import annotations
@@ -133,9 +133,9 @@ STEPS = (
 )
 
 
-def families(told: Iterable[NodeVerdicts], judged_at: float) -> Iterator[Family]:
+def families(nodes: Iterable[NodeVerdicts], judged_at: float) -> Iterator[Family]:
     """Yield all metrics of some nodes, judged at a moment in seconds since the epoch."""
-    every = tuple(told)
+    every = tuple(nodes)
     yield Family(*BUILD, {(("version", __version__),): 1})
     yield Family(*JUDGED, {(): judged_at})
     yield Family(

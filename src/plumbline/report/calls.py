@@ -20,7 +20,7 @@ from plumbline.units import format_bytes, format_rate
 
 ABOUT = (
     "Each line is a rank: to the right the bytes that it has moved, upwards the time that it took. "
-    "All alike make one bundle; who is held up leaves it. Below, how long single calls took."
+    "All alike make one bundle; a slow rank leaves it. Below, how long single calls took."
 )
 ABSENT = (
     "no run that drives all targets at once was recorded in this time, and no call profile was "

@@ -14,7 +14,7 @@ from plumbline.report.palette import BLUE, RED
 
 ABOUT = (
     "The smallest set of components that explains every slow measurement (plumbline locate). Each "
-    "column is a suspect, or several that explain it equally well; each mark a measurement that "
+    "column is a suspect, or several that are ambiguous; each mark a measurement that "
     "crosses it, in percent of what is expected: slow ones speak against it, fast ones for it."
 )
 _COLUMN = 0.6

@@ -1,4 +1,4 @@
-"""One start of the ranks: what they are told, how they are watched, and what records come of it.
+"""One start of the ranks: what they get, how they are watched, and what records come of it.
 
 What a rank has left in the run's folder counts, however the launcher ended.
 """
@@ -201,8 +201,8 @@ class Run:
         if member is None:
             together = self._of_all(crew, tally)
             when = tally.times(tally.results, recorder.host) or when
-            told = details_of_all(tally, together)
-            return recorder.of_run(task, TaskResult(together, self._tool, *when, told))
+            whole = details_of_all(tally, together)
+            return recorder.of_run(task, TaskResult(together, self._tool, *when, whole))
         conditions = Conditions(member.state, self._coverage(crew, member))
         if member.failure is not None and not member.made:
             return recorder.without(task, member.failure, conditions)

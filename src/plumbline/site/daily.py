@@ -31,7 +31,7 @@ class JudgingDaily:
             return
         first = chosen[0]
         past = self._past.setdefault((first.layer, first.component), Past())
-        weighing = Weighing({"": chosen}, {"": memory}, past, told=inf)
+        weighing = Weighing({"": chosen}, {"": memory}, past, min_odds=inf)
         judging = Judging(memory, weighing, now, evidence=False)
         yield from judging.components(chosen)
         yield from judging.groups(chosen)

@@ -144,8 +144,8 @@ def _standing(
         slow, probes, *_ = locate_site(plan, path, time.time(), before.memories, last_run=True)
     nodes = plan.measured()
     failed = locate_failures(Site(nodes).measurables(), records)
-    told = _said(plan, request)
-    found = Found(ordered(slow, told.symptoms), ordered(failed, told.symptoms))
+    reports = _said(plan, request)
+    found = Found(ordered(slow, reports.symptoms), ordered(failed, reports.symptoms))
     silence = Silence(nodes, request.silent, found, request.outside)
     asked = [
         probe
@@ -153,7 +153,7 @@ def _standing(
         if not silence.explains(found.slow, one)
     ]
     accused = Found(silence.without(found.slow), silence.without(found.failed))
-    return _Standing(plan, records, accused, asked, told, silence, before.remarks)
+    return _Standing(plan, records, accused, asked, reports, silence, before.remarks)
 
 
 def _said(plan: SitePlan, request: Request) -> Said:
@@ -246,8 +246,8 @@ def _cost(step: Step) -> str:
 def _evidence(standing: _Standing) -> Iterator[tuple[Row, ...]]:
     """Yield the rows of each ambiguity set, those of the slow ones first."""
     for located, one in standing.found.sets():
-        told = rows if located is standing.found.slow else failure_rows
-        yield tuple(told(located, one))
+        row_maker = rows if located is standing.found.slow else failure_rows
+        yield tuple(row_maker(located, one))
 
 
 def _commands(records: Iterable[Record]) -> list[str]:

@@ -54,7 +54,9 @@ def tell_node(
         DocumentError: the expectations are damaged.
     """
     judging = Judging(snapshot, snapshot, now, evidence=False)
-    return _told(JudgedNode(expectations, since, now), expectations.every(), snapshot, judging)
+    return _judged_node(
+        JudgedNode(expectations, since, now), expectations.every(), snapshot, judging
+    )
 
 
 def tell_site(plan: SitePlan, history: Path, since: float, now: float) -> Iterator[NodeVerdicts]:
@@ -65,15 +67,15 @@ def tell_site(plan: SitePlan, history: Path, since: float, now: float) -> Iterat
         DocumentError: the expectations of a node are damaged.
     """
     require(history)
-    told = collected_reports(history, plan.nodes, now)
+    reports = collected_reports(history, plan.nodes, now)
     for one in memories(plan, history):
         judging = Judging(one.memory, one.known, now, evidence=False)
         asked = JudgedNode(plan.nodes[one.node], since, now)
-        found = _told(asked, one.chosen, one.memory, judging)
-        yield found._replace(symptoms=told[one.node].report)
+        found = _judged_node(asked, one.chosen, one.memory, judging)
+        yield found._replace(symptoms=reports[one.node].report)
 
 
-def _told(
+def _judged_node(
     asked: JudgedNode, chosen: Sequence[Expectation], memory: Memory, judging: Judging
 ) -> NodeVerdicts:
     # of what is driven at once the whole has a verdict, among the groups

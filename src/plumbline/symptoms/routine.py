@@ -1,7 +1,7 @@
 """The log of a kernel -> what of it no routine work explains.
 
 A disk that is probed, a link that comes up after a boot, a Lustre target that is unmounted, a
-connection that came back and one that was switched off are told by messages which alone look like
+connection that came back and one that was switched off print messages which alone look like
 faults.  Their order tells.
 """
 
@@ -110,7 +110,7 @@ def _targets(log: _Log) -> Iterator[int]:
     """Yield what follows from unmounting a target on this node: its clients here lose it.
 
     A local client takes no part in the recovery and is evicted when the target is back.  The
-    unmounting itself is told as long as the target is elsewhere.
+    unmounting itself is reported as long as the target is elsewhere.
     """
     stops: dict[str, list[int]] = {}
     gone: set[str] = set()
