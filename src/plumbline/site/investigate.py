@@ -159,12 +159,12 @@ def _standing(
 def _said(plan: SitePlan, request: Request) -> Said:
     """Return what holds of what the nodes have said, by the clock of each."""
     now = time.time()
-    documents = {node: _document(raw) for node, raw in request.symptoms.items()}
+    documents = {node: sent_symptoms(raw) for node, raw in request.symptoms.items()}
     return said(documents, {node: request.begun.get(node, now) for node in plan.nodes})
 
 
-def _document(raw: Any) -> Any:
-    """Return a document that may still be text, as a file of a node holds it."""
+def sent_symptoms(raw: Any) -> Any:
+    """Return the symptoms of a node, which may still be text, as its file holds them."""
     try:
         return read_json(raw) if isinstance(raw, str) else raw
     except ValueError as error:
