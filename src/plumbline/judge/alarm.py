@@ -241,9 +241,9 @@ class _Weighing:
         chosen = [run.log_ratio for run in runs[bisect_left(runs, (self._moments[start],)) :]]
         return median(chosen) if chosen else None
 
-    def _end(self, place: int) -> float:
+    def _end(self, index: int) -> float:
         """Return when the moment after one begins."""
-        return self._moments[place + 1] if place + 1 < len(self._moments) else float("inf")
+        return self._moments[index + 1] if index + 1 < len(self._moments) else float("inf")
 
 
 def moments_of(runs: Sequence[Run]) -> list[float]:

@@ -96,5 +96,5 @@ def tell_apart(asked: dict[tuple[str, str], list[NamedMeasurement]]) -> None:
         ]
 
 
-def _alone(one: Measurement) -> Measurement:
-    return replace(one, kind=(one.kind, one.member))
+def _alone(measurement: Measurement) -> Measurement:
+    return replace(measurement, kind=(measurement.kind, measurement.member))

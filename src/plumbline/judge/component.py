@@ -79,12 +79,12 @@ def decide(
 
 def rule(
     expectation: Expectation,
-    place: tuple[Operation, Scenario],
+    step: tuple[Operation, Scenario],
     series: Optional[Series],
     now: float,
 ) -> Ruling:
     """Return the ruling on one operation; ``series`` is None when it was never measured."""
-    operation, scenario = place
+    operation, scenario = step
     what = label(operation, scenario)
     if series is None:
         return Ruling(operation, scenario, None, None, never(what, expectation.layer))
@@ -105,9 +105,9 @@ def firmly(ruling: Ruling) -> Ruling:
     return ruling._replace(measured=firm, finding=apply(firm))
 
 
-def _of(series: Sequence[Series], place: tuple[Operation, Scenario]) -> Optional[Series]:
+def _of(series: Sequence[Series], step: tuple[Operation, Scenario]) -> Optional[Series]:
     for one in series:
-        if (one.latest.operation, one.latest.scenario) == place:
+        if (one.latest.operation, one.latest.scenario) == step:
             return one
     return None
 

@@ -197,8 +197,8 @@ def _percent(verdict: Verdict) -> Optional[float]:
     return None if ratio is None else 100 * ratio
 
 
-def _place(one: Wanted, past: Past, now: float) -> Place:
-    entry, terms = one.entry, one.entry.confirm
+def _place(request: Wanted, past: Past, now: float) -> Place:
+    entry, terms = request.entry, request.entry.confirm
     since = past.planned_at.get(entry.component, 0.0)
     before = [
         found.at
@@ -213,7 +213,7 @@ def _place(one: Wanted, past: Past, now: float) -> Place:
         obstacle = "all its runs are used; the next planned one decides"
     elif now - last < _EARLY * terms.every_s:
         obstacle = f"measured {(now - last) / 60:.0f} min ago"
-    return Place(one, len(before), obstacle)
+    return Place(request, len(before), obstacle)
 
 
 def _of_one_group(free: Sequence[Expectation]) -> list[tuple[Expectation, ...]]:

@@ -76,30 +76,32 @@ def wholes(
             yield whole, tuple(each for each in found if each.group == whole.component)
 
 
-def decide_whole(of: Ruled, running: Sequence[Running], now: float) -> Verdict:
+def decide_whole(ruled: Ruled, running: Sequence[Running], now: float) -> Verdict:
     """Return the verdict that follows from the rulings on a whole and its members."""
-    expectation, rulings = of.whole
-    figures = (*map(figure, rulings), *_slowest_figures(of))
+    expectation, rulings = ruled.whole
+    figures = (*map(figure, rulings), *_slowest_figures(ruled))
     hang = hung_run(expectation, running, now)
     remark = interruption(expectation, running)
     if hang or not rulings:
         finding = hang or never("it", expectation.layer)
         return alone(expectation, finding, remark)._replace(figures=figures, group=True)
-    own = [_by_hand(expectation, ruling) or _excused(ruling, of.members) for ruling in rulings]
+    own = [_by_hand(expectation, ruling) or _excused(ruling, ruled.members) for ruling in rulings]
     notable = [
         (each.component, one)
-        for each, found in of.members
+        for each, found in ruled.members
         for one in found
         if _is_notable(one) and not _with_all(one, rulings)
     ]
     decided = deciding([*(one for _, one in notable), *own])
-    text = _bad(own, notable) if decided.finding.state is not State.OK else _fine(own, of.members)
+    text = (
+        _bad(own, notable) if decided.finding.state is not State.OK else _fine(own, ruled.members)
+    )
     return verdict(expectation, decided, text)._replace(
         sentence=f"file system {expectation.component} {text}{remark}",
-        evidence=tuple(_evidence(own, of.members, now)),
+        evidence=tuple(_evidence(own, ruled.members, now)),
         figures=figures,
         group=True,
-        counts=decided.finding.counts and not _lacks_baseline(decided, of.members),
+        counts=decided.finding.counts and not _lacks_baseline(decided, ruled.members),
     )
 
 
@@ -208,10 +210,10 @@ def _shares(members: Sequence[Each], own: Sequence[Ruling]) -> Iterator[tuple[fl
             yield 100 * ratio, found[0], label(ruling.operation, ruling.scenario)
 
 
-def _slowest_figures(of: Ruled) -> Iterator[Figure]:
+def _slowest_figures(ruled: Ruled) -> Iterator[Figure]:
     """Yield the slowest target's rate in percent of its peers', for each operation."""
-    limits = of.whole[0].limits
-    for share, _, what in _shares(of.members, of.whole[1]):
+    limits = ruled.whole[0].limits
+    for share, _, what in _shares(ruled.members, ruled.whole[1]):
         name = f"{what.replace(' ', '_')}_slowest"
         yield Figure(name, share, "%", str(limits.warning), str(limits.critical))
 

@@ -257,9 +257,9 @@ def _subject(deciding: Sequence[_Median], layer: str) -> str:
 
 
 def _of(
-    rulings: Sequence[tuple[str, Ruling]], place: tuple[Operation, Scenario]
+    rulings: Sequence[tuple[str, Ruling]], step: tuple[Operation, Scenario]
 ) -> list[tuple[str, Ruling]]:
-    return [pair for pair in rulings if (pair[1].operation, pair[1].scenario) == place]
+    return [pair for pair in rulings if (pair[1].operation, pair[1].scenario) == step]
 
 
 def _median(what: str, rulings: Sequence[tuple[str, Ruling]], limits: Limits) -> _Median:

@@ -87,8 +87,8 @@ def clearing(samples: Sequence[Sample], now: float, limits: Limits) -> bool:
     return any(map(_beside, _comparable(samples, now, limits)))
 
 
-def _beside(one: Sample) -> bool:
-    return bool(one.peers_Bps) and one.peers >= _MIN_PEERS
+def _beside(sample: Sample) -> bool:
+    return bool(sample.peers_Bps) and sample.peers >= _MIN_PEERS
 
 
 def _comparable(samples: Sequence[Sample], now: float, limits: Limits) -> list[Sample]:

@@ -54,14 +54,14 @@ def over_runs(tests: Sequence[Tests], limits: Limits) -> Optional[Finding]:
     return watched
 
 
-def _recurrence(of: Tests, limits: Limits) -> Recurrence:
+def _recurrence(tests: Tests, limits: Limits) -> Recurrence:
     shares = [
         [
             (sample.started_at, sample.retransmitted)
             for sample in one.measured.samples
             if sample.retransmitted is not None
         ]
-        for one in of.rulings
+        for one in tests.rulings
         if one.measured
     ]
     return recurrence(tuple(in_moments(shares, limits.retransmit_share)), limits.alarm_odds)

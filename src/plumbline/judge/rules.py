@@ -28,6 +28,6 @@ RULES: tuple[Rule, ...] = (
 """In the order in which they are asked; the last one always applies."""
 
 
-def apply(of: Measured) -> Finding:
+def apply(measured: Measured) -> Finding:
     """Return the finding of the first rule that applies."""
-    return next(filter(None, (rule.applies(of) for rule in RULES)))
+    return next(filter(None, (rule.applies(measured) for rule in RULES)))

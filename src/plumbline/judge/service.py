@@ -73,9 +73,9 @@ def _finding(ruling: Ruling, known: Optional[Evidence], *, alarm: bool) -> Findi
     return finding
 
 
-def _is_low(of: Measured) -> bool:
+def _is_low(measured: Measured) -> bool:
     """Return whether a rate is below a level: too fast, as some levels have it, is no loss."""
-    return of.low(of.percent) or of.low(of.provisional_percent)
+    return measured.low(measured.percent) or measured.low(measured.provisional_percent)
 
 
 def _watched(finding: Finding, known: Optional[Evidence]) -> Finding:
