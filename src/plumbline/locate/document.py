@@ -29,9 +29,11 @@ def explanations(located: Located) -> dict[tuple[str, str], AmbiguitySet]:
     return found
 
 
-def explained_by(located: Located, one: AmbiguitySet) -> dict[tuple[str, str], None]:
+def explained_by(located: Located, ambiguity: AmbiguitySet) -> dict[tuple[str, str], None]:
     """Return the components that an ambiguity set explains, those that do not vote too."""
-    return {_place(located, index): None for index in (*one.explains, *behind(located, one))}
+    return {
+        _place(located, index): None for index in (*ambiguity.explains, *behind(located, ambiguity))
+    }
 
 
 def _place(located: Located, index: int) -> tuple[str, str]:
@@ -107,18 +109,18 @@ def _loss(loss: Loss) -> dict[str, Any]:
     }
 
 
-def _measured(one: Observation) -> Mapping[str, Any]:
-    rate = one.of.is_rate and not fails(one.of)
+def _measured(observation: Observation) -> Mapping[str, Any]:
+    rate = observation.of.is_rate and not fails(observation.of)
     return {
-        "name": one.of.name,
-        "layer": one.of.layer,
-        "component": one.of.component,
-        "operation": one.of.operation,
-        "measured_Bps": one.measured_Bps if rate else None,
-        "expected_Bps": one.of.expected_Bps if rate else None,
-        "error": one.error if rate else None,
-        "path": list(one.of.path),
-        "reason": one.reason,
+        "name": observation.of.name,
+        "layer": observation.of.layer,
+        "component": observation.of.component,
+        "operation": observation.of.operation,
+        "measured_Bps": observation.measured_Bps if rate else None,
+        "expected_Bps": observation.of.expected_Bps if rate else None,
+        "error": observation.error if rate else None,
+        "path": list(observation.of.path),
+        "reason": observation.reason,
     }
 
 

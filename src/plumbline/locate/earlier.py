@@ -53,16 +53,16 @@ def unreferenced(
     )
 
 
-def _has_baseline(one: Expectation) -> bool:
-    terms = one.spec.hash()
-    baselines = (reference.baseline for reference in one.references.values())
+def _has_baseline(entry: Expectation) -> bool:
+    terms = entry.spec.hash()
+    baselines = (reference.baseline for reference in entry.references.values())
     return any(baseline is not None and baseline.spec_hash == terms for baseline in baselines)
 
 
-def _has_run(one: Expectation, earlier: Memory, now: float) -> bool:
+def _has_run(entry: Expectation, earlier: Memory, now: float) -> bool:
     return any(
-        series.latest.spec_hash == one.spec.hash() and clearing(series.samples, now, one.limits)
-        for series in _known(earlier, one.layer, one.component)
+        series.latest.spec_hash == entry.spec.hash() and clearing(series.samples, now, entry.limits)
+        for series in _known(earlier, entry.layer, entry.component)
     )
 
 
@@ -74,9 +74,9 @@ def _known(earlier: Memory, layer: str, component: str) -> tuple[Series, ...]:
         return ()
 
 
-def _before(one: Series, before: tuple[Series, ...]) -> Iterator[Sample]:
+def _before(series: Series, before: tuple[Series, ...]) -> Iterator[Sample]:
     """Yield the samples of the same operation, where they were made under the same conditions."""
-    latest, first = one.latest, min(sample.started_at for sample in one.samples)
+    latest, first = series.latest, min(sample.started_at for sample in series.samples)
     for other in before:
         then = other.latest
         same = (then.operation, then.scenario) == (latest.operation, latest.scenario)

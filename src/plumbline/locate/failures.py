@@ -23,15 +23,17 @@ _ALL = 100.0
 _ERROR = 0.01
 
 
-def failing(of: Measurable) -> Measurable:
+def failing(measurable: Measurable) -> Measurable:
     """Return a measurement as one that works or fails, whatever its rate."""
-    lanes = tuple(tuple(FAILURES + lane for lane in crossed) for _, crossed, _ in of.crossings())
-    return of._replace(expected_Bps=_ALL, lanes=lanes, flows=())
+    lanes = tuple(
+        tuple(FAILURES + lane for lane in crossed) for _, crossed, _ in measurable.crossings()
+    )
+    return measurable._replace(expected_Bps=_ALL, lanes=lanes, flows=())
 
 
-def fails(of: Measurable) -> bool:
+def fails(measurable: Measurable) -> bool:
     """Return whether a measurement is one that works or fails."""
-    return bool(of.lanes) and of.lanes[0][0].startswith(FAILURES)
+    return bool(measurable.lanes) and measurable.lanes[0][0].startswith(FAILURES)
 
 
 def locate_failures(measured: Iterable[PlannedMeasurement], records: Iterable[Record]) -> Located:

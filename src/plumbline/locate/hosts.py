@@ -41,8 +41,8 @@ def find_hosts(
             yield name, found
 
 
-def _ends(of: Measurable) -> tuple[str, str]:
-    return of.path[0], of.path[-1]
+def _ends(measurable: Measurable) -> tuple[str, str]:
+    return measurable.path[0], measurable.path[-1]
 
 
 def _crossing(

@@ -63,11 +63,11 @@ def odds(parts: Iterable[Expected], observations: Sequence[Observation]) -> floa
     return sum(_gain(observations[index], *range_) for index, range_ in merged.items())
 
 
-def _gain(one: Observation, low: float, high: float) -> float:
-    measured = log(max(one.measured_Bps, _LEAST_BPS))
-    healthy = abs(measured - log(one.of.expected_Bps))
+def _gain(observation: Observation, low: float, high: float) -> float:
+    measured = log(max(observation.measured_Bps, _LEAST_BPS))
+    healthy = abs(measured - log(observation.of.expected_Bps))
     off = max(low - measured, measured - high, 0.0)
-    return (_square(healthy / one.error) - _square(off / one.error)) / 2
+    return (_square(healthy / observation.error) - _square(off / observation.error)) / 2
 
 
 def _square(errors: float) -> float:

@@ -54,11 +54,11 @@ def next_probe(
 
 
 def _outcomes(
-    of: Measurable, ambiguity: AmbiguitySet, suspects: Mapping[str, Suspect]
+    measurable: Measurable, ambiguity: AmbiguitySet, suspects: Mapping[str, Suspect]
 ) -> tuple[Outcome, ...]:
     """Return the alternatives by the rate that they leave, the slowest first."""
     rated = sorted(
-        (min(_ratio(of, suspects[name]) for name in names), names)
+        (min(_ratio(measurable, suspects[name]) for name in names), names)
         for names in ambiguity.alternatives
     )
     groups: list[list[tuple[float, tuple[str, ...]]]] = []
@@ -70,6 +70,6 @@ def _outcomes(
     return tuple(Outcome(group[0][0], tuple(names for _, names in group)) for group in groups)
 
 
-def _ratio(of: Measurable, suspect: Suspect) -> float:
+def _ratio(measurable: Measurable, suspect: Suspect) -> float:
     """Return the share of the expected rate that a suspect would leave of a measurement."""
-    return min(1.0, suspect.leaves(of) / of.expected_Bps)
+    return min(1.0, suspect.leaves(measurable) / measurable.expected_Bps)

@@ -191,8 +191,8 @@ def _members(
         )
 
 
-def _bad(one: Observation) -> bool:
-    return one.vote is Vote.BAD
+def _bad(observation: Observation) -> bool:
+    return observation.vote is Vote.BAD
 
 
 def remaining(lane: Lane) -> float:

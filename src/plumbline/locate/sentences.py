@@ -176,11 +176,11 @@ def rows(located: Located, ambiguity: AmbiguitySet) -> Iterator[tuple[str, ...]]
         yield (one.vote.value, one.of.name, *_figures(one), listed(crossed, ", "), one.reason)
 
 
-def _figures(one: Observation) -> tuple[str, str, str]:
-    if not one.of.is_rate:
+def _figures(observation: Observation) -> tuple[str, str, str]:
+    if not observation.of.is_rate:
         return "", "", ""
-    share = f"{100 * one.ratio:.0f} %"
-    return format_rate(one.measured_Bps), format_rate(one.of.expected_Bps), share
+    share = f"{100 * observation.ratio:.0f} %"
+    return format_rate(observation.measured_Bps), format_rate(observation.of.expected_Bps), share
 
 
 def _tally(located: Located, ambiguity: AmbiguitySet) -> str:

@@ -132,11 +132,13 @@ class Steps:
         total = slots * sum(moved for _, moved in costs) // 2
         return Step(layer, "", "", words, seconds, total, tuple(range(slots)))
 
-    def _pair(self, of: Measurable) -> Optional[Step]:
+    def _pair(self, measurable: Measurable) -> Optional[Step]:
         one = next(
-            each for each in self._entries(of.layer, of.node) if each.component == of.component
+            each
+            for each in self._entries(measurable.layer, measurable.node)
+            if each.component == measurable.component
         )
-        partner = of.operation.rpartition(" ")[2]
+        partner = measurable.operation.rpartition(" ")[2]
         hosts = _hosts(one)
         for slot in range(cycle(len(hosts))):
             met = turn(hosts, one.component, slot)
@@ -144,13 +146,20 @@ class Steps:
                 words = f"the network between {one.component} and {partner}"
                 seconds, moved = _cost([one], partner)
                 return Step(
-                    one.layer, one.component, of.node, words, seconds, moved, (slot,), partner
+                    one.layer,
+                    one.component,
+                    measurable.node,
+                    words,
+                    seconds,
+                    moved,
+                    (slot,),
+                    partner,
                 )
         return None
 
 
-def _hosts(one: Expectation) -> Sequence[str]:
-    hosts: Sequence[str] = one.target["hosts"]
+def _hosts(entry: Expectation) -> Sequence[str]:
+    hosts: Sequence[str] = entry.target["hosts"]
     return hosts
 
 

@@ -42,19 +42,19 @@ class Suspect(NamedTuple):
         """Return whether it loses segments, which slows each connection by another amount."""
         return any(loss.lane.startswith(SEGMENTS) for loss in self.losses)
 
-    def leaves(self, of: Measurable) -> float:
+    def leaves(self, measurable: Measurable) -> float:
         """Return what it leaves of a measurement, in B/s; infinite where it does not slow it."""
         left = {loss.lane: loss.left_Bps for loss in self.losses}
         before = ""
-        if of.layer in PAIRED and any(lane.startswith(NETWORK) for lane in left):
+        if measurable.layer in PAIRED and any(lane.startswith(NETWORK) for lane in left):
             before = NETWORK
-        elif of.layer in PAIRED and self.alike:
+        elif measurable.layer in PAIRED and self.alike:
             return inf
         return min(
             (
                 # who runs beside it takes nothing from a stream that is slowed alike
                 left[before + lane] / (1 if self.alike else flows)
-                for name, lanes, flows in of.crossings()
+                for name, lanes, flows in measurable.crossings()
                 for lane in lanes
                 if name == self.name and before + lane in left
             ),

@@ -33,9 +33,11 @@ def behind(located: Located, ambiguity: AmbiguitySet) -> Iterator[int]:
             yield index
 
 
-def _slowing(one: Observation, suspects: Mapping[str, Suspect]) -> Iterator[str]:
+def _slowing(observation: Observation, suspects: Mapping[str, Suspect]) -> Iterator[str]:
     """Yield the parts that slow an observation to what was measured."""
-    highest = one.measured_Bps * exp(_TWO_RATES * one.error) * OVERHEAD
-    for name in one.of.path:
-        if name in suspects and suspects[name].leaves(one.of) < min(one.of.expected_Bps, highest):
+    highest = observation.measured_Bps * exp(_TWO_RATES * observation.error) * OVERHEAD
+    for name in observation.of.path:
+        if name in suspects and suspects[name].leaves(observation.of) < min(
+            observation.of.expected_Bps, highest
+        ):
             yield name

@@ -131,20 +131,20 @@ def _group_is_low(placed: PlannedMeasurement, known: Weighing, limit: float) -> 
     return False
 
 
-def _of(vote: Vote, one: NamedMeasurement, source: Source, runs: Sequence[Run]) -> WeighedVote:
+def _of(vote: Vote, named: NamedMeasurement, source: Source, runs: Sequence[Run]) -> WeighedVote:
     middle = median(run.log_ratio for run in runs)
     # the error of a median of values that differ by s_1 ... s_n is 1.2533 sqrt(n) / sum(1 / s_i)
     own = OF_A_MEDIAN * sqrt(len(runs)) / sum(1 / run.spread for run in runs)
-    expected = _expected(one, source)
+    expected = _expected(named, source)
     error = max(LEAST_SPREAD, hypot(own, source.off))
     return WeighedVote(vote, expected, expected * exp(middle), error, runs[0].at)
 
 
-def _expected(one: NamedMeasurement, source: Source) -> float:
+def _expected(named: NamedMeasurement, source: Source) -> float:
     """Return what a measurement gives while it is healthy, in B/s."""
-    if one.measurement.baseline:
-        return one.measurement.baseline.median_Bps
-    rates = {each.started_at: each.rate_Bps for each in one.measurement.samples if each.rate_Bps}
+    if named.measurement.baseline:
+        return named.measurement.baseline.median_Bps
+    rates = {each.started_at: each.rate_Bps for each in named.measurement.samples if each.rate_Bps}
     return median(
         rates[run.at] / exp(run.log_ratio) for run in source.runs[-_MOST:] if run.at in rates
     )
