@@ -32,23 +32,23 @@ def bytes_of(found: Iterable[Expectation], partner: str = "") -> int:
     return int(sum(one.spec.repeats * _once_bytes(one, partner) for one in found))
 
 
-def _seconds(one: Expectation, scenario: Scenario, partner: str) -> float:
-    lasts = (lasts for step, lasts, _ in _operations(one, partner) if step is scenario)
-    return one.spec.repeats * sum(lasts)
+def _seconds(entry: Expectation, scenario: Scenario, partner: str) -> float:
+    lasts = (lasts for step, lasts, _ in _operations(entry, partner) if step is scenario)
+    return entry.spec.repeats * sum(lasts)
 
 
-def _once_bytes(one: Expectation, partner: str) -> float:
-    return sum(one.spec.bytes or rate * lasts for _, lasts, rate in _operations(one, partner))
+def _once_bytes(entry: Expectation, partner: str) -> float:
+    return sum(entry.spec.bytes or rate * lasts for _, lasts, rate in _operations(entry, partner))
 
 
-def _operations(one: Expectation, partner: str) -> Iterator[tuple[Scenario, float, float]]:
+def _operations(entry: Expectation, partner: str) -> Iterator[tuple[Scenario, float, float]]:
     """Yield for each step how long a repeat lasts, and the highest rate known of it."""
-    pairs = [each.ceiling.rate_Bps for each in one.partners if partner in ("", each.name)]
-    for key, reference in one.references.items():
+    pairs = [each.ceiling.rate_Bps for each in entry.partners if partner in ("", each.name)]
+    for key, reference in entry.references.items():
         ceiling = reference.ceiling.rate_Bps if reference.ceiling else 0.0
         most = max(pairs, default=ceiling)
         rate = reference.baseline.median_Bps if reference.baseline else most
-        lasts = one.spec.seconds
-        if one.spec.bytes and rate:
-            lasts = min(lasts, one.spec.bytes / rate)
+        lasts = entry.spec.seconds
+        if entry.spec.bytes and rate:
+            lasts = min(lasts, entry.spec.bytes / rate)
         yield Scenario(key.partition("/")[2]), lasts, max(rate, most)
