@@ -161,25 +161,25 @@ def _above(bars: Mapping[int, int]) -> float:
     return log(max(bars.values(), default=1)) / log(10) + 0.2
 
 
-def _bar(place: int) -> float:
-    return exp(place / TENTHS * log(10))
+def _bar(index: int) -> float:
+    return exp(index / TENTHS * log(10))
 
 
-def _cells(one: Rank) -> tuple[str, ...]:
+def _cells(rank: Rank) -> tuple[str, ...]:
     return (
-        str(one.rank),
-        one.client,
-        one.target,
-        one.operation,
-        "" if one.calls is None else str(one.calls),
-        format_bytes(one.bytes),
-        f"{one.end_s:.2f} s",
-        format_rate(one.bytes / one.end_s) if one.end_s else "",
-        "straggles" if one.straggles else "",
+        str(rank.rank),
+        rank.client,
+        rank.target,
+        rank.operation,
+        "" if rank.calls is None else str(rank.calls),
+        format_bytes(rank.bytes),
+        f"{rank.end_s:.2f} s",
+        format_rate(rank.bytes / rank.end_s) if rank.end_s else "",
+        "straggles" if rank.straggles else "",
     )
 
 
-def _numbers(one: Rank) -> Sequence[Cell]:
-    longest = None if one.longest_s is None else round(one.longest_s, 9)
-    place = (one.operation, one.rank, one.client, one.target)
-    return (*place, one.calls, one.bytes, round(one.end_s, 6), longest)
+def _numbers(rank: Rank) -> Sequence[Cell]:
+    longest = None if rank.longest_s is None else round(rank.longest_s, 9)
+    place = (rank.operation, rank.rank, rank.client, rank.target)
+    return (*place, rank.calls, rank.bytes, round(rank.end_s, 6), longest)

@@ -97,9 +97,9 @@ def _together(alike: Sequence[Path]) -> list[Stage]:
     return [*alike[0].parts, *layers.values(), *wholes]
 
 
-def _share(one: Path) -> float:
+def _share(path: Path) -> float:
     """Return what a path gives as a share of its ceiling, 0 where it was not measured."""
-    whole = one.whole
+    whole = path.whole
     return whole.now_Bps / whole.ceiling_Bps if whole.now_Bps and whole.ceiling_Bps else 0.0
 
 
@@ -120,9 +120,9 @@ def _whole(metrics: Metrics) -> list[Metric]:
     return targets or [of for of in metrics if of.scenario == "single" and of.layer not in PAIRED]
 
 
-def _paths(of: Metric, members: Sequence[Member]) -> dict[str, list[Member]]:
+def _paths(metric: Metric, members: Sequence[Member]) -> dict[str, list[Member]]:
     """Return the targets of each file system; disks are alike wherever they are."""
-    return by_group(members) if of.layer in SINGLE_TARGETS else {"": list(members)}
+    return by_group(members) if metric.layer in SINGLE_TARGETS else {"": list(members)}
 
 
 def _finding(path: Path) -> str:
@@ -197,7 +197,7 @@ def _limit(number: int) -> dict[str, Any]:
     }
 
 
-def _cells(name: str, one: Stage) -> tuple[str, ...]:
-    rates = (one.ceiling_Bps, one.sum_Bps, one.baseline_Bps, one.now_Bps)
+def _cells(name: str, stage: Stage) -> tuple[str, ...]:
+    rates = (stage.ceiling_Bps, stage.sum_Bps, stage.baseline_Bps, stage.now_Bps)
     words = tuple(format_rate(rate) if rate else "" for rate in rates)
-    return (name, one.name, str(one.number), *words, "limits" if one.limits else "")
+    return (name, stage.name, str(stage.number), *words, "limits" if stage.limits else "")

@@ -57,26 +57,26 @@ class Beginnings:
             return None
         return _streak(min(known, key=lambda ratios: ratios[max(ratios)]))
 
-    def _ratios(self, of: Metric, one: Member) -> Mapping[int, float]:
+    def _ratios(self, metric: Metric, member: Member) -> Mapping[int, float]:
         """Return rate / reference of each day that has both."""
-        if one.baseline_Bps:
-            return {day: rate / one.baseline_Bps for day, rate in one.days.items()}
-        peers = self._group(of, one.of.group)
-        return {day: rate / peers[day] for day, rate in one.days.items() if peers.get(day)}
+        if member.baseline_Bps:
+            return {day: rate / member.baseline_Bps for day, rate in member.days.items()}
+        peers = self._group(metric, member.of.group)
+        return {day: rate / peers[day] for day, rate in member.days.items() if peers.get(day)}
 
-    def _group(self, of: Metric, group: str) -> Mapping[int, float]:
+    def _group(self, metric: Metric, group: str) -> Mapping[int, float]:
         """Return the median of a group on each day on which two members were measured."""
-        if (of, group) not in self._peers:
+        if (metric, group) not in self._peers:
             days: dict[int, list[float]] = {}
-            for one in self._groups[of, group]:
+            for one in self._groups[metric, group]:
                 for day, rate in one.days.items():
                     days.setdefault(day, []).append(rate)
-            self._peers[of, group] = {
+            self._peers[metric, group] = {
                 day: value
                 for day, rates in days.items()
                 if len(rates) > 1 and (value := middle(rates))
             }
-        return self._peers[of, group]
+        return self._peers[metric, group]
 
 
 def _streak(ratios: Mapping[int, float]) -> Optional[Since]:

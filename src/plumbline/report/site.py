@@ -155,7 +155,7 @@ def _courses(
 
 
 def _member(
-    site: Site, one: Expectation, step: tuple[str, ...], courses: Sequence[Course]
+    site: Site, entry: Expectation, step: tuple[str, ...], courses: Sequence[Course]
 ) -> Member:
     """Return a member; a host's courses with all its partners are one."""
     times, rates = array("d"), array("d")
@@ -163,10 +163,10 @@ def _member(
         times.extend(course.times)
         rates.extend(course.rates)
     days, latest = daily(times, rates, 0.0, site.until), _latest(times, rates, site.until)
-    place = one.layer, one.component
+    place = entry.layer, entry.component
     return Member(
-        one,
-        _reference(one, "/".join(step)),
+        entry,
+        _reference(entry, "/".join(step)),
         site.state(*place),
         site.sentence(*place),
         days,
@@ -200,11 +200,11 @@ def _latest(
     return found
 
 
-def _reference(one: Expectation, key: str) -> Reference:
+def _reference(entry: Expectation, key: str) -> Reference:
     """Return the references of a step; a host's ceiling is that of its middle partner."""
-    found = one.references.get(key, Reference(None, None))
-    if found.ceiling is None and one.partners:
-        ceilings = sorted((each.ceiling for each in one.partners), key=lambda each: each.rate_Bps)
+    found = entry.references.get(key, Reference(None, None))
+    if found.ceiling is None and entry.partners:
+        ceilings = sorted((each.ceiling for each in entry.partners), key=lambda each: each.rate_Bps)
         return found._replace(ceiling=ceilings[len(ceilings) // 2])
     return found
 

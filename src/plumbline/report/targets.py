@@ -61,7 +61,7 @@ def _finding(site: Site, drawn: Metrics) -> str:
     return f"{counted(len(every), 'component')}, {', '.join(words) or 'all OK'}.{accepted}"
 
 
-def _plot(of: Metric, members: Sequence[Member]) -> Plot:
+def _plot(metric: Metric, members: Sequence[Member]) -> Plot:
     places = list(range(len(members)))
     names = [shown(one.name) for one in members]
     data = [*_band(members, places, names), *_dots(members, names)]
@@ -72,7 +72,7 @@ def _plot(of: Metric, members: Sequence[Member]) -> Plot:
         "annotations": list(_labels(members)),
         "hovermode": "closest",
     }
-    return Plot(str(of), data, layout)
+    return Plot(str(metric), data, layout)
 
 
 def _axis(members: Sequence[Member], names: list[str]) -> dict[str, Any]:
@@ -126,11 +126,11 @@ def _band(members: Sequence[Member], places: list[int], names: list[str]) -> lis
     return found
 
 
-def _lowest(one: Member) -> Optional[float]:
+def _lowest(member: Member) -> Optional[float]:
     """Return the rate below which the baseline warns."""
-    if one.baseline_Bps is None:
+    if member.baseline_Bps is None:
         return None
-    return max(0.0, one.of.limits.warning.start) / 100 * one.baseline_Bps
+    return max(0.0, member.of.limits.warning.start) / 100 * member.baseline_Bps
 
 
 def _reference(
@@ -180,8 +180,8 @@ def _labels(members: Sequence[Member]) -> Iterable[dict[str, Any]]:
     return labels(named, len(members), top)
 
 
-def _rate(one: Member) -> str:
-    return "no rate" if one.now_Bps is None else format_rate(one.now_Bps)
+def _rate(member: Member) -> str:
+    return "no rate" if member.now_Bps is None else format_rate(member.now_Bps)
 
 
 def _table(site: Site, drawn: Metrics) -> Table:
