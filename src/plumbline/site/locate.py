@@ -131,20 +131,20 @@ class _Observed(NamedTuple):
     losses: Sequence[SharedLoss]
 
 
-def _observations(of: _Site, now: float) -> _Observed:
-    site = Site(of.nodes)
+def _observations(asked: _Site, now: float) -> _Observed:
+    site = Site(asked.nodes)
     found: list[Observation] = []
-    with opened(of.history) as history:
+    with opened(asked.history) as history:
         memories = {
-            node: Recent(history, groups_of(measured)) for node, measured in of.nodes.items()
+            node: Recent(history, groups_of(measured)) for node, measured in asked.nodes.items()
         }
-        known = None if of.last_run else Weighing(of.nodes, memories)
+        known = None if asked.last_run else Weighing(asked.nodes, memories)
         for node, memory in memories.items():
-            whole = WithEarlier(memory, of.earlier[node]) if node in of.earlier else memory
+            whole = WithEarlier(memory, asked.earlier[node]) if node in asked.earlier else memory
             found += observe(site.of(node), whole, now, known)
-        every = [(node, of.nodes[node], memory) for node, memory in memories.items()]
+        every = [(node, asked.nodes[node], memory) for node, memory in memories.items()]
         missed = {one.host: one for one in cut_off(every, now)}
-        return _Observed(found, missed, tuple(shared_losses(of.nodes, known)) if known else ())
+        return _Observed(found, missed, tuple(shared_losses(asked.nodes, known)) if known else ())
 
 
 def _probes(

@@ -93,12 +93,12 @@ def _steps_of(chosen: Sequence[Expectation], memory: Memory, now: float) -> Iter
     return (step for each in chosen for step in _steps(each, memory, now))
 
 
-def _steps(each: Expectation, memory: Memory, now: float) -> list[Step]:
+def _steps(entry: Expectation, memory: Memory, now: float) -> list[Step]:
     """Return the operations of a component; of a damaged document none, as its verdict says."""
     try:
-        series = memory.of(each.layer, each.component)
-        if each.layer in PAIRED:
-            return [Step(each, *found) for found in rulings_on_host(each, series, now)]
-        return [Step(each, ruling) for ruling in rulings_on(each, series, now)]
+        series = memory.of(entry.layer, entry.component)
+        if entry.layer in PAIRED:
+            return [Step(entry, *found) for found in rulings_on_host(entry, series, now)]
+        return [Step(entry, ruling) for ruling in rulings_on(entry, series, now)]
     except DocumentError:
         return []

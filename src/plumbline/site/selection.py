@@ -82,10 +82,10 @@ def place_here(expectations: str, snapshot: str, choice: Choice) -> tuple[str, P
     return node.node, Place(chosen, known, known)
 
 
-def judge_here(place: Place, choice: Choice, now: float, *, last_run: bool) -> list[Verdict]:
+def judge_here(selection: Place, choice: Choice, now: float, *, last_run: bool) -> list[Verdict]:
     """Return the verdicts asked for of this node; with a component named, without groups."""
-    chosen = place.chosen
-    judging = Judging(place.memory, place.known, now, last_run=last_run)
+    chosen = selection.chosen
+    judging = Judging(selection.memory, selection.known, now, last_run=last_run)
     if choice.component:
         return list(judging.components(chosen))
     # what is driven at once is judged as a whole

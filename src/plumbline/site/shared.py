@@ -29,9 +29,9 @@ class SharedLoss(NamedTuple):
     members: frozenset[str]
     slow: frozenset[str]
 
-    def excuses(self, place: Component) -> bool:
+    def excuses(self, component: Component) -> bool:
         """Return whether a component is as slow as its group, and no slower."""
-        layer, name = place
+        layer, name = component
         return layer == self.layer and name in self.members - self.slow
 
     def to_json(self) -> dict[str, str]:
@@ -62,8 +62,8 @@ def less_shared(
     return located._replace(sets=tuple(one for one, _ in kept)), left
 
 
-def _in_alarm(known: Weighing, place: Component) -> bool:
-    found = known.evidence((*place, False))
+def _in_alarm(known: Weighing, component: Component) -> bool:
+    found = known.evidence((*component, False))
     return found is not None and found.alarm
 
 
@@ -74,8 +74,8 @@ def _sentence(layer: str, group: str, found: Evidence) -> str:
     )
 
 
-def _explained(located: Located, one: AmbiguitySet) -> set[Component]:
-    found = (located.observations[index].of for index in one.explains)
+def _explained(located: Located, ambiguity: AmbiguitySet) -> set[Component]:
+    found = (located.observations[index].of for index in ambiguity.explains)
     return {(of.layer, of.component) for of in found}
 
 

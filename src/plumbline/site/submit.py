@@ -37,14 +37,14 @@ def judge_with_causes(plan: SitePlan, history: Path, now: float) -> list[Judged]
 
 
 def _noted(
-    one: Judged,
+    judged: Judged,
     bad: Collection[tuple[str, str]],
     found: Mapping[tuple[str, str], str],
 ) -> Judged:
     """Return a verdict with a note where a shared component bears its alarm."""
-    verdict = one.verdict
+    verdict = judged.verdict
     place = verdict.layer, verdict.component
     if verdict.group or place not in bad or place not in found:
-        return one
+        return judged
     sentence = f"{verdict.sentence}; explained by {found[place]}"
-    return one._replace(verdict=verdict._replace(sentence=sentence))
+    return judged._replace(verdict=verdict._replace(sentence=sentence))
