@@ -166,9 +166,9 @@ def _others(
     return Bounds(least, min(most, max(least, counted.likely - window.own)), most)
 
 
-def _covers(one: _Followed, window: _Window) -> bool:
-    begin, end = window.begin + one.ahead_s, window.end + one.ahead_s
-    return one.counted.covers(begin, end, one.slack_s)
+def _covers(followed: _Followed, window: _Window) -> bool:
+    begin, end = window.begin + followed.ahead_s, window.end + followed.ahead_s
+    return followed.counted.covers(begin, end, followed.slack_s)
 
 
 def _job(record: Record, followed: Sequence[_Followed], own: float) -> Optional[Job]:

@@ -109,6 +109,6 @@ def _terms(then: Conditions, now: Conditions) -> Difference:
     return Difference(TERMS, ", ".join(gone) or "without", ", ".join(come) or "without")
 
 
-def _words(of: Conditions) -> list[str]:
-    text = of.spec if isinstance(of.spec, str) else terms(of.spec)
+def _words(conditions: Conditions) -> list[str]:
+    text = conditions.spec if isinstance(conditions.spec, str) else terms(conditions.spec)
     return text.split(", ") if text else []

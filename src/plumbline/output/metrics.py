@@ -181,11 +181,11 @@ def _counted(node: str, report: Report) -> Iterator[tuple[Labels, int]]:
             yield labels, found.count(severity)
 
 
-def _of_component(each: Expectation) -> Labels:
+def _of_component(entry: Expectation) -> Labels:
     return (
-        ("layer", each.layer),
-        ("component", each.component),
-        ("file_system", _file_system(each)),
+        ("layer", entry.layer),
+        ("component", entry.component),
+        ("file_system", _file_system(entry)),
     )
 
 
@@ -203,8 +203,8 @@ def _of_group(node: str, verdict: Verdict) -> Labels:
     return ("layer", verdict.layer), ("group", verdict.component), ("node", node)
 
 
-def _file_system(each: Expectation) -> str:
+def _file_system(entry: Expectation) -> str:
     """Return the file system; empty for a disk, which does not know of any, and for a host."""
-    if each.target.get("kind") == PARALLEL:
-        return each.component
-    return each.group if each.layer in ON_TARGETS else ""
+    if entry.target.get("kind") == PARALLEL:
+        return entry.component
+    return entry.group if entry.layer in ON_TARGETS else ""

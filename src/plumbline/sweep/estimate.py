@@ -48,6 +48,6 @@ def estimate(point: Point, load: Load, ledger: Ledger) -> Estimate:
     return Estimate(beside + moving, at_most=False)
 
 
-def _distance(one: Point, other: Point) -> float:
+def _distance(point: Point, other: Point) -> float:
     """Return how far two points are apart, in doublings along all axes."""
-    return sum(abs(log2(a / b)) for a, b in zip(one, other))
+    return sum(abs(log2(a / b)) for a, b in zip(point, other))
