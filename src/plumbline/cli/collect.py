@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
         found.append(one)
         if not arguments.quiet:
             print(f"{len(found)} of {len(nodes)}: {_sentence(one)}", file=sys.stderr, flush=True)
-    found.sort(key=lambda one: nodes.index(one.node))
+    found.sort(key=lambda gathered: nodes.index(gathered.node))
     coverage = cover(options.history, plan.nodes, time.time())
     _report(found, coverage, arguments)
     if any(one.trouble for one in found):

@@ -143,7 +143,7 @@ def _moved(followed: Sequence[_Followed], window: _Window) -> Bounds:
 
 def _whole(run: Sequence[Record], window: _Window) -> Optional[_Window]:
     """Return the time of all operations of a run; None where they are not one after the other."""
-    known = sorted(run, key=lambda one: one.started_at)
+    known = sorted(run, key=lambda sample: sample.started_at)
     known = [one for one in known if one.bytes]
     if any(one.finished_at > after.started_at for one, after in zip(known, known[1:])):
         return None

@@ -73,7 +73,7 @@ def together(held: Compared) -> Claim:
 def _merged(sources: Sequence[Source]) -> Source:
     """Return several measurements as one, with the noise of the worst of them."""
     runs = sorted(run for source in sources for run in source.runs)
-    noise: Noise = max((source.noise for source in sources), key=lambda one: one.lower)
+    noise: Noise = max((source.noise for source in sources), key=lambda noise: noise.lower)
     return Source(tuple(runs), max(source.off for source in sources), noise)
 
 

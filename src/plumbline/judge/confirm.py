@@ -1,7 +1,7 @@
 """Which components are measured again between two planned runs, beside whom, and which can wait.
 
 Nothing is decided ahead: each moment asks the evidence of that moment.  What has an alarm by then,
-or of which nothing is worth a word any longer, is wanted no more.
+or of which nothing is worth a word, is no longer wanted.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def wanted(layer: Layer) -> list[Wanted]:
     single = [
         one for one in found if members[one.entry.group] >= max(PEERED, 2 * groups[one.entry.group])
     ]
-    return sorted(single, key=lambda one: (-one.known.odds, one.entry.component))
+    return sorted(single, key=lambda wanted: (-wanted.known.odds, wanted.entry.component))
 
 
 def places(found: Iterable[Wanted], past: Past, now: float) -> list[Place]:
@@ -240,7 +240,7 @@ def _turn(
     hosts = {one.host for one in targets}
     peers = [one for one in layer.entries if one.group == group and one.component not in doubtful]
     # another server first, for a fault of the targets' own would hide; then whose turn it is
-    peers.sort(key=lambda one: (one.host in hosts, served.get(one.component, 0.0)))
+    peers.sort(key=lambda peer: (peer.host in hosts, served.get(peer.component, 0.0)))
     healthy = (one for one in peers if _is_healthy(one, layer))
     return Turn(targets, tuple(islice(healthy, CONTROLS)))
 

@@ -145,7 +145,7 @@ def _operations(entry: Expectation, memory: Memory, now: float) -> list[_Operati
 def _operation(entry: Expectation, what: str, found: Sequence[Series], now: float) -> _Operation:
     if not found:
         return _Operation(entry.component, what, never(what, entry.layer), 0.0, 0.0)
-    ordered = sorted(found, key=lambda one: -one.latest.finished_at)
+    ordered = sorted(found, key=lambda series: -series.latest.finished_at)
     absences = [absence(Last(one.latest, what, entry.limits, now)) for one in ordered]
     finding = None if None in absences else absences[0]
     rates = (one.started_at for of in found for one in of.samples if one.rate_Bps is not None)
@@ -177,7 +177,7 @@ def _without_alarm(
 def _all_silent(
     name: str, silent: Sequence[_Operation], asked: JudgedNode, members: Sequence[Expectation]
 ) -> _Said:
-    newest = max(silent, key=lambda one: one.ended_at)
+    newest = max(silent, key=lambda silence: silence.ended_at)
     reason = newest.finding.reason if newest.finding else Reason.NOT_JUDGED
     if reason is Reason.NEVER_MEASURED and asked.now - asked.since <= _limit(members):
         age = _age(asked.now, asked.since)

@@ -105,7 +105,7 @@ def _low(measured: Measured) -> Optional[_Low]:
 
 
 def _finding(low: Sequence[_Low], members: int) -> Finding:
-    ordered = sorted(low, key=lambda one: one.found.share)
+    ordered = sorted(low, key=lambda member: member.found.share)
     of, found = ordered[len(ordered) // 2]
     found = found._replace(
         first=min(one.found.first for one in low),

@@ -27,9 +27,9 @@ def ordered(located: Located, symptoms: Sequence[Symptom]) -> Located:
 def _ordered(ambiguity: AmbiguitySet, symptoms: Sequence[Symptom]) -> AmbiguitySet:
     weights = {one.name: _weight(one.name, symptoms) for one in ambiguity.suspects}
     alternatives = sorted(
-        ambiguity.alternatives, key=lambda one: sum(weights[name] for name in one) / len(one)
+        ambiguity.alternatives, key=lambda names: sum(weights[name] for name in names) / len(names)
     )
-    suspects = sorted(ambiguity.suspects, key=lambda one: weights[one.name])
+    suspects = sorted(ambiguity.suspects, key=lambda suspect: weights[suspect.name])
     return ambiguity._replace(alternatives=tuple(alternatives), suspects=tuple(suspects))
 
 

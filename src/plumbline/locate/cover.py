@@ -88,7 +88,7 @@ class _Search:
         left = _bits(range(len(self._rows)))
         chosen = []
         while left:
-            best = max(self._columns, key=lambda one: _size(self._columns[one] & left))
+            best = max(self._columns, key=lambda column: _size(self._columns[column] & left))
             chosen.append(best)
             left &= ~self._columns[best]
         return tuple(sorted(chosen))

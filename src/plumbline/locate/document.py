@@ -21,7 +21,7 @@ def explanations(located: Located) -> dict[tuple[str, str], AmbiguitySet]:
     does not vote and is as slow as a suspect makes it is explained as well.
     """
     found: dict[tuple[str, str], AmbiguitySet] = {}
-    largest_first = sorted(located.sets, key=lambda one: -len(one.explains))
+    largest_first = sorted(located.sets, key=lambda ambiguity: -len(ambiguity.explains))
     explained = [(one, index) for one in largest_first for index in one.explains]
     explained += [(one, index) for one in largest_first for index in behind(located, one)]
     for ambiguity, index in explained:

@@ -39,7 +39,7 @@ def fails(measurable: Measurable) -> bool:
 def locate_failures(measured: Iterable[PlannedMeasurement], records: Iterable[Record]) -> Located:
     """Return what explains the failures among the latest records of each measurement."""
     latest: dict[tuple[object, ...], Record] = {}
-    for record in sorted(records, key=lambda one: one.started_at):
+    for record in sorted(records, key=lambda record: record.started_at):
         latest[_key_of(record)] = record
     return locate(list(_observations(measured, latest)))
 

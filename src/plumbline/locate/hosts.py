@@ -36,7 +36,7 @@ def find_hosts(
         found = capacities
         if name in alike:
             shares = _part(name, [*network, *alike[name].lanes], alike[name].alike)
-            found = max(capacities, shares, key=lambda one: len(one.explains))
+            found = max(capacities, shares, key=lambda candidate: len(candidate.explains))
         if network and len(found.lanes) > len(network):
             yield name, found
 

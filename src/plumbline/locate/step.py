@@ -113,7 +113,7 @@ class Steps:
         entries = self._entries(step.layer, step.node)
         own = next(one for one in entries if one.component == step.component)
         peers = [one for one in entries if one.group == own.group and one is not own]
-        for one in sorted(peers, key=lambda each: len({*each.path} & {*own.path})):
+        for one in sorted(peers, key=lambda peer: len({*peer.path} & {*own.path})):
             yield self.one(one.layer, one.component, step.node)
 
     def _batches(self, nodes: int) -> int:

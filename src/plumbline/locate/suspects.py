@@ -113,7 +113,7 @@ def locate(observations: Sequence[Observation], equal: float = EQUAL) -> Located
         left -= explained
     solved = solve(weighing, left)
     sets += [_set(sorted(tuple(sorted(one)) for one in found), parts) for found in solved.sets]
-    sets.sort(key=lambda one: (-len(one.explains), one.alternatives))
+    sets.sort(key=lambda ambiguity: (-len(ambiguity.explains), ambiguity.alternatives))
     unexplained = bad.difference(*(one.explains for one in sets))
     return Located(observations, tuple(sets), tuple(sorted(unexplained)), solved.complete)
 

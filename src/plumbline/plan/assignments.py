@@ -109,5 +109,8 @@ def _refuse_unknown_names(policy: Policy, layer: str, places: Sequence[Place]) -
 def by_server(found: Sequence[Assignment]) -> Iterator[list[Assignment]]:
     """Yield the raw measurements of each server that is measured with all devices together."""
     raw = [one for one in found if one.layer in ON_DEVICES and len(one.steps) > 1]
-    for _, members in groupby(sorted(raw, key=lambda one: one.group), key=lambda one: one.group):
+    for _, members in groupby(
+        sorted(raw, key=lambda assignment: assignment.group),
+        key=lambda assignment: assignment.group,
+    ):
         yield list(members)

@@ -21,7 +21,7 @@ def seconds_of(found: Iterable[Expectation], partner: str = "") -> float:
 
     Those of a host are with one partner, or with the one to which most can be moved.
     """
-    waves = in_waves(found, lambda one: one.wave)
+    waves = in_waves(found, lambda entry: entry.wave)
     alone = sum(max(_seconds(one, Scenario.SINGLE, partner) for one in wave) for wave in waves)
     together = (_seconds(one, Scenario.TOGETHER, partner) for wave in waves for one in wave)
     return START_S + alone + max(together, default=0.0)

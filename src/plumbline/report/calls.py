@@ -74,7 +74,7 @@ def _finding(every: Sequence[Rank]) -> str:
 
 def _bundle(ranks: Ranks) -> Plot:
     found = ranks.found
-    late = sorted((one for one in found if one.straggles), key=lambda one: -one.end_s)
+    late = sorted((one for one in found if one.straggles), key=lambda rank: -rank.end_s)
     named = late[:_SHOWN_STRAGGLERS]
     rest = [one for one in found if one not in named]
     data = [_together("ranks", rest)] if rest else []

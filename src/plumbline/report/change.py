@@ -138,7 +138,7 @@ def _findings(changes: Sequence[Change], day: str) -> Iterable[str]:
     """Yield the largest change, and what else has changed by much."""
     known = sorted(
         (one for one in changes if one.change is not None),
-        key=lambda one: -abs(one.change or 0.0),
+        key=lambda change: -abs(change.change or 0.0),
     )
     if not known:
         yield f"Nothing has been measured since {day}."

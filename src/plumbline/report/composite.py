@@ -154,7 +154,7 @@ def _named(found: Sequence[Curve]) -> list[str]:
     """Return the components with a colour of their own: of many, the slowest."""
     if len(found) <= _LABELLED:
         return [one.record.component for one in found]
-    slowest = sorted(found, key=lambda one: one.record.rate_Bps or 0.0)[:_SLOWEST]
+    slowest = sorted(found, key=lambda curve: curve.record.rate_Bps or 0.0)[:_SLOWEST]
     return [one.record.component for one in slowest]
 
 

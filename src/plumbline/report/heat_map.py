@@ -92,7 +92,7 @@ def _finding(lines: Sequence[Line]) -> str:
     known = [(one.variation, one) for one in lines if one.variation is not None]
     if not known:
         return "One day alone: nothing varies yet."
-    worst = max(known, key=lambda each: each[0])
+    worst = max(known, key=lambda day: day[0])
     names = f"{worst[1].member.name} {worst[1].of.operation}"
     middle = median(variation for variation, _ in known)
     return (

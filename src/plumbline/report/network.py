@@ -186,7 +186,7 @@ def _labels(nodes: Sequence[Node]) -> Iterable[dict[str, Any]]:
     named = [Named(place, min(_both(one), default=0.0), one.name) for place, one in sick]
     rates = [rate for one in nodes for rate in (*_both(one), megabytes(one.ceiling_Bps))]
     top = max((rate for rate in rates if rate is not None), default=0.0)
-    return labels(sorted(named, key=lambda one: one.height), len(nodes), top)
+    return labels(sorted(named, key=lambda label: label.height), len(nodes), top)
 
 
 def _both(node: Node) -> list[float]:

@@ -78,7 +78,7 @@ def overview(site: Site, metrics: Metrics, found: Optional[Found]) -> list[Entry
     rows += _watched(known)
     kinds = list(Kind)
     # rows of one kind and state keep their order: suspects begin with what explains most
-    return sorted(rows, key=lambda one: (kinds.index(one.kind), RANK.index(one.state)))
+    return sorted(rows, key=lambda row: (kinds.index(row.kind), RANK.index(row.state)))
 
 
 def _behind(found: Found) -> Iterator[tuple[tuple[str, str], str]]:

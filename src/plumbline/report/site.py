@@ -204,7 +204,9 @@ def _reference(entry: Expectation, key: str) -> Reference:
     """Return the references of a step; a host's ceiling is that of its middle partner."""
     found = entry.references.get(key, Reference(None, None))
     if found.ceiling is None and entry.partners:
-        ceilings = sorted((each.ceiling for each in entry.partners), key=lambda each: each.rate_Bps)
+        ceilings = sorted(
+            (each.ceiling for each in entry.partners), key=lambda ceiling: ceiling.rate_Bps
+        )
         return found._replace(ceiling=ceilings[len(ceilings) // 2])
     return found
 

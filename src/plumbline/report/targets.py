@@ -173,7 +173,7 @@ def _dots(members: Sequence[Member], names: Sequence[str]) -> Iterable[dict[str,
 def _labels(members: Sequence[Member]) -> Iterable[dict[str, Any]]:
     """Return the names of those that are not OK, the most severe and slowest first."""
     sick = [(number, one) for number, one in enumerate(members) if one.state is not State.OK]
-    sick.sort(key=lambda each: (_RANK.index(each[1].state), each[1].now_Bps or 0.0))
+    sick.sort(key=lambda member: (_RANK.index(member[1].state), member[1].now_Bps or 0.0))
     rates = [rate for one in members for rate in (one.now_Bps, one.ceiling_Bps)]
     top = max((rate for rate in map(megabytes, rates) if rate is not None), default=0.0)
     named = (Named(number, megabytes(one.now_Bps) or 0.0, one.name) for number, one in sick)

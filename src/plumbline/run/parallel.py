@@ -126,7 +126,9 @@ class Run:
         self._results = tuple(read_results(folder))
         if self._course.calls is not None:
             try:
-                in_turn = sorted(self._results, key=lambda one: job.operations.index(one.operation))
+                in_turn = sorted(
+                    self._results, key=lambda result: job.operations.index(result.operation)
+                )
                 _keep_calls(folder, in_turn, self._course.calls, self._about(job))
             except (ToolError, DocumentError) as error:
                 self._unkept = ToolError(f"{error}; what was measured is kept")

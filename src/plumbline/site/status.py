@@ -67,7 +67,7 @@ def status_of_node(expectations: Expectations, snapshot: Snapshot, now: float) -
 
 def _in_time(samples: Iterable[Sample]) -> list[float]:
     """Return the rates of a component with all its partners, oldest first."""
-    ordered = sorted(samples, key=lambda one: one.started_at)
+    ordered = sorted(samples, key=lambda sample: sample.started_at)
     return [nan if one.rate_Bps is None else one.rate_Bps for one in ordered]
 
 

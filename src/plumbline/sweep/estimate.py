@@ -34,7 +34,7 @@ class Estimate(NamedTuple):
 def estimate(point: Point, load: Load, ledger: Ledger) -> Estimate:
     """Return how long a point will take, by the rates of the measured point most like it."""
     known = [one for one in ledger.done if one.rates]
-    nearest = min(known, key=lambda one: _distance(point, one.point), default=None)
+    nearest = min(known, key=lambda known_point: _distance(point, known_point.point), default=None)
     if load.fixed_time or nearest is None:
         longest = START_S + len(load.operations) * load.seconds
         return Estimate(longest, not load.fixed_time)

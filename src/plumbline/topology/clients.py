@@ -111,7 +111,7 @@ def _sets(members: Sequence[Target], parts: Mapping[str, set[str]]) -> list[_Set
         own = _Set([member.name], set(parts[member.name]))
         near = {id(one): one for part in own.parts if (one := of_part.get(part))}
         # the few go to the many, so that no name moves often
-        ranked = sorted([own, *near.values()], key=lambda one: len(one.names), reverse=True)
+        ranked = sorted([own, *near.values()], key=lambda route: len(route.names), reverse=True)
         largest = ranked[0]
         for one in ranked[1:]:
             found.pop(id(one), None)
@@ -122,4 +122,4 @@ def _sets(members: Sequence[Target], parts: Mapping[str, set[str]]) -> list[_Set
             of_part.update(dict.fromkeys(own.parts, own))
         found[id(largest)] = largest
     place = {member.name: number for number, member in enumerate(members)}
-    return sorted(found.values(), key=lambda one: min(map(place.__getitem__, one.names)))
+    return sorted(found.values(), key=lambda route: min(map(place.__getitem__, route.names)))
