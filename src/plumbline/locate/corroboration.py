@@ -25,16 +25,12 @@ def ordered(located: Located, symptoms: Sequence[Symptom]) -> Located:
 
 
 def _ordered(ambiguity: AmbiguitySet, symptoms: Sequence[Symptom]) -> AmbiguitySet:
-    weights = {one.name: _weight(one.name, symptoms) for one in ambiguity.suspects}
+    weights = {one.name: _WEIGHTS[suspicion(one.name, symptoms)] for one in ambiguity.suspects}
     alternatives = sorted(
         ambiguity.alternatives, key=lambda names: sum(weights[name] for name in names) / len(names)
     )
     suspects = sorted(ambiguity.suspects, key=lambda suspect: weights[suspect.name])
     return ambiguity._replace(alternatives=tuple(alternatives), suspects=tuple(suspects))
-
-
-def _weight(name: str, symptoms: Sequence[Symptom]) -> int:
-    return _WEIGHTS[suspicion(name, symptoms)]
 
 
 def quoted(ambiguity: AmbiguitySet, parts: Parts, symptoms: Sequence[Symptom]) -> str:
