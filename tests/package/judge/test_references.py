@@ -318,7 +318,7 @@ def test_a_few_peers_may_each_be_odd() -> None:
     found = References([one]).of(one)
     assert found is not None
     assert found.source.off == 0.05
-    assert [run.spread for run in found.source.runs] == [pytest.approx(0.05 * sqrt(2))] * 2
+    assert [run.spread for run in found.source.runs] == [pytest.approx(0.19 * sqrt(2))] * 2
 
 
 @pytest.mark.parametrize(("usual", "used"), [(0.6, 1), (0.59, 0)])
