@@ -97,13 +97,19 @@ def _prometheus(site: bool) -> Callable[[Iterable[NodeVerdicts], float], str]:
 
 
 def _node(arguments: argparse.Namespace, now: float) -> Iterator[NodeVerdicts]:
+    from plumbline.run.command import SystemRunner
+    from plumbline.run.system import LocalSystem
     from plumbline.site.metrics import tell_node
     from plumbline.store.snapshot import load_expectations, load_snapshot
+    from plumbline.symptoms.parts import Parts
 
     expectations = load_expectations(arguments.expectations)
     snapshot = load_snapshot(arguments.snapshot)
     found = tell_node(expectations, snapshot, _deployed_at(arguments.expectations), now)
-    yield found._replace(symptoms=_symptoms(os.path.dirname(arguments.snapshot)))
+    yield found._replace(
+        symptoms=_symptoms(os.path.dirname(arguments.snapshot)),
+        devices=Parts(expectations, LocalSystem(SystemRunner())).disks,
+    )
 
 
 def _symptoms(folder: str) -> Optional[Report]:

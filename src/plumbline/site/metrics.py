@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Iterator, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError
 from plumbline.judge.component import rulings_on
@@ -35,7 +35,8 @@ class NodeVerdicts(NamedTuple):
     """What was judged of one node: its components, its groups, each operation, and its probes.
 
     ``probes`` is None where nothing is expected to be measured, ``symptoms`` where no report of
-    them could be read.
+    them could be read.  ``devices`` are the components that are devices of the node, each with the
+    kernel's name of it; of a whole site they are not known.
     """
 
     node: str
@@ -44,6 +45,7 @@ class NodeVerdicts(NamedTuple):
     steps: tuple[Step, ...]
     probes: Optional[Verdict]
     symptoms: Optional[Report] = None
+    devices: Mapping[str, str] = {}
 
 
 def tell_node(
