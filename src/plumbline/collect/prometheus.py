@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import ssl
 from http.client import HTTPException
 from math import isfinite
 from pathlib import Path
-from typing import Any, Iterator, Mapping, NamedTuple, NoReturn, Optional, Sequence
+from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, HTTPSHandler, OpenerDirector, Request, build_opener
@@ -73,12 +72,7 @@ class Prometheus:
             "step": f"{span.step_s:g}",
             "timeout": f"{_TIMEOUT_S:g}s",
         }
-        try:
-            return list(_curves(read_json(self._answer("/api/v1/query_range", asked))))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ToolError(
-                f"{self.url} did not answer as Prometheus does ({error!r}); correct its address"
-            ) from error
+        return parse_curves(self._answer("/api/v1/query_range", asked), self.url)
 
     def _answer(self, path: str, asked: Mapping[str, str]) -> bytes:
         request = Request(self.url + path, urlencode(asked).encode(), method="POST")  # noqa: S310
@@ -89,7 +83,8 @@ class Prometheus:
                 said: bytes = answer.read(_MOST_BYTES + 1)
         except HTTPError as error:
             with error:
-                raise ToolError(f"{self.url} refused: {_complaint(error)}") from error
+                words = parse_complaint(error.read(_MOST_BYTES)) or error.reason
+                raise ToolError(f"{self.url} refused: {error.code} {words}") from error
         except URLError as error:
             raise ToolError(f"{self.url} does not answer: {error.reason}") from error
         except (OSError, HTTPException) as error:
@@ -122,27 +117,33 @@ def _token(path: Path) -> str:
     return token
 
 
-def _complaint(error: HTTPError) -> str:
-    """Return the words of a refusal, those of Prometheus where it is one."""
-    said = error.read(_MOST_BYTES)
+def parse_complaint(said: bytes) -> str:
+    """Return why Prometheus refuses, in its own words; empty where nothing of the kind is said."""
     try:
-        return f"{error.code}, {str(json.loads(said)['error'])[:_LONGEST_COMPLAINT]}"
-    except (ValueError, KeyError, TypeError):
-        return f"{error.code} {error.reason}"
+        words = read_json(said)["error"]
+    except (ValueError, KeyError, TypeError, IndexError):
+        return ""
+    return str(words)[:_LONGEST_COMPLAINT]
+
+
+def parse_curves(said: bytes, url: str) -> list[Curve]:
+    """Return the curves of an answer from an address; raise ToolError where it is none."""
+    try:
+        return list(_curves(read_json(said)))
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        raise ToolError(
+            f"{url} did not answer as Prometheus does ({error!r}); correct its address"
+        ) from error
 
 
 def _curves(answer: Any) -> Iterator[Curve]:
     if answer["status"] != "success" or answer["data"]["resultType"] != "matrix":
-        _refuse("no curves")
+        raise ValueError("no curves")
     for series in answer["data"]["result"]:
         labels = {str(name): str(value) for name, value in series["metric"].items()}
         points = ((float(at), float(value)) for at, value in series["values"])
         # what cannot be divided is NaN, and no figure
         yield Curve(labels, tuple(point for point in points if all(map(isfinite, point))))
-
-
-def _refuse(why: str) -> NoReturn:
-    raise ValueError(why)
 
 
 def empty(curves: Sequence[Curve]) -> bool:

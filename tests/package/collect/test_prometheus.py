@@ -90,7 +90,7 @@ def test_a_token_is_given_to_the_server_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "code", "words"),
     [
-        (b'{"status": "error", "error": "query timed out"}', 503, "refused: 503, query timed out"),
+        (b'{"status": "error", "error": "query timed out"}', 503, "refused: 503 query timed out"),
         (b"<html>log in</html>", 401, "refused: 401 Unauthorized"),
         (b"<html>log in</html>", 200, "did not answer as Prometheus does"),
         (said(status="error"), 200, "did not answer as Prometheus does"),
