@@ -23,8 +23,7 @@ from plumbline.baseline.document import (
     write_baselines,
     write_candidates,
 )
-from plumbline.cli.plan_objects import _parse
-from plumbline.cli.plan_objects import _plan as _plan_of
+from plumbline.cli.plan_objects import parse_json, read_sited
 from plumbline.collect.answers import _parsed, symptoms_of
 from plumbline.collect.conversation import _place, _record, _unreadable
 from plumbline.coverage.counted import by_sampling
@@ -53,6 +52,7 @@ from plumbline.model.state import State
 from plumbline.model.threshold import Range
 from plumbline.model.verdict import Figure, Verdict
 from plumbline.output.call import parse as parse_call
+from plumbline.output.component_check import OPTIONS as CHECK_OPTIONS
 from plumbline.output.icinga_objects import icinga_objects
 from plumbline.output.monitored import monitored
 from plumbline.output.nagios_objects import nagios_objects
@@ -68,7 +68,7 @@ from plumbline.run.system import LocalSystem
 from plumbline.run.tally import read_results
 from plumbline.simulate.faults import parse_fault, parse_losses
 from plumbline.site.earlier import read_earlier
-from plumbline.site.investigate import _document
+from plumbline.site.investigate import sent_symptoms
 from plumbline.site.request import read_request
 from plumbline.site.verdicts import Verdicts
 from plumbline.store.history import History
@@ -81,10 +81,9 @@ from plumbline.store.sealed import seal
 from plumbline.store.site_commands import load_site_commands
 from plumbline.store.snapshot import load_expectations, load_snapshot
 from plumbline.store.sweeps import SweepFile
-from plumbline.store.symptoms import _report as collected_report
-from plumbline.store.symptoms import load_symptoms
+from plumbline.store.symptoms import collected_report, load_symptoms
 from plumbline.store.trusted import parse
-from plumbline.store.version_changes import _parsed as parsed_versions
+from plumbline.store.version_changes import parse_versions
 from plumbline.sweep.grid import Point
 from plumbline.sweep.ledger import Ledger
 from plumbline.symptoms.counters import Past, Seen
@@ -283,11 +282,11 @@ OPTIONS = json.dumps(
 
 
 def _options(data: bytes, folder: Path) -> object:
-    return read_options(_parse(data.decode(errors="surrogateescape"), "--options", "write {}"))
+    return read_options(parse_json(data.decode(errors="surrogateescape"), "--options", "write {}"))
 
 
 def _objects(data: bytes, folder: Path) -> object:
-    site = _plan_of(Namespace(inventory=None, plan=put(folder, "plan.json", data)))
+    site = read_sited(Namespace(inventory=None, plan=put(folder, "plan.json", data)))
     options = ObjectOptions()
     return [made(monitored(site, options), options) for made in (nagios_objects, icinga_objects)]
 
@@ -402,7 +401,7 @@ def _of_server() -> bytes:
 
 
 def _versions(data: bytes, _: Path) -> object:
-    return parsed_versions.__wrapped__(text(data))
+    return parse_versions.__wrapped__(text(data))
 
 
 def _earlier(data: bytes, folder: Path) -> object:
@@ -554,7 +553,7 @@ def _answer(data: bytes, _: Path) -> object:
 def _symptoms(data: bytes, folder: Path) -> object:
     path = put(folder, "symptoms.json", data)
     symptoms_of(Path(path))
-    said({"oss1": _document(text(data))}, {"oss1": NOW})
+    said({"oss1": sent_symptoms(text(data))}, {"oss1": NOW})
     asked = JudgedLook(load_report(path), NOW, 3600.0)
     verdicts = (judge_looks(asked), *(judge_kind(asked, kind) for kind in KINDS))
     shown = [plugin_output("SYMPTOMS", verdict, 3) for verdict in verdicts]
@@ -665,7 +664,7 @@ def _typed() -> Iterator[Reader]:
         (
             "call of a check",
             "--component a --expectations /y -t 10 -vv --verdicts /x",
-            lambda said_: parse_call("check_ost", said_.split(" ")),
+            lambda said_: parse_call("check_ost", said_.split(" "), CHECK_OPTIONS),
         ),
     ]
     for name, sample, read in typed:

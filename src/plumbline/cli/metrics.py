@@ -52,8 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the metrics and return 0, whatever they say."""
     site, now = asks_for_site(arguments), time.time()
     form = (_checkmk if arguments.format == "checkmk" else _prometheus)(site)
-    told = tuple(_site(arguments, now) if site else _node(arguments, now))
-    text = form(told, now)
+    nodes = tuple(_site(arguments, now) if site else _node(arguments, now))
+    text = form(nodes, now)
     if arguments.output:
         from plumbline.store.replacing import replace_own
 
@@ -69,7 +69,7 @@ def _checkmk(site: bool) -> Callable[[Iterable[NodeVerdicts], float], str]:
     from plumbline.output.checkmk import local_checks
     from plumbline.site.symptoms import verdicts_on
 
-    return lambda told, now: "".join(
+    return lambda nodes, now: "".join(
         local_checks(
             (
                 *(verdict for _, verdict in node.components),
@@ -79,7 +79,7 @@ def _checkmk(site: bool) -> Callable[[Iterable[NodeVerdicts], float], str]:
             ),
             node.node if site else "",
         )
-        for node in told
+        for node in nodes
     )
 
 
@@ -94,7 +94,7 @@ def _prometheus(site: bool) -> Callable[[Iterable[NodeVerdicts], float], str]:
             from plumbline.output.client_library import exposition
         except ImportError as error:
             raise ToolError(_NO_LIBRARY) from error
-    return lambda told, now: exposition(families(told, now))
+    return lambda nodes, now: exposition(families(nodes, now))
 
 
 def _node(arguments: argparse.Namespace, now: float) -> Iterator[NodeVerdicts]:

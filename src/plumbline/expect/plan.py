@@ -29,6 +29,7 @@ from plumbline.plan.duration import seconds_of
 from plumbline.plan.policy import FsLayer, Policy
 from plumbline.plan.rounds import cycle
 from plumbline.plan.schedule import Timer
+from plumbline.symptoms.patterns import PATTERNS
 from plumbline.topology.component import Component
 from plumbline.topology.graph import Topology
 
@@ -93,6 +94,7 @@ class Plan(NamedTuple):
             "parts": {name: part._asdict() for name, part in self.parts.items()},
             "paths": [path.to_json() for path in self.paths],
             "parents": self.parents,
+            "kernel_messages": {kind: found.pattern for kind, found in PATTERNS.items()},
             **({"fs": self.parallel} if self.parallel else {}),
         }
 
@@ -114,14 +116,14 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
         for host in topology.hosts()
     )
     found = services(measured)
-    told = symptom_services(policy.symptoms, [host["name"] for host in hosts], measured)
+    of_symptoms = symptom_services(policy.symptoms, [host["name"] for host in hosts], measured)
     return Plan(
         topology.site,
         with_confirm(with_waves(topology, nodes), policy, measured),
         _schedule(policy, measured),
         policy.layers.net.port,
         # last, so that the places of the others stand
-        (*found, *told),
+        (*found, *of_symptoms),
         hosts,
         _parts(topology),
         path_services(topology, measured, found),

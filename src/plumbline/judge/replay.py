@@ -122,10 +122,10 @@ class _Memory:
     def _remember(self, sample: Sample, component: str) -> None:
         self._samples[component] = (sample, *self._samples.get(component, ())[: SAMPLES - 1])
 
-    def _verdict(self, one: Expectation, known: Weighing) -> Verdict:
-        series = self.of(one.layer, one.component)
-        said = known.evidence(one.subject)
-        return judge_service(one, series, (), series[0].latest.finished_at, said)
+    def _verdict(self, entry: Expectation, known: Weighing) -> Verdict:
+        series = self.of(entry.layer, entry.component)
+        said = known.evidence(entry.subject)
+        return judge_service(entry, series, (), series[0].latest.finished_at, said)
 
 
 _EPOCH = date(1970, 1, 1).toordinal()

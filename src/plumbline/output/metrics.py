@@ -1,7 +1,7 @@
-"""From verdicts to metrics: what is told of components, groups and operations, under which name.
+"""From verdicts to metrics: what components, groups and operations export, under which name.
 
 Names follow https://prometheus.io/docs/practices/naming/: base units, and the unit in the name.  An
-age is told as a time stamp, so that it grows where nothing is written any more.
+age is given as a time stamp, so that it grows where nothing is written any more.
 """
 
 from __future__ import annotations
@@ -135,9 +135,9 @@ STEPS = (
 )
 
 
-def families(told: Iterable[NodeVerdicts], judged_at: float) -> Iterator[Family]:
+def families(nodes: Iterable[NodeVerdicts], judged_at: float) -> Iterator[Family]:
     """Yield all metrics of some nodes, judged at a moment in seconds since the epoch."""
-    every = tuple(told)
+    every = tuple(nodes)
     yield Family(*BUILD, {(("version", __version__),): 1})
     yield Family(*JUDGED, {(): judged_at})
     yield Family(
@@ -187,11 +187,11 @@ def _counted(node: str, report: Report) -> Iterator[tuple[Labels, int]]:
             yield labels, found.count(severity)
 
 
-def _of_component(each: Expectation) -> Labels:
+def _of_component(entry: Expectation) -> Labels:
     return (
-        ("layer", each.layer),
-        ("component", each.component),
-        ("file_system", _file_system(each)),
+        ("layer", entry.layer),
+        ("component", entry.component),
+        ("file_system", _file_system(entry)),
     )
 
 
@@ -209,8 +209,8 @@ def _of_group(node: str, verdict: Verdict) -> Labels:
     return ("layer", verdict.layer), ("group", verdict.component), ("node", node)
 
 
-def _file_system(each: Expectation) -> str:
+def _file_system(entry: Expectation) -> str:
     """Return the file system; empty for a disk, which does not know of any, and for a host."""
-    if each.target.get("kind") == PARALLEL:
-        return each.component
-    return each.group if each.layer in ON_TARGETS else ""
+    if entry.target.get("kind") == PARALLEL:
+        return entry.component
+    return entry.group if entry.layer in ON_TARGETS else ""

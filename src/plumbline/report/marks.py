@@ -96,13 +96,13 @@ def line_at(x: str, colour: str) -> dict[str, Any]:
     }
 
 
-def _words(mark: Mark, place: int) -> dict[str, Any]:
+def _words(mark: Mark, index: int) -> dict[str, Any]:
     return {
         "x": moment(mark.at),
         "yref": "paper",
         "y": 1,
         "yanchor": "bottom",
-        "yshift": 16 * (place % _LEVELS),
+        "yshift": 16 * (index % _LEVELS),
         "text": shown(mark.text),
         "showarrow": False,
     }

@@ -144,8 +144,8 @@ def _standing(
         slow, probes, *_ = locate_site(plan, path, time.time(), before.memories, last_run=True)
     nodes = plan.measured()
     failed = locate_failures(Site(nodes).measurables(), records)
-    told = _said(plan, request)
-    found = Found(ordered(slow, told.symptoms), ordered(failed, told.symptoms))
+    reports = _said(plan, request)
+    found = Found(ordered(slow, reports.symptoms), ordered(failed, reports.symptoms))
     silence = Silence(nodes, request.silent, found, request.outside)
     asked = [
         probe
@@ -153,18 +153,18 @@ def _standing(
         if not silence.explains(found.slow, one)
     ]
     accused = Found(silence.without(found.slow), silence.without(found.failed))
-    return _Standing(plan, records, accused, asked, told, silence, before.remarks)
+    return _Standing(plan, records, accused, asked, reports, silence, before.remarks)
 
 
 def _said(plan: SitePlan, request: Request) -> Said:
     """Return what holds of what the nodes have said, by the clock of each."""
     now = time.time()
-    documents = {node: _document(raw) for node, raw in request.symptoms.items()}
+    documents = {node: sent_symptoms(raw) for node, raw in request.symptoms.items()}
     return said(documents, {node: request.begun.get(node, now) for node in plan.nodes})
 
 
-def _document(raw: Any) -> Any:
-    """Return a document that may still be text, as a file of a node holds it."""
+def sent_symptoms(raw: Any) -> Any:
+    """Return the symptoms of a node, which may still be text, as its file holds them."""
     try:
         return read_json(raw) if isinstance(raw, str) else raw
     except ValueError as error:
@@ -246,8 +246,8 @@ def _cost(step: Step) -> str:
 def _evidence(standing: _Standing) -> Iterator[tuple[Row, ...]]:
     """Yield the rows of each ambiguity set, those of the slow ones first."""
     for located, one in standing.found.sets():
-        told = rows if located is standing.found.slow else failure_rows
-        yield tuple(told(located, one))
+        row_maker = rows if located is standing.found.slow else failure_rows
+        yield tuple(row_maker(located, one))
 
 
 def _commands(records: Iterable[Record]) -> list[str]:

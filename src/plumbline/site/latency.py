@@ -111,8 +111,8 @@ def _groups(devices: Sequence[Expectation]) -> Iterator[dict[str, Expectation]]:
     yield from (group for group in rest.values() if len(group) >= LEAST)
 
 
-def _ceiling(one: Expectation) -> tuple[float, ...]:
+def _ceiling(device: Expectation) -> tuple[float, ...]:
     """Return what the device gives alone by its hardware, of each operation."""
     return tuple(
-        reference.ceiling.rate_Bps for reference in one.references.values() if reference.ceiling
+        reference.ceiling.rate_Bps for reference in device.references.values() if reference.ceiling
     )

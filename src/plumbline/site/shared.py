@@ -7,16 +7,14 @@ them; a member that is slow beside its peers as well remains a suspect.
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Iterator, Mapping, NamedTuple, Sequence
+from typing import Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.judge.group import by_group
 from plumbline.judge.phrases import over_runs
-
-if TYPE_CHECKING:
-    from plumbline.judge.weighing import Weighing
-    from plumbline.locate.suspects import AmbiguitySet, Located
-    from plumbline.model.evidence import Evidence
-    from plumbline.model.expectation import Expectation
+from plumbline.judge.weighing import Weighing
+from plumbline.locate.suspects import AmbiguitySet, Located
+from plumbline.model.evidence import Evidence
+from plumbline.model.expectation import Expectation
 
 Component = tuple[str, str]
 """Layer and name."""
@@ -31,9 +29,9 @@ class SharedLoss(NamedTuple):
     members: frozenset[str]
     slow: frozenset[str]
 
-    def excuses(self, place: Component) -> bool:
+    def excuses(self, component: Component) -> bool:
         """Return whether a component is as slow as its group, and no slower."""
-        layer, name = place
+        layer, name = component
         return layer == self.layer and name in self.members - self.slow
 
     def to_json(self) -> dict[str, str]:
@@ -64,8 +62,8 @@ def less_shared(
     return located._replace(sets=tuple(one for one, _ in kept)), left
 
 
-def _in_alarm(known: Weighing, place: Component) -> bool:
-    found = known.evidence((*place, False))
+def _in_alarm(known: Weighing, component: Component) -> bool:
+    found = known.evidence((*component, False))
     return found is not None and found.alarm
 
 
@@ -76,8 +74,8 @@ def _sentence(layer: str, group: str, found: Evidence) -> str:
     )
 
 
-def _explained(located: Located, one: AmbiguitySet) -> set[Component]:
-    found = (located.observations[index].of for index in one.explains)
+def _explained(located: Located, ambiguity: AmbiguitySet) -> set[Component]:
+    found = (located.observations[index].of for index in ambiguity.explains)
     return {(of.layer, of.component) for of in found}
 
 
