@@ -145,8 +145,8 @@ def section() -> Iterator[str]:
         "throughput and latency in windows, asked after each window whether a disk is suspected "
         "then. The data have three hours a day. In every third host one disk more is made slower "
         "in some rows; noise is the standard deviation of each sample. That windows are counted, "
-        "and not the sizes of losses weighed, was chosen on these disks, which found them in half "
-        "the time; no constant was."
+        "and not the sizes of losses weighed, which took 12 and 15 windows of an hour, was chosen "
+        "on these disks; no constant was."
     )
     yield ""
     yield (
