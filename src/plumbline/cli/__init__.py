@@ -31,6 +31,7 @@ VERBS = (
     "baseline",
     "judge",
     "locate",
+    "latency",
     "history",
     "collect",
     "report",

@@ -10,12 +10,13 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Optional
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Optional
 
 from plumbline.cli.source import add_source, asks_for_site
 from plumbline.errors import DocumentError, ToolError
 
 if TYPE_CHECKING:
+    from plumbline.model.expectation import Expectations
     from plumbline.site.metrics import NodeVerdicts
     from plumbline.symptoms.symptom import Report
 
@@ -103,7 +104,23 @@ def _node(arguments: argparse.Namespace, now: float) -> Iterator[NodeVerdicts]:
     expectations = load_expectations(arguments.expectations)
     snapshot = load_snapshot(arguments.snapshot)
     found = tell_node(expectations, snapshot, _deployed_at(arguments.expectations), now)
-    yield found._replace(symptoms=_symptoms(os.path.dirname(arguments.snapshot)))
+    yield found._replace(
+        symptoms=_symptoms(os.path.dirname(arguments.snapshot)),
+        devices=_devices(expectations),
+    )
+
+
+def _devices(expectations: Expectations) -> Mapping[str, str]:
+    """Return the kernel's name of each component that is a device; none of damaged expectations."""
+    from plumbline.run.command import SystemRunner
+    from plumbline.run.system import LocalSystem
+    from plumbline.symptoms.parts import Parts
+
+    try:
+        return Parts(expectations, LocalSystem(SystemRunner())).disks
+    except DocumentError as error:
+        print(f"plumbline: without the names of devices: {error}", file=sys.stderr)
+        return {}
 
 
 def _symptoms(folder: str) -> Optional[Report]:

@@ -22,6 +22,8 @@ from plumbline.robust import deviation, error_of_median
 
 _SPREAD_ALONE = 0.05
 """What runs without peers differ by at least, as the steady benchmarks of a year did."""
+_SPREAD_BUSY = 0.19
+"""What single runs differ by on busy days of the year's benchmarks (simulate/noise.py)."""
 _HALVED = 0.5
 """Of its usual coverage: a run that loses half and more to others is not its own."""
 _BEFORE = 8
@@ -179,9 +181,12 @@ def baseline_words(members: Sequence[Measurement]) -> str:
 
 
 def _few(measurement: Measurement) -> Optional[ComparedSource]:
-    """Return the runs beside one to three peers, of which each may be odd itself."""
+    """Return the runs beside one to three peers, of which each may be odd itself.
+
+    So few do not tell whether the day is busy, so all runs may differ as on busy ones.
+    """
     runs = [
-        Run(sample.started_at, rate - log(sample.peers_Bps), hypot(FEW_APART, FEW_APART))
+        Run(sample.started_at, rate - log(sample.peers_Bps), hypot(_SPREAD_BUSY, _SPREAD_BUSY))
         for sample, rate in speaking(measurement)
         if sample.peers_Bps
     ]

@@ -10,6 +10,7 @@ from typing import Callable, Iterable, Iterator, NamedTuple, Optional
 
 from plumbline import __version__
 from plumbline.layers import ON_TARGETS
+from plumbline.model.device_info import DEVICE_INFO
 from plumbline.model.expectation import PARALLEL, Expectation
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
@@ -91,6 +92,7 @@ SYMPTOMS = (
 )
 LOOKED = ("plumbline_symptoms_timestamp_seconds", "When the node was last looked at for symptoms.")
 JUDGED = ("plumbline_judged_timestamp_seconds", "When all this was judged.")
+DEVICES = (DEVICE_INFO, "Always 1; the component that a device of this host is.")
 BUILD = ("plumbline_build_info", "Always 1; the version of plumbline is a label.")
 STEPS = (
     _OfStep(
@@ -161,6 +163,10 @@ def families(nodes: Iterable[NodeVerdicts], judged_at: float) -> Iterator[Family
     reports = [(one.node, one.symptoms) for one in every if one.symptoms]
     yield Family(*SYMPTOMS, {labels: n for one in reports for labels, n in _counted(*one)})
     yield Family(*LOOKED, {(("node", node),): report.looked_at for node, report in reports})
+    devices = (pair for one in every for pair in one.devices.items())
+    yield Family(
+        *DEVICES, {(("device", device), ("component", name)): 1 for name, device in devices}
+    )
     steps = [(_of_step(step), step) for node in every for step in node.steps]
     for metric in STEPS:
         found = ((labels, metric.value(step)) for labels, step in steps)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Iterator, NamedTuple, Optional, Sequence
+from typing import Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError
 from plumbline.judge.component import rulings_on
@@ -34,7 +34,8 @@ class NodeVerdicts(NamedTuple):
     """What was judged of one node: its components, its groups, each operation, and its probes.
 
     ``probes`` is None where nothing is expected to be measured, ``symptoms`` where no report of
-    them could be read.
+    them could be read.  ``devices`` are the components that are devices of the node, each with the
+    kernel's name of it; of a whole site they are not known.
     """
 
     node: str
@@ -43,6 +44,7 @@ class NodeVerdicts(NamedTuple):
     steps: tuple[Step, ...]
     probes: Optional[Verdict]
     symptoms: Optional[Report] = None
+    devices: Mapping[str, str] = {}
 
 
 def tell_node(
