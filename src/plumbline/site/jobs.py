@@ -43,6 +43,11 @@ class Names:
         """Return what the site calls an OST."""
         return self._components.get(ost, ost)
 
+    def osts(self, component: str) -> list[str]:
+        """Return the OSTs of a component, its own name where it is beyond the plan."""
+        found = [ost for ost, name in self._components.items() if name == component]
+        return found or [component]
+
     def known(self) -> set[str]:
         """Return what the site calls its OSTs."""
         return set(self._components.values())

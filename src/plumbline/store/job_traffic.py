@@ -47,19 +47,27 @@ _LATE_S = 2 * PART_S
 class JobTraffic(Store):
     """The history of a console, for whoever asks what jobs have moved; use it in a ``with``."""
 
-    def between(self, begin: float, end: float) -> Iterator[JobIo]:
+    def between(self, begin: float, end: float, target: str = "") -> Iterator[JobIo]:
         """Yield what jobs have moved between two moments, in seconds since the epoch.
+
+        A ``target`` is that alone, by the name that its servers have for it; logs know the site's.
 
         Raises:
             StoreError: the history cannot be read.
             DocumentError: something in it is damaged.
         """
-        values = begin - _LATE_S, end + _LATE_S, SERVER, Operation.READ.value
-        for (body,) in self._database.rows(_COUNTED, values):
-            yield from _counted(read_record(body, self.path))
+        yield from self._by_servers(begin, end, target)
         ((there,),) = self._database.table(_THERE)
         for row in self._database.rows(_KEPT, (begin, end)) if there else ():
-            yield self._kept(row)
+            found = self._kept(row)
+            if target in ("", found.target):
+                yield found
+
+    def _by_servers(self, begin: float, end: float, target: str) -> Iterator[JobIo]:
+        query, values = _COUNTED, (begin - _LATE_S, end + _LATE_S, SERVER, Operation.READ.value)
+        named = (f"{query} AND component = ?", (*values, target))
+        for (body,) in self._database.rows(*(named if target else (query, values))):
+            yield from _counted(read_record(body, self.path))
 
     def keep(self, found: Iterable[JobIo], now: float) -> None:
         """Keep what logs say for good, and forget what is too old: all of it, or nothing."""
