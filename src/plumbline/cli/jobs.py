@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from plumbline.jobs.darshan import Log
     from plumbline.jobs.job import Job
     from plumbline.jobs.usage import Usage, Window
+    from plumbline.judge.job_rates import JobsSay
     from plumbline.site.jobs import Used
     from plumbline.store.plan import SitePlan
 
@@ -58,6 +59,11 @@ def add(subparsers: Any) -> None:
         "--times", metavar="FILE", help="CSV of job times: job, start, end, name, user, nodes"
     )
     parser.add_argument(
+        "--slow-targets",
+        action="store_true",
+        help="with --darshan: say which targets slow the jobs that use them",
+    )
+    parser.add_argument(
         "--keep", action="store_true", help="keep what the logs say in the history for 60 days"
     )
     parser.add_argument("--plan", metavar="FILE", help=f"default {PLAN}, if it is there")
@@ -69,6 +75,7 @@ def add(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print who used what; return 0, or 65 where something was left out."""
     from plumbline.jobs.usage import Window
+    from plumbline.judge.job_rates import jobs_say
     from plumbline.site.jobs import Names, keep_traffic, recorded, who_used
 
     now = time.time()
@@ -88,6 +95,9 @@ def run(arguments: argparse.Namespace) -> int:
     known = {(one.job, one.source) for one in said}
     counted = recorded(history, window, names) if history else []
     found = said + [one for one in counted if (one.job, one.source) not in known]
+    if arguments.slow_targets:
+        _print_slow(jobs_say(logs, names.at, found), left_out, as_json=arguments.json)
+        return DocumentError.exit_code if left_out else 0
     listed = [*(log.job for log in logs), *jobs]
     used = who_used(found, listed, window, names, arguments.target)
     _report(used, left_out, arguments.json, users=plan is not None and plan.job_users)
@@ -111,8 +121,8 @@ def _history(arguments: argparse.Namespace) -> Optional[Path]:
 
 def _logs(arguments: argparse.Namespace, window: Window) -> tuple[Sequence[Log], list[str]]:
     if not arguments.darshan:
-        if arguments.keep:
-            raise UsageError("--keep keeps what Darshan logs say; name them with --darshan")
+        if arguments.keep or arguments.slow_targets:
+            raise UsageError("--keep and --slow-targets need logs; name them with --darshan")
         return (), []
     from plumbline.documents.darshan_logs import MOST_BYTES, find_logs, read_logs
     from plumbline.run.command import SystemRunner
@@ -148,6 +158,21 @@ def _text(name: str) -> str:
     return data.decode("utf-8", "replace")
 
 
+def _print_slow(said: JobsSay, left_out: Sequence[str], *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"schema": 1, **said.to_json(), "left_out": left_out}, allow_nan=False))
+        return
+    print("\n".join(said.sentences()))
+    _print_left_out(left_out)
+
+
+def _print_left_out(left_out: Sequence[str]) -> None:
+    for text in left_out[:_MOST_SAID]:
+        print(f"plumbline: {text}", file=sys.stderr)
+    if len(left_out) > _MOST_SAID:
+        print(f"plumbline: {len(left_out) - _MOST_SAID} more left out", file=sys.stderr)
+
+
 def _report(used: Used, left_out: Sequence[str], as_json: bool, *, users: bool) -> None:
     if as_json:
         document = used.to_json()
@@ -156,10 +181,7 @@ def _report(used: Used, left_out: Sequence[str], as_json: bool, *, users: bool) 
         print(json.dumps({"schema": 1, **document, "left_out": left_out}, allow_nan=False))
         return
     _print(used, users)
-    for text in left_out[:_MOST_SAID]:
-        print(f"plumbline: {text}", file=sys.stderr)
-    if len(left_out) > _MOST_SAID:
-        print(f"plumbline: {len(left_out) - _MOST_SAID} more left out", file=sys.stderr)
+    _print_left_out(left_out)
 
 
 def _print(used: Used, users: bool) -> None:

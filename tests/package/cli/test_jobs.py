@@ -166,9 +166,22 @@ def test_a_console_without_a_history_needs_one(tmp_path: Path) -> None:
         call("jobs", "--history", str(tmp_path / "none.sqlite"))
 
 
-def test_to_keep_needs_logs(console: Console) -> None:
+@pytest.mark.parametrize("option", ["--keep", "--slow-targets"])
+def test_what_comes_of_logs_needs_them(console: Console, option: str) -> None:
     with pytest.raises(UsageError, match="--darshan"):
-        console.call("--keep")
+        console.call(option)
+
+
+@with_pydarshan
+def test_jobs_say_which_targets_slow_them(
+    console: Console, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logs = ("--darshan", str(DATA), "--python", sys.executable, "--slow-targets")
+    assert console.call(*logs) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "1 jobs say something of 24 targets, none of them slow"
+    )
+    assert document(console, capsys, *logs)["slow"] == []
 
 
 NOON = datetime(2026, 11, 20, 12, 0).astimezone()

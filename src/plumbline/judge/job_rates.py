@@ -1,0 +1,168 @@
+"""Which targets slow the jobs that use them: rates of files by the OST that they lie on.
+
+A file on one OST alone is a measurement of it.  Files of one job, direction, size and number of
+streams are peers, so that a job which is slow everywhere accuses none; what all jobs of a day say
+of an OST is one run, weighed as runs of probes are.  Where others moved as much on an OST that the
+job's coverage is too low, it says nothing.  (pytokio's darshan_bad_ost correlates rates with OSTs.)
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime, timezone
+from math import log2
+from statistics import median
+from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
+
+from plumbline.jobs.darshan import FileIo, Log, Naming
+from plumbline.jobs.job import JobIo
+from plumbline.judge.replay import Judged, default_limits, replay
+from plumbline.model.limits import Limits
+from plumbline.model.reason import Reason
+from plumbline.model.sampled import Sampled
+
+LEAST_BYTES = 64 << 20
+"""A smaller file tells of caches and of the moments at its ends."""
+
+FEWEST_PEERS = 4
+"""Targets beside which another one of the same job says something."""
+
+_BUDGET = 0.1
+"""False hints a month: nobody has scheduled these measurements, and what disturbs them is unknown.
+
+Of the default budget, one a month, the simulation had one false hint in ten months.
+"""
+
+_LOW = 1 - Limits().peer_loss
+
+_APART_S = 1e-5
+"""Between two groups of files, so that each is beside its own peers alone: jobs begin together."""
+
+
+class JobsSay(NamedTuple):
+    """What jobs say of targets: the last verdict on each, in each direction, and how many spoke."""
+
+    judged: Sequence[Judged]
+    jobs: int
+
+    def sentences(self) -> Iterator[str]:
+        """Yield what is slow, then what is watched, and last how much this rests on."""
+        for one in self._of(Reason.SLOW):
+            yield (
+                f"{_evidence(one)}; a hint, no alarm, measure it: plumbline probe ost "
+                f"--component {one.component}"
+            )
+        for one in self._of(Reason.WATCHED):
+            yield f"watching: {_evidence(one)}"
+        targets = len({one.component for one in self.judged})
+        found = len(self.slow)
+        slow = f"{found} of them slow" if found else "none of them slow"
+        yield f"{self.jobs} jobs say something of {targets} targets, {slow}"
+
+    @property
+    def slow(self) -> Sequence[str]:
+        """Return the targets that are slow by the odds that an alarm of a probe takes."""
+        return list(dict.fromkeys(one.component for one in self._of(Reason.SLOW)))
+
+    def _of(self, reason: Reason) -> list[Judged]:
+        """Return what is low for one reason, the slowest first.
+
+        An alarm stands until the odds for health are as high; a hint, while the loss is there.
+        """
+        found = [one for one in self.judged if one.verdict.reason is reason]
+        return sorted((one for one in found if 0 < _ratio(one) < _LOW), key=_ratio)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form."""
+        return {
+            "jobs": self.jobs,
+            "slow": [_document(one) for one in self._of(Reason.SLOW)],
+            "watched": [_document(one) for one in self._of(Reason.WATCHED)],
+        }
+
+
+def _ratio(one: Judged) -> float:
+    return one.verdict.ratio_runs or 0.0
+
+
+def _evidence(one: Judged) -> str:
+    """Return what jobs say of a target; its one operation has the name of recorded samples."""
+    text = one.verdict.evidence[0].partition(" ")[2]
+    return f"{one.component}: jobs {one.host.rpartition(' ')[2]} at {text}"
+
+
+def _document(one: Judged) -> dict[str, Any]:
+    mount, _, operation = one.host.rpartition(" ")
+    return {
+        "target": one.component,
+        "mount": mount,
+        "operation": operation,
+        "ratio": one.verdict.ratio_runs,
+        "sentence": _evidence(one),
+    }
+
+
+def jobs_say(logs: Sequence[Log], naming: Naming, traffic: Iterable[JobIo]) -> JobsSay:
+    """Return what logs say of targets; ``traffic`` is all that is known to have used them."""
+    load = _Load(traffic)
+    found = [one for log in logs if (one := list(_samples(log, naming, load)))]
+    every = [group for groups in found for group in groups]
+    samples = [
+        one._replace(at=one.at + number * _APART_S)
+        for number, group in enumerate(every)
+        for one in group
+    ]
+    samples.sort(key=lambda one: (one.at, one.host))
+    limits = default_limits(samples, _BUDGET)
+    last = {(one.host, one.component): one for one in replay(samples, limits)}
+    return JobsSay(list(last.values()), len(found))
+
+
+class _Load:
+    """All that is known to have been moved on each target."""
+
+    def __init__(self, traffic: Iterable[JobIo]) -> None:
+        self._by_target: dict[str, list[JobIo]] = {}
+        for one in traffic:
+            self._by_target.setdefault(one.target, []).append(one)
+
+    def coverage(self, target: str, files: Sequence[FileIo], job: str) -> float:
+        """Return a job's share of what was moved on a target while it used these files."""
+        begin, end = min(one.begin for one in files), max(one.end for one in files)
+        own = float(sum(one.bytes for one in files))
+        others = sum(
+            one.within(begin, end) for one in self._by_target.get(target, ()) if one.job != job
+        )
+        return own / (own + others)
+
+
+def _samples(log: Log, naming: Naming, load: _Load) -> Iterator[list[Sampled]]:
+    """Yield the samples of each group of files of a job that are alike."""
+    begin = log.job.begin
+    day = datetime.fromtimestamp(begin, timezone.utc).date().isoformat()
+    for mount, operation, files in _groups(log):
+        found = []
+        for index, own in files.items():
+            target = naming(mount, index)
+            rate = median([one.rate_Bps or 0.0 for one in own])
+            covered = load.coverage(target, own, log.job.id)
+            found.append(Sampled(f"{mount} {operation}", day, begin, target, rate, covered))
+        yield found
+
+
+_Files = Mapping[int, Sequence[FileIo]]
+
+
+def _groups(log: Log) -> Iterator[tuple[str, str, _Files]]:
+    """Yield files of one job that are alike, by OST: mount, direction, files."""
+    kinds: dict[tuple[str, str, int], dict[int, list[FileIo]]] = {}
+    for file in log.files:
+        if len(file.shares) == 1 and file.bytes >= LEAST_BYTES and file.rate_Bps:
+            kind = file.mount, file.operation.value, round(log2(file.bytes))
+            kinds.setdefault(kind, {}).setdefault(file.shares[0][0], []).append(file)
+    for (mount, operation, _), by_ost in kinds.items():
+        # an OST with more streams of the job than others gives less to each
+        for streams, count in Counter(map(len, by_ost.values())).items():
+            if count > FEWEST_PEERS:
+                same = {ost: own for ost, own in by_ost.items() if len(own) == streams}
+                yield mount, operation, same
