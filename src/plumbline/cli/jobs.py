@@ -91,10 +91,9 @@ def run(arguments: argparse.Namespace) -> int:
     said = [io for log in logs for io in log.traffic(names.at)]
     if arguments.keep:
         keep_traffic(Path(arguments.history or HISTORY), said, now)
-    # what is kept already has been read before
-    known = {(one.job, one.source) for one in said}
     counted = recorded(history, window, names) if history else []
-    found = said + [one for one in counted if (one.job, one.source) not in known]
+    # what is kept may have been read again, and a log be there twice
+    found = list(dict.fromkeys([*said, *counted]))
     if arguments.slow_targets:
         _print_slow(jobs_say(logs, names.at, found), left_out, as_json=arguments.json)
         return DocumentError.exit_code if left_out else 0

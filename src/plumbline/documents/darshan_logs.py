@@ -34,7 +34,7 @@ _REMEDY = "install the package darshan of PyPI, or name a Python that has it wit
 
 
 class Logs(NamedTuple):
-    """What was read, and a sentence on each log that is left out."""
+    """What was read, each log once, and a sentence on each that is left out."""
 
     logs: tuple[Log, ...]
     left_out: tuple[str, ...]
@@ -89,7 +89,7 @@ def read_logs(run: CommandRunner, python: str, paths: Sequence[Path]) -> Logs:
         if end:
             left_out.append(f"{_shown(waiting[len(answers)])} is left out: {end}")
         waiting = waiting[len(answers) + bool(end) :]
-    return Logs(tuple(logs), tuple(left_out))
+    return Logs(tuple(dict.fromkeys(logs)), tuple(left_out))
 
 
 def _said(line: str) -> Union[Log, str]:
@@ -133,6 +133,8 @@ def _ask(run: CommandRunner, python: str, paths: Sequence[Path]) -> tuple[list[s
         return answers, ""
     if completed.timed_out:
         return answers, "reading it took too long"
+    if completed.exit_code and completed.exit_code < 0:
+        return answers, f"PyDarshan crashed on it (signal {-completed.exit_code})"
     said = lines(completed.stderr)[-1:]
     why = f": {said[0][:200]}" if said else ""
     return answers, f"PyDarshan ended with {completed.exit_code}{why}"

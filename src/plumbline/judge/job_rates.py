@@ -16,9 +16,10 @@ from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.jobs.darshan import FileIo, Log, Naming
 from plumbline.jobs.job import JobIo
-from plumbline.judge.replay import Judged, default_limits, replay
+from plumbline.judge.phrases import number, odds, over_runs
+from plumbline.judge.replay import default_limits, replay
+from plumbline.model.evidence import Evidence
 from plumbline.model.limits import Limits
-from plumbline.model.reason import Reason
 from plumbline.model.sampled import Sampled
 
 LEAST_BYTES = 64 << 20
@@ -39,67 +40,65 @@ _APART_S = 1e-5
 """Between two groups of files, so that each is beside its own peers alone: jobs begin together."""
 
 
-class JobsSay(NamedTuple):
-    """What jobs say of targets: the last verdict on each, in each direction, and how many spoke."""
+class Said(NamedTuple):
+    """What jobs say of a target in one direction."""
 
-    judged: Sequence[Judged]
-    jobs: int
-
-    def sentences(self) -> Iterator[str]:
-        """Yield what is slow, then what is watched, and last how much this rests on."""
-        for one in self._of(Reason.SLOW):
-            yield (
-                f"{_evidence(one)}; a hint, no alarm, measure it: plumbline probe ost "
-                f"--component {one.component}"
-            )
-        for one in self._of(Reason.WATCHED):
-            yield f"watching: {_evidence(one)}"
-        targets = len({one.component for one in self.judged})
-        found = len(self.slow)
-        slow = f"{found} of them slow" if found else "none of them slow"
-        yield f"{self.jobs} jobs say something of {targets} targets, {slow}"
+    target: str
+    operation: str
+    known: Evidence
 
     @property
-    def slow(self) -> Sequence[str]:
-        """Return the targets that are slow by the odds that an alarm of a probe takes."""
-        return list(dict.fromkeys(one.component for one in self._of(Reason.SLOW)))
+    def ratio(self) -> float:
+        """Return what jobs got there / what they got on its peers, 1 where that is not known."""
+        return 1.0 if self.known.ratio is None else self.known.ratio
 
-    def _of(self, reason: Reason) -> list[Judged]:
-        """Return what is low for one reason, the slowest first.
+    @property
+    def slow(self) -> bool:
+        """Return whether it is slow by the odds that a hint takes.
 
         An alarm stands until the odds for health are as high; a hint, while the loss is there.
         """
-        found = [one for one in self.judged if one.verdict.reason is reason]
-        return sorted((one for one in found if 0 < _ratio(one) < _LOW), key=_ratio)
+        return self.known.alarm and self.ratio < _LOW
+
+    def __str__(self) -> str:
+        """Return the evidence in words; a run is what all jobs of a day say."""
+        return f"{self.target}: jobs {self.operation} at {over_runs(self.known)}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form; ``odds`` are natural logarithms."""
+        about = {"target": self.target, "operation": self.operation, "slow": self.slow}
+        return {**about, "ratio": self.ratio, "odds": self.known.odds, "needed": self.known.needed}
+
+
+class JobsSay(NamedTuple):
+    """What jobs say of targets: what is worth a word, the slowest first, and who spoke."""
+
+    said: Sequence[Said]
+    jobs: int
+    targets: int
+
+    @property
+    def slow(self) -> Sequence[str]:
+        """Return the targets that are slow."""
+        return list(dict.fromkeys(one.target for one in self.said if one.slow))
+
+    def sentences(self) -> Iterator[str]:
+        """Yield what is slow, then what is watched, and last how much this rests on."""
+        for one in self.said:
+            if one.slow:
+                todo = f"plumbline probe ost --component {one.target}"
+                yield f"{one}; a hint, no alarm, measure it: {todo}"
+        for one in self.said:
+            if not one.slow:
+                yield f"watching: {one}, {odds(one.known.needed)} for a hint"
+        slow = f"{len(self.slow)} of them slow" if self.slow else "none of them slow"
+        jobs, targets = number(self.jobs, "job"), number(self.targets, "target")
+        yield f"{jobs} measured {targets}, {slow}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form."""
-        return {
-            "jobs": self.jobs,
-            "slow": [_document(one) for one in self._of(Reason.SLOW)],
-            "watched": [_document(one) for one in self._of(Reason.WATCHED)],
-        }
-
-
-def _ratio(one: Judged) -> float:
-    return one.verdict.ratio_runs or 0.0
-
-
-def _evidence(one: Judged) -> str:
-    """Return what jobs say of a target; its one operation has the name of recorded samples."""
-    text = one.verdict.evidence[0].partition(" ")[2]
-    return f"{one.component}: jobs {one.host.rpartition(' ')[2]} at {text}"
-
-
-def _document(one: Judged) -> dict[str, Any]:
-    mount, _, operation = one.host.rpartition(" ")
-    return {
-        "target": one.component,
-        "mount": mount,
-        "operation": operation,
-        "ratio": one.verdict.ratio_runs,
-        "sentence": _evidence(one),
-    }
+        said = [one.to_json() for one in self.said]
+        return {"jobs": self.jobs, "targets": self.targets, "said": said}
 
 
 def jobs_say(logs: Sequence[Log], naming: Naming, traffic: Iterable[JobIo]) -> JobsSay:
@@ -108,14 +107,20 @@ def jobs_say(logs: Sequence[Log], naming: Naming, traffic: Iterable[JobIo]) -> J
     found = [one for log in logs if (one := list(_samples(log, naming, load)))]
     every = [group for groups in found for group in groups]
     samples = [
-        one._replace(at=one.at + number * _APART_S)
-        for number, group in enumerate(every)
+        one._replace(at=one.at + place * _APART_S)
+        for place, group in enumerate(every)
         for one in group
     ]
     samples.sort(key=lambda one: (one.at, one.host))
     limits = default_limits(samples, _BUDGET)
     last = {(one.host, one.component): one for one in replay(samples, limits)}
-    return JobsSay(list(last.values()), len(found))
+    said = [
+        Said(target, host.rpartition(" ")[2], one.known)
+        for (host, target), one in last.items()
+        if one.known and one.known.worth_a_word
+    ]
+    low = sorted((one for one in said if one.ratio < _LOW), key=lambda one: one.ratio)
+    return JobsSay(low, len(found), len({target for _, target in last}))
 
 
 class _Load:

@@ -67,7 +67,20 @@ def test_a_log_that_ends_its_reader_costs_itself_alone(tmp_path: Path) -> None:
     found = read_logs(run, "py", paths(tmp_path, "a", "b", "c"))
     assert [log.job.id for log in found.logs] == ["6909118", "4478544"]
     (sentence,) = found.left_out
-    assert sentence == f"{tmp_path}/b.darshan is left out: PyDarshan ended with -11"
+    assert sentence == f"{tmp_path}/b.darshan is left out: PyDarshan crashed on it (signal 11)"
+
+
+def test_a_log_that_is_there_twice_counts_once() -> None:
+    twice = answer("\n".join([ANSWERS[0]] * 2))
+    found = read_logs(FakeRunner({IMPORT: answer(), READ: twice}), "py", [DATA, DATA])
+    assert len(found.logs) == 1
+
+
+def test_a_reader_that_ends_with_a_message_is_quoted(tmp_path: Path) -> None:
+    failed = answer("", "Traceback\nMemoryError: \x1bno room\n", 1)
+    found = read_logs(FakeRunner({IMPORT: answer(), READ: failed}), "py", paths(tmp_path, "a"))
+    (sentence,) = found.left_out
+    assert sentence.endswith("ended with 1: MemoryError: \N{REPLACEMENT CHARACTER}no room")
 
 
 def test_a_log_that_takes_too_long_is_left_out(tmp_path: Path) -> None:

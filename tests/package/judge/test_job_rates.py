@@ -67,9 +67,9 @@ def test_a_hint_says_what_jobs_lost_and_what_to_measure() -> None:
         "OST9: jobs write at (59|60) % of its peers in the same run over 10 runs", first
     )
     assert first.endswith("a hint, no alarm, measure it: plumbline probe ost --component OST9")
-    assert last == "10 jobs say something of 10 targets, 1 of them slow"
-    (slow,) = said.to_json()["slow"]
-    assert (slow["mount"], slow["operation"]) == ("/s", "write")
+    assert last == "10 jobs measured 10 targets, 1 of them slow"
+    (slow,) = said.to_json()["said"]
+    assert (slow["target"], slow["operation"], slow["slow"]) == ("OST9", "write", True)
     assert slow["ratio"] == pytest.approx(0.6, abs=0.03)
 
 
@@ -121,13 +121,13 @@ def test_files_that_cannot_be_compared_say_nothing(changes: dict[str, object]) -
     ]
     said = say(logs)
     assert said.slow == []
-    assert "OST9" not in {one.component for one in said.judged}
+    assert said.targets == 9
 
 
 def test_few_targets_are_no_peers() -> None:
     said = say(nights([100e6, 100e6, 100e6, 30e6]))
-    assert (said.judged, said.jobs) == ([], 0)
-    assert list(said.sentences()) == ["0 jobs say something of 0 targets, none of them slow"]
+    assert said == JobsSay([], 0, 0)
+    assert list(said.sentences()) == ["0 jobs measured 0 targets, none of them slow"]
 
 
 def test_one_job_is_no_evidence() -> None:
@@ -138,4 +138,4 @@ def test_one_job_is_no_evidence() -> None:
 
 def test_a_real_log_says_something_of_each_of_its_targets() -> None:
     said = say([parse_log(ANSWERS[0])])
-    assert (said.jobs, len(said.judged), said.slow) == (1, 24, [])
+    assert said == JobsSay([], 1, 24)
