@@ -8,9 +8,10 @@ job's coverage is too low, it says nothing.  (pytokio's darshan_bad_ost correlat
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from datetime import datetime, timezone
-from math import log2
+from math import frexp, log2
 from statistics import median
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
@@ -124,21 +125,38 @@ def jobs_say(logs: Sequence[Log], naming: Naming, traffic: Iterable[JobIo]) -> J
 
 
 class _Load:
-    """All that is known to have been moved on each target."""
+    """All that is known to have been moved on each target.
+
+    Traffic is kept by its duration, in powers of two: so little of it is looked at that cannot fall
+    into a time.
+    """
 
     def __init__(self, traffic: Iterable[JobIo]) -> None:
-        self._by_target: dict[str, list[JobIo]] = {}
-        for one in traffic:
-            self._by_target.setdefault(one.target, []).append(one)
+        self._kept: dict[str, dict[int, list[JobIo]]] = {}
+        for one in sorted(traffic, key=lambda io: io.begin):
+            lasts = frexp(one.end - one.begin)[1]
+            self._kept.setdefault(one.target, {}).setdefault(lasts, []).append(one)
+        self._begins = {
+            (target, lasts): [one.begin for one in found]
+            for target, kept in self._kept.items()
+            for lasts, found in kept.items()
+        }
 
     def coverage(self, target: str, files: Sequence[FileIo], job: str) -> float:
         """Return a job's share of what was moved on a target while it used these files."""
         begin, end = min(one.begin for one in files), max(one.end for one in files)
         own = float(sum(one.bytes for one in files))
         others = sum(
-            one.within(begin, end) for one in self._by_target.get(target, ()) if one.job != job
+            one.within(begin, end) for one in self._around(target, begin, end) if one.job != job
         )
         return own / (own + others)
+
+    def _around(self, target: str, begin: float, end: float) -> Iterator[JobIo]:
+        """Yield what may have been moved on a target between two moments."""
+        for lasts, found in self._kept.get(target, {}).items():
+            begins = self._begins[target, lasts]
+            first = bisect_left(begins, begin - 2.0**lasts)
+            yield from found[first : bisect_right(begins, end)]
 
 
 def _samples(log: Log, naming: Naming, load: _Load) -> Iterator[list[Sampled]]:
