@@ -54,24 +54,24 @@ def used(found: Iterable[JobIo], window: Window, target: str = "") -> list[Usage
         begin, end = max(one.begin, window.begin), min(one.end, window.end)
         usage = Usage(*key, moved, begin, end, one.small, one.unaligned)
         sums[key] = _sum(sums[key], usage) if key in sums else usage
-    return sorted(sums.values(), key=lambda one: (-one.bytes, one[:4]))
+    return sorted(sums.values(), key=lambda usage: (-usage.bytes, usage[:4]))
 
 
-def _sum(one: Usage, other: Usage) -> Usage:
-    whole = one.bytes + other.bytes
-    return one._replace(
+def _sum(first: Usage, second: Usage) -> Usage:
+    whole = first.bytes + second.bytes
+    return first._replace(
         bytes=whole,
-        begin=min(one.begin, other.begin),
-        end=max(one.end, other.end),
-        small=_mean(one.small, other.small, other.bytes / whole),
-        unaligned=_mean(one.unaligned, other.unaligned, other.bytes / whole),
+        begin=min(first.begin, second.begin),
+        end=max(first.end, second.end),
+        small=_mean(first.small, second.small, second.bytes / whole),
+        unaligned=_mean(first.unaligned, second.unaligned, second.bytes / whole),
     )
 
 
-def _mean(one: Optional[float], other: Optional[float], weight: float) -> Optional[float]:
-    if one is None or other is None:
-        return other if one is None else one
-    return one * (1 - weight) + other * weight
+def _mean(first: Optional[float], second: Optional[float], weight: float) -> Optional[float]:
+    if first is None or second is None:
+        return second if first is None else first
+    return first * (1 - weight) + second * weight
 
 
 def without_traffic(jobs: Mapping[str, Job], usages: Sequence[Usage], window: Window) -> list[Job]:

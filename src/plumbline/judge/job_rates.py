@@ -84,7 +84,7 @@ class JobsSay(NamedTuple):
         return list(dict.fromkeys(one.target for one in self.said if one.slow))
 
     def sentences(self) -> Iterator[str]:
-        """Yield what is slow, then what is watched, and last how much this rests on."""
+        """Yield slow targets, then those that are watched, and last how much this rests on."""
         for one in self.said:
             if one.slow:
                 todo = f"plumbline probe ost --component {one.target}"
@@ -112,7 +112,7 @@ def jobs_say(logs: Sequence[Log], naming: Naming, traffic: Iterable[JobIo]) -> J
         for place, group in enumerate(every)
         for one in group
     ]
-    samples.sort(key=lambda one: (one.at, one.host))
+    samples.sort(key=lambda sample: (sample.at, sample.host))
     limits = default_limits(samples, _BUDGET)
     last = {(one.host, one.component): one for one in replay(samples, limits)}
     said = [
@@ -120,7 +120,7 @@ def jobs_say(logs: Sequence[Log], naming: Naming, traffic: Iterable[JobIo]) -> J
         for (host, target), one in last.items()
         if one.known and one.known.worth_a_word
     ]
-    low = sorted((one for one in said if one.ratio < _LOW), key=lambda one: one.ratio)
+    low = sorted((one for one in said if one.ratio < _LOW), key=lambda found: found.ratio)
     return JobsSay(low, len(found), len({target for _, target in last}))
 
 

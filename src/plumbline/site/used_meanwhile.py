@@ -44,22 +44,22 @@ def used_meanwhile(plan: SitePlan, history: Path, located: Located) -> list[str]
     return [text for text in found if text]
 
 
-def _slow(one: Observation) -> bool:
-    return one.vote is Vote.BAD and one.of.layer in SINGLE_TARGETS and one.at > 0
+def _slow(low: Observation) -> bool:
+    return low.vote is Vote.BAD and low.of.layer in SINGLE_TARGETS and low.at > 0
 
 
-def _sentence(one: Observation, traffic: JobTraffic, names: Names) -> str:
-    window = Window(one.at - _AROUND_S, one.at + _AROUND_S)
+def _sentence(low: Observation, traffic: JobTraffic, names: Names) -> str:
+    window = Window(low.at - _AROUND_S, low.at + _AROUND_S)
     try:
-        moved = _moved(one.of.component, traffic, names, window)
+        moved = _moved(low.of.component, traffic, names, window)
     except DocumentError as error:
-        return f"Jobs on {one.of.component}: unknown, {error}."
+        return f"Jobs on {low.of.component}: unknown, {error}."
     if not moved:
         return ""
     said = ", ".join(f"job {job} moved {format_bytes(size)}" for job, size in moved)
-    at = datetime.fromtimestamp(one.at, timezone.utc).strftime("%Y-%m-%d %H:%MZ")
-    around, step = format_duration(_AROUND_S), one.of.operation
-    return f"Jobs on {one.of.component} within {around} of its low {step} at {at}: {said}."
+    at = datetime.fromtimestamp(low.at, timezone.utc).strftime("%Y-%m-%d %H:%MZ")
+    around, step = format_duration(_AROUND_S), low.of.operation
+    return f"Jobs on {low.of.component} within {around} of its low {step} at {at}: {said}."
 
 
 def _moved(
