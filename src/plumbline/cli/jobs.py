@@ -211,7 +211,7 @@ def _row(usage: Usage, job: Optional[Job]) -> list[str]:
         shown(usage.job),
         shown(job.name) if job else "",
         shown(job.user) if job else "",
-        usage.target,
+        shown(usage.target),
         usage.operation.value,
         format_bytes(usage.bytes),
         "" if usage.rate_Bps is None else format_rate(usage.rate_Bps),

@@ -16,7 +16,7 @@ from statistics import median
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.jobs.darshan import FileIo, Log, Naming
-from plumbline.jobs.job import JobIo
+from plumbline.jobs.job import JobIo, shown
 from plumbline.judge.phrases import number, odds, over_runs
 from plumbline.judge.replay import default_limits, replay
 from plumbline.model.evidence import Evidence
@@ -61,9 +61,16 @@ class Said(NamedTuple):
         """
         return self.known.alarm and self.ratio < _LOW
 
+    @property
+    def remedy(self) -> str:
+        """Return how to measure it; what is not in the plan is named by mount and index."""
+        if " " in self.target:
+            return "add it to the topology to measure it"
+        return f"measure it: plumbline probe ost --component {self.target}"
+
     def __str__(self) -> str:
         """Return the evidence in words; a run is what all jobs of a day say."""
-        return f"{self.target}: jobs {self.operation} at {over_runs(self.known)}"
+        return f"{shown(self.target)}: jobs {self.operation} at {over_runs(self.known)}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form; ``odds`` are natural logarithms."""
@@ -87,8 +94,7 @@ class JobsSay(NamedTuple):
         """Yield slow targets, then those that are watched, and last how much this rests on."""
         for one in self.said:
             if one.slow:
-                todo = f"plumbline probe ost --component {one.target}"
-                yield f"{one}; a hint, no alarm, measure it: {todo}"
+                yield f"{one}; a hint, no alarm, {one.remedy}"
         for one in self.said:
             if not one.slow:
                 yield f"watching: {one}, {odds(one.known.needed)} for a hint"

@@ -73,6 +73,13 @@ def test_a_hint_says_what_jobs_lost_and_what_to_measure() -> None:
     assert slow["ratio"] == pytest.approx(0.6, abs=0.03)
 
 
+def test_a_target_beyond_the_plan_is_shown_safely_and_not_to_be_probed() -> None:
+    logs = nights([100e6] * 9 + [60e6])
+    first = next(jobs_say(logs, lambda _, index: f"/s\x1b OST{index}", []).sentences())
+    assert first.startswith("/s\N{REPLACEMENT CHARACTER} OST9: jobs write at ")
+    assert first.endswith("a hint, no alarm, add it to the topology to measure it")
+
+
 def test_jobs_that_are_slow_on_all_targets_accuse_none() -> None:
     slow = [log(night, [10e6] * 10, START + night * DAY_S) for night in range(0, 10, 2)]
     assert say(nights([100e6] * 10) + slow).slow == []
