@@ -27,12 +27,16 @@ from plumbline.cli.plan_objects import parse_json, read_sited
 from plumbline.collect.answers import _parsed, symptoms_of
 from plumbline.collect.conversation import _place, _record, _unreadable
 from plumbline.coverage.counted import by_sampling
+from plumbline.documents.darshan_logs import read_logs
 from plumbline.documents.inventory import deployed_hosts, plan_of, read_document, read_inventory
+from plumbline.documents.job_times import read_job_times
 from plumbline.documents.plain_yaml import write_lines
 from plumbline.documents.records import read_records
 from plumbline.documents.verdicts import read_verdicts
 from plumbline.errors import DocumentError
 from plumbline.expect.plan import Plan
+from plumbline.jobs.slurm import parse_slurm
+from plumbline.jobs.usage import Window, used
 from plumbline.judge.component import judge, judge_service
 from plumbline.judge.fs import judge_whole
 from plumbline.judge.pair import judge_pair_service
@@ -95,7 +99,9 @@ from plumbline.topology.ranges import HEXADECIMAL, expand
 from plumbline.units import parse_bytes, parse_duration, parse_line_rate, parse_rate
 from tests.mutations.reader import Feed, Reader, encoded, put, text
 from tests.package.coverage.servers import counted
-from tests.package.fakes import FakeRunner
+from tests.package.fakes import FakeRunner, answer
+from tests.package.jobs.test_darshan import ANSWERS, named
+from tests.package.jobs.test_slurm import OLD, QUEUED, TABLE
 from tests.package.judgements import (
     BASELINE,
     NOW,
@@ -582,6 +588,24 @@ def _csv(data: bytes, folder: Path) -> object:
     return read_samples(Path(put(folder, "s.csv.gz" if data[:2] == b"\x1f\x8b" else "s.csv", data)))
 
 
+def _darshan(data: bytes, folder: Path) -> object:
+    runner = FakeRunner({"py -I -c": answer(), "py -I /": text(data)})
+    logs = read_logs(runner, "py", [folder / "a", folder / "b"])
+    return used((io for log in logs.logs for io in log.traffic(named)), Window())
+
+
+def _job_times(data: bytes, folder: Path) -> object:
+    return read_job_times(Path(put(folder, "t.csv", data)))
+
+
+def _jobs() -> Iterator[Reader]:
+    yield Reader("Darshan logs", ("\n".join(ANSWERS[::-1]).encode(),), _darshan)
+    listed = _dumped({"jobs": [OLD, QUEUED]})
+    yield Reader("Slurm", (listed, TABLE.encode()), lambda data, _: parse_slurm(text(data), "f"))
+    times = b"job,start,end,name,user\n7,1000,2000,climate,ada\n8,2026-11-20T02:00:00,,,\n"
+    yield Reader("job times", (times,), _job_times)
+
+
 def _programs() -> Iterator[Reader]:
     lines = b"\n".join(_dumped(one.to_json()) for one in (RECORD, record()))
     yield Reader("records", (lines,), _records)
@@ -671,4 +695,6 @@ def _typed() -> Iterator[Reader]:
         yield Reader(name, encoded(sample), lambda data, _, read=read: read(text(data)))  # type: ignore[misc]
 
 
-DOCUMENTED = tuple(reader for found in (_people, _checks, _programs, _typed) for reader in found())
+DOCUMENTED = tuple(
+    reader for found in (_people, _checks, _jobs, _programs, _typed) for reader in found()
+)

@@ -39,6 +39,7 @@ VERBS = (
     "status",
     "symptoms",
     "where",
+    "jobs",
 )
 """Those that people call."""
 

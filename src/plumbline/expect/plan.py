@@ -55,6 +55,7 @@ class Plan(NamedTuple):
     """When what was low is measured again, by layer; without those where it is off."""
     parallel: Optional[dict[str, Any]] = None
     """Who drives all targets at once and with which program; None where nobody does."""
+    job_users: bool = False
 
     def node(self, name: str) -> Expectations:
         """Return the document of one node; KeyError for a name that is none."""
@@ -96,6 +97,7 @@ class Plan(NamedTuple):
             "parents": self.parents,
             "kernel_messages": {kind: found.pattern for kind, found in PATTERNS.items()},
             **({"fs": self.parallel} if self.parallel else {}),
+            **({"job_users": True} if self.job_users else {}),
         }
 
 
@@ -133,6 +135,7 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
         elsewhere(topology),
         confirm_schedule(policy),
         _parallel(policy.layers.fs),
+        policy.job_users,
     )
 
 
