@@ -71,6 +71,7 @@ from plumbline.site.earlier import read_earlier
 from plumbline.site.investigate import _document
 from plumbline.site.request import read_request
 from plumbline.site.verdicts import Verdicts
+from plumbline.store.conditions import keep_collected, load_ledger
 from plumbline.store.history import History
 from plumbline.store.look import load_report
 from plumbline.store.paths import document as paths_document
@@ -95,6 +96,7 @@ from plumbline.symptoms.symptom import Direction, Look, Report, Symptom
 from plumbline.topology.ranges import HEXADECIMAL, expand
 from plumbline.units import parse_bytes, parse_duration, parse_line_rate, parse_rate
 from tests.mutations.reader import Feed, Reader, encoded, put, text
+from tests.package.conditions import nodes as conditions
 from tests.package.coverage.servers import counted
 from tests.package.fakes import FakeRunner
 from tests.package.judgements import (
@@ -562,6 +564,18 @@ def _symptoms(data: bytes, folder: Path) -> object:
     return shown, load_symptoms(path)
 
 
+CONDITIONS = conditions.ledger(
+    conditions.bill(conditions.condition("kernel", "4.18"), conditions.condition("OFED", "24.10")),
+    conditions.bill(conditions.condition("kernel", "5.14"), day=1.0),
+)
+
+
+def _conditions(data: bytes, folder: Path) -> object:
+    kept = CONDITIONS.after(load_ledger(put(folder, "conditions.json", data)).bill)
+    keep_collected(folder / "history.sqlite", "oss1", _document(text(data)))
+    return kept.succeeding(CONDITIONS)
+
+
 def _site_commands(data: bytes, folder: Path) -> object:
     return load_site_commands(put(folder, "commands.json", data))
 
@@ -608,6 +622,7 @@ def _programs() -> Iterator[Reader]:
     yield Reader("counted by a server", (_dumped(COUNTED.to_json()),), _counted_by)
     symptoms = _dumped({**REPORT.to_json(), "past": PAST.to_json()})
     yield Reader("symptoms", (symptoms,), _symptoms)
+    yield Reader("conditions", (_dumped(CONDITIONS.to_json()),), _conditions)
     command = {"name": "megaraid", "kind": "arrays", "argv": ["/usr/bin/cat"], "timeout_s": 5}
     commands = _dumped({"schema": 1, "commands": [command]})
     yield Reader("commands of the site", (commands,), _site_commands)

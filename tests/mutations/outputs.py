@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Callable, Iterator, Mapping, Optional
 
+from plumbline.conditions.bill import take
+from plumbline.conditions.ledger import Ledger, begun
+from plumbline.conditions.lustre import DEFAULT as PARAMETERS
 from plumbline.model.command import Completed
 from plumbline.probes import probe_for
 from plumbline.run.counters import diskstats
@@ -34,6 +37,7 @@ from plumbline.targets.lustre_output import (
 from plumbline.targets.lustre_reasons import eviction
 from plumbline.targets.whereabouts import whereabouts
 from tests.mutations.reader import Reader, encoded, put, text
+from tests.package.conditions import nodes as conditions
 from tests.package.fakes import Answer, FakeRunner, answer, file_status
 from tests.package.probes.jobs import completed, data, job
 from tests.package.probes.test_outputs import GOOD
@@ -299,6 +303,31 @@ def _site_command(given: bytes, folder: Path) -> object:
     return site_look(node, SiteCommand("megaraid", "arrays", ("/usr/bin/vendor",))).to_json()
 
 
+def _bill(given: bytes, folder: Path, path: str = "", start: str = "") -> object:
+    """Take a bill twice, the second time of a node that says something else, and keep both."""
+    answers: dict[str, Answer] = {"ethtool -i": "driver: ice\nfirmware-version: 4.40\n"}
+    node = conditions.system(folder, answers={**answers, start: text(given)} if start else answers)
+    before = take("oss1", node, PARAMETERS, NOW)
+    if path:
+        put(folder, path.lstrip("/"), given)
+    after = take("oss1", node, PARAMETERS, NOW + 600)
+    return Ledger.from_json(json.loads(json.dumps(begun(before).after(after).to_json())))
+
+
+def _conditions() -> Iterator[Reader]:
+    for path, said in {
+        "/proc/self/mountinfo": data("conditions/mountinfo-server.txt"),
+        "/proc/cmdline": conditions.FILES["/proc/cmdline"],
+        f"{conditions.DISK}/wwid": conditions.FILES[f"{conditions.DISK}/wwid"],
+    }.items():
+        yield Reader(f"conditions: {path}", encoded(said), partial(_bill, path=path))
+    for start, said in {
+        "lctl get_param": "".join(data("lustre/drift_values.txt").splitlines(True)[:40]),
+        "ethtool -i": "driver: mlx5_core\nversion: 5.14.0\nfirmware-version: 26.39.1002\n",
+    }.items():
+        yield Reader(f"conditions: {start}", encoded(said), partial(_bill, start=start))
+
+
 def _collectors() -> Iterator[Reader]:
     symptom = {"component": "oss1-disk1", "kind": "degraded", "severity": "WARNING"}
     symptom |= {"direction": "raises", "sentence": "virtual drive 0/1 is degraded"}
@@ -349,7 +378,7 @@ def _collectors() -> Iterator[Reader]:
 
 def _unique() -> tuple[Reader, ...]:
     found: dict[str, Reader] = {}
-    makers = (_probes, _targets, _lustre_output, _where, _launchers, _collectors)
+    makers = (_probes, _targets, _lustre_output, _where, _launchers, _collectors, _conditions)
     for maker in makers:
         for one in maker():
             number: Optional[int] = None
