@@ -25,7 +25,7 @@ from plumbline.baseline.document import (
 )
 from plumbline.cli.plan_objects import _parse
 from plumbline.cli.plan_objects import _plan as _plan_of
-from plumbline.collect.answers import _parsed, symptoms_of
+from plumbline.collect.answers import _parsed, document_of
 from plumbline.collect.conversation import _place, _record, _unreadable
 from plumbline.coverage.counted import by_sampling
 from plumbline.documents.inventory import deployed_hosts, plan_of, read_document, read_inventory
@@ -555,7 +555,7 @@ def _answer(data: bytes, _: Path) -> object:
 
 def _symptoms(data: bytes, folder: Path) -> object:
     path = put(folder, "symptoms.json", data)
-    symptoms_of(Path(path))
+    document_of(Path(path), "symptoms", 1 << 20)
     said({"oss1": _document(text(data))}, {"oss1": NOW})
     asked = JudgedLook(load_report(path), NOW, 3600.0)
     verdicts = (judge_looks(asked), *(judge_kind(asked, kind) for kind in KINDS))

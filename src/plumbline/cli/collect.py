@@ -164,4 +164,6 @@ def _remark(one: Gathered) -> str:
         remarks.append(f"{len(one.damaged)} records left out, first: {one.damaged[0]}")
     if one.unsaid:
         remarks.append(f"without its symptoms: {one.unsaid}")
+    if one.conditions:
+        remarks.append(f"without its changes: {one.conditions}")
     return "; ".join(remarks)

@@ -162,6 +162,18 @@ def begun(bill: Bill) -> Ledger:
     return Ledger(bill, bill.taken_at)
 
 
+def has_news(raw: Mapping[str, Any], known_at: float) -> bool:
+    """Return whether a ledger in document form has more than a copy whose bill is of ``known_at``.
+
+    One that is damaged has: whoever asked is to know.
+    """
+    try:
+        last = max((change[0] for change in raw["changes"]), default=raw["since"])
+        return bool(last > known_at or not 0 <= raw["taken_at"] - known_at < DAY_S)
+    except (LookupError, TypeError):
+        return True
+
+
 def kept(changes: tuple[Change, ...], now: float) -> tuple[Change, ...]:
     """Return the latest changes, none that is too old to matter."""
     young = [one for one in changes if one.at > now - _CHANGES_KEPT_S]
