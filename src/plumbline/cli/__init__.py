@@ -37,6 +37,7 @@ VERBS = (
     "note",
     "status",
     "symptoms",
+    "changes",
     "where",
 )
 """Those that people call."""
@@ -54,6 +55,7 @@ NODE_VERBS = (
     "note",
     "status",
     "symptoms",
+    "changes",
     "where",
     "export",
     "metrics",

@@ -7,7 +7,7 @@ import os
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Union
+from typing import Any, Iterable, Union
 
 from plumbline.conditions.bill import Bill
 from plumbline.conditions.ledger import FILE, MOST_BYTES, Ledger, begun
@@ -104,10 +104,12 @@ def collected_at(history: Path, node: str) -> float:
     return 0.0
 
 
-def collected_ledgers(history: Path) -> tuple[tuple[Ledger, ...], tuple[str, ...]]:
-    """Return the ledgers beside the history of a site, and of each that is damaged why."""
-    paths = sorted((history.parent / COLLECTED).glob("*.json"))
-    found = [_ledger_or_trouble(str(path)) for path in paths]
+def collected_ledgers(
+    history: Path, nodes: Iterable[str]
+) -> tuple[tuple[Ledger, ...], tuple[str, ...]]:
+    """Return the ledgers of nodes beside the history of a site, and of each damaged one why."""
+    paths = (history.parent / COLLECTED / f"{node}.json" for node in nodes)
+    found = [_ledger_or_trouble(str(path)) for path in paths if path.exists()]
     return (
         tuple(one for one in found if isinstance(one, Ledger)),
         tuple(one for one in found if isinstance(one, str)),

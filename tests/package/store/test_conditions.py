@@ -53,7 +53,7 @@ def test_a_console_keeps_what_a_node_that_begins_again_has_lost(tmp_path: Path) 
     keep_collected(history, "oss1", ledger(bill(OLD), bill(NEW, day=1)).to_json())
     assert collected_at(history, "oss1") == NOW + 86400
     keep_collected(history, "oss1", begun(bill(condition("kernel", "6.1"), day=3)).to_json())
-    ((found,), damaged) = collected_ledgers(history)
+    ((found,), damaged) = collected_ledgers(history, ["oss1", "oss2"])
     assert [one.now for one in found.changes] == ["5.14", "6.1"]
     assert damaged == ()
 
@@ -66,13 +66,13 @@ def test_what_is_no_ledger_of_the_node_replaces_nothing(tmp_path: Path, sent: ob
     keep_collected(history, "oss1", begun(bill(OLD)).to_json())
     with pytest.raises(DocumentError, match="ledger of conditions"):
         keep_collected(history, "oss1", sent)
-    assert collected_ledgers(history)[0] == (begun(bill(OLD)),)
+    assert collected_ledgers(history, ["oss1", "oss2"])[0] == (begun(bill(OLD)),)
 
 
 def test_a_damaged_copy_is_told_beside_the_others(tmp_path: Path) -> None:
     history = tmp_path / "history.sqlite"
     keep_collected(history, "oss1", begun(bill(OLD)).to_json())
     (tmp_path / "conditions" / "oss2.json").write_text("[]", encoding="utf-8")
-    found, (damaged,) = collected_ledgers(history)
+    found, (damaged,) = collected_ledgers(history, ["oss1", "oss2"])
     assert [one.bill.node for one in found] == ["oss1"]
     assert "oss2.json" in damaged
