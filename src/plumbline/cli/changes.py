@@ -89,6 +89,7 @@ def _of_node(arguments: argparse.Namespace) -> _Known:
 
 
 def _of_site(arguments: argparse.Namespace) -> _Known:
+    from plumbline.site.changed import kinds_of
     from plumbline.store.conditions import collected_ledgers
     from plumbline.store.plan import load_plan
 
@@ -96,7 +97,6 @@ def _of_site(arguments: argparse.Namespace) -> _Known:
     if not history.exists():
         raise StoreError(f"there is no history {history}; bring it with: plumbline collect")
     ledgers, damaged = collected_ledgers(history, plan.nodes)
-    kinds = {name: part.kind for name, part in plan.parts.items()}
     missing = sorted(set(plan.nodes) - {one.bill.node for one in ledgers})
     remarks = [*damaged]
     if missing:
@@ -106,9 +106,7 @@ def _of_site(arguments: argparse.Namespace) -> _Known:
             f"nothing is known of {fold(missing)}; deploy the role symptoms there, then run "
             "plumbline collect"
         )
-    return _Known(
-        ledgers, {one.bill.node: kinds.get(one.bill.node, "") for one in ledgers}, remarks
-    )
+    return _Known(ledgers, kinds_of(plan, ledgers), remarks)
 
 
 def _changes(known: _Known, since: float, arguments: argparse.Namespace) -> int:

@@ -237,7 +237,7 @@ class _Progress:
         )
 
     def keep_ledger(self, history: Path, said: Optional[Mapping[str, Any]]) -> None:
-        """Keep a node's ledger of conditions; one that is damaged leaves the copy of before."""
+        """Keep a node's ledger of conditions; one that is damaged leaves the earlier copy."""
         if said is None:
             return
         try:

@@ -1,4 +1,4 @@
-"""What happened at a site, on the axis of time: notes of people, and changes of versions.
+"""What happened at a site, on the axis of time: notes of people, and changes on nodes.
 
 A change is seen best against the days before the latest of them.
 """
@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from typing import Any, Iterable, NamedTuple, Sequence
 
 from plumbline.report.figure import shown
-from plumbline.report.palette import MAGENTA, RED
+from plumbline.report.palette import MAGENTA, RED, TEAL
 from plumbline.report.site import Member, Site
 from plumbline.units import DAY_S
 
@@ -35,13 +35,14 @@ class Mark(NamedTuple):
 
 
 def marks(site: Site) -> list[Mark]:
-    """Return notes and changes of versions by their dates."""
+    """Return notes and changes of versions and other conditions by their dates."""
     noted = [Mark(one.at, one.text, RED) for one in site.notes]
     changed = [
         Mark(one.at, one.text, MAGENTA, one.components >= _SHARE * one.known)
         for one in site.changes
     ]
-    return sorted([*noted, *changed])
+    found = [Mark(one.at, one.text, TEAL, one.wide) for one in site.conditions]
+    return sorted([*noted, *changed, *found])
 
 
 def chosen_moment(site: Site, members: Iterable[Member]) -> float:
@@ -63,7 +64,7 @@ def drawn(found: Sequence[Mark], since: float) -> tuple[list[dict[str, Any]], li
     """Return Plotly's lines and their words, of the latest marks since a moment."""
     seen = [
         mark
-        for colour in (RED, MAGENTA)
+        for colour in (RED, MAGENTA, TEAL)
         for mark in [one for one in found if one.colour == colour and one.at >= since][-_MOST:]
     ]
     seen.sort()

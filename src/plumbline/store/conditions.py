@@ -76,10 +76,10 @@ def save_ledger(path: Path, ledger: Ledger) -> None:
 def keep_collected(history: Path, node: str, raw: Any) -> None:
     """Keep what a node has sent as its ledger beside the history of the site.
 
-    Changes that only the copy of before knows stay in it.
+    Changes that only the earlier copy knows stay in it.
 
     Raises:
-        DocumentError: it is no ledger of this node; the copy of before is still there.
+        DocumentError: it is no ledger of this node; the earlier copy is still there.
         StoreError: it cannot be written; the same holds.
     """
     ledger = Ledger.from_json(raw)

@@ -9,12 +9,15 @@ from typing import Any, Iterable
 
 import pytest
 
+from plumbline.conditions.bill import Bill
 from plumbline.errors import DocumentError, StoreError
 from plumbline.locate.measurables import PlannedMeasurement, Site
 from plumbline.locate.sentences import HEADERS
 from plumbline.model.record import Record
+from plumbline.store.conditions import keep_collected
 from plumbline.store.history import History
 from tests.package.cli.driver import call
+from tests.package.conditions.nodes import condition, ledger
 from tests.package.locate.scenes import Left, Scene, both, lab, rate
 from tests.package.records import night_after_night, record
 
@@ -139,6 +142,24 @@ def test_what_all_have_lost_alike_is_one_line_and_no_suspect_for_each(
     raw = json.loads(capsys.readouterr().out)
     assert raw["sets"] == []
     assert [(one["layer"], one["group"]) for one in raw["shared"]] == [("ost", "scratch")]
+
+
+def test_what_changed_before_a_shared_loss_is_in_its_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(tmp_path, all_slower()) == 1
+    first = min(one.started_at for one in night_after_night(all_slower()))
+    old, new = condition("Lustre", "2.3.0"), condition("Lustre", "2.4.0")
+    for node in ("oss1", "oss2", "oss3"):
+        bills = (Bill(node, first - age, (one,)) for age, one in ((7200, old), (3600, new)))
+        keep_collected(tmp_path / "history.sqlite", node, ledger(*bills).to_json())
+    later = (Bill("client1", first + age, (one,)) for age, one in ((3600, old), (7200, new)))
+    keep_collected(tmp_path / "history.sqlite", "client1", ledger(*later).to_json())
+    capsys.readouterr()
+    assert execute(tmp_path, []) == 1
+    said = capsys.readouterr().out.splitlines()[0]
+    assert ". No part explains it. Since 20" in said
+    assert said.endswith(": Lustre 2.3.0 -> 2.4.0 on all 3 servers.")
 
 
 def test_what_one_part_explains_is_no_shared_loss(
