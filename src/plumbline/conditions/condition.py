@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from hashlib import sha256
 
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
@@ -47,6 +48,7 @@ def is_secret(name: str) -> bool:
     return _SECRET.search(name) is not None
 
 
+@lru_cache(maxsize=4096)
 def tidy(text: str) -> str:
     """Return a value as one line of at most 160 printable characters.
 

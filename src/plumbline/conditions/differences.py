@@ -32,9 +32,14 @@ class Difference(NamedTuple):
     @property
     def text(self) -> str:
         """Return e.g. ``oss07: scheduler bfq, 23 peers mq-deadline``."""
+        return f"{fold(self.nodes)}: {self.sentence}"
+
+    @property
+    def sentence(self) -> str:
+        """Return the same without the nodes."""
         of = "" if self.among == NODE or self.among in self.what else f" of {self.among}"
         odd, usual = self.value or "none", self.usual or "none"
-        return f"{fold(self.nodes)}: {self.what}{of} {odd}, {self.peers} peers {usual}"
+        return f"{self.what}{of} {odd}, {self.peers} peers {usual}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form."""

@@ -26,8 +26,8 @@ _CHANGES_KEPT = 2000
 _CHANGES_KEPT_S = 400 * DAY_S
 """As long as a history keeps its records."""
 _MISSING_KEPT_S = 90 * DAY_S
-_OFTEN = 4
-"""Changes of one condition in a day, from which on it is no setting and its changes are dropped."""
+_OFTEN = ((DAY_S, 4), (30 * DAY_S, 12))
+"""So many changes in so long a time are those of no setting: the next ones are dropped."""
 _LONGEST = 400
 
 Key = tuple[str, str, str]
@@ -92,17 +92,20 @@ class Ledger(NamedTuple):
         self, fresh: Iterable[Change], now: float
     ) -> tuple[list[Change], tuple[str, ...]]:
         """Return the changes of settings, and a note on what changes too often to be one."""
-        often = Counter(one.key for one in self.changes if one.at > now - DAY_S)
+        often = [
+            (Counter(one.key for one in self.changes if one.at > now - period_s), most)
+            for period_s, most in _OFTEN
+        ]
         noted, restless = [], []
         for one in fresh:
-            if often[one.key] >= _OFTEN:
+            if any(counted[one.key] >= most for counted, most in often):
                 restless.append(" ".join(filter(None, one.key)))
             else:
                 noted.append(one)
         if not restless:
             return noted, ()
         return noted, (
-            f"{restless[0]} changes several times a day: no longer listed"
+            f"{restless[0]} changes too often for a setting: its changes are not listed"
             + (f", like {len(restless) - 1} more" if len(restless) > 1 else ""),
         )
 

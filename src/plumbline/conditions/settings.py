@@ -50,7 +50,9 @@ _CHOSEN = re.compile(r"\[([^]]+)\]")
 
 _TYPES = re.compile(r"lustre|ldiskfs|ext4|xfs|btrfs|zfs|nfs4?|gpfs|beegfs|wekafs|ceph|fuse\.\w*fs")
 _FLAGS = frozenset(("noatime", "nodiratime", "relatime", "strictatime", "sync", "dirsync"))
-_OF_THE_CONNECTION = frozenset(("addr", "clientaddr", "mountaddr", "port", "mountport", "name", "user", "username"))
+_OF_THE_CONNECTION = frozenset(
+    ("addr", "clientaddr", "mountaddr", "port", "mountport", "name", "user", "username")
+)
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 

@@ -1,21 +1,26 @@
-"""What changed between the last good run of a group and the first slow one, in words."""
+"""What conditions say of what was located: changes before a loss, hosts that differ from peers."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Iterable, Iterator, Sequence
 
+from plumbline.conditions.differences import differences
 from plumbline.conditions.grouped import Grouped, grouped, telling
 from plumbline.conditions.ledger import Ledger, latest
 from plumbline.judge.phrases import date_of
+from plumbline.locate.suspects import Located
+from plumbline.model.state import State
 from plumbline.model.trend import ConditionChange
 from plumbline.site.nodes import opened
 from plumbline.site.shared import SharedLoss
 from plumbline.store.conditions import collected_ledgers
 from plumbline.store.plan import SitePlan
+from plumbline.symptoms.symptom import Direction, Symptom
 from plumbline.units import DAY_S
 
 _MOST_NAMED = 3
+_PEERS = 24
 _WIDE = 0.25
 """Of the nodes: what changes on fewer is no era of the site."""
 _OF_AN_ERA = ("software", "firmware", "lustre")
@@ -55,6 +60,27 @@ def condition_changes(plan: SitePlan, history: Path, since: float) -> list[Condi
         )
         for one in grouped(latest(ledgers, since))
     ]
+
+
+def differing(plan: SitePlan, history: Path, located: Located) -> tuple[Symptom, ...]:
+    """Return what suspected hosts have otherwise than their peers, as symptoms of theirs.
+
+    What several nodes have alike is no sign of one; some peers tell as much as a thousand.
+    """
+    names = {suspect.name for one in located.sets for suspect in one.suspects}
+    hosts = [name for name in plan.nodes if name in names and name in plan.parts]
+    found: list[Symptom] = []
+    for host in hosts:
+        kind = plan.parts[host].kind
+        alike = (name for name, part in plan.parts.items() if part.kind == kind and name != host)
+        peers = [name for name in alike if name in plan.nodes][:_PEERS]
+        ledgers, _ = collected_ledgers(history, [host, *peers])
+        found += (
+            Symptom("conditions", host, "differs", State.OK, Direction.RAISES, one.sentence)
+            for one in differences(ledgers, dict.fromkeys([host, *peers], kind))
+            if one.nodes == (host,)
+        )
+    return tuple(found)
 
 
 def kinds_of(plan: SitePlan, ledgers: Iterable[Ledger]) -> dict[str, str]:

@@ -235,3 +235,20 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     path.write_text(json.dumps(plan()), encoding="utf-8")
     with pytest.raises(StoreError, match="there is no history"):
         call("locate", "--plan", str(path), "--history", str(tmp_path / "none"))
+
+
+def test_a_suspected_host_that_differs_from_its_peers_has_that_as_a_symptom(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raw = plan()
+    for name in ("client2", "client3", "client4"):
+        raw["nodes"][name] = {**raw["nodes"]["client1"], "node": name, "entries": []}
+        raw["parts"][name] = raw["parts"]["client1"]
+    for name in ("client1", "client2", "client3", "client4"):
+        governor = "powersave" if name == "client1" else "performance"
+        kept = ledger(Bill(name, time.time(), (condition("governor", governor, "cpu"),)))
+        keep_collected(tmp_path / "history.sqlite", name, kept.to_json())
+    assert execute(tmp_path, measured({"client1-nic": both(25e6)}), document=raw) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("Suspects, ambiguous: client client1 or nic client1-nic")
+    assert "Symptoms of client client1: governor powersave, 3 peers performance." in out

@@ -44,15 +44,20 @@ def test_what_changes_all_the_time_is_no_setting() -> None:
     found = ledger(*bills)
     assert len(found.changes) == 4
     assert found.bill.notes == (
-        "software queue depth changes several times a day: no longer listed",
+        "software queue depth changes too often for a setting: its changes are not listed",
     )
+
+
+def test_what_changes_every_few_days_is_no_setting_either() -> None:
+    bills = [bill(condition("queue depth", str(number)), day=number) for number in range(25)]
+    assert len(ledger(*bills).changes) == 12
 
 
 def test_changes_are_kept_for_a_limited_time_and_in_limited_number() -> None:
     found = ledger(bill(OLD), bill(NEW, day=1), bill(NEW, day=402))
     assert found.changes == ()
     bills = [
-        bill(*(condition(f"p{name}", str(day)) for name in range(100)), day=day)
+        bill(*(condition(f"p{name}", str(day)) for name in range(100)), day=3 * day)
         for day in range(30)
     ]
     assert len(ledger(*bills).changes) == 2000
