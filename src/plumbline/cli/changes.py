@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from plumbline.conditions.ledger import Ledger
 
 _SCHEMA = 1
+_LATE_S = 2 * DAY_S
+"""From the old value to the new one: who found it later did not look every day."""
 _CURRENT_S = 3 * DAY_S
-"""A bill that is so much older than the latest says nothing of today."""
+"""A bill that is older says nothing of today; collect brings one a day."""
 
 
 def add(subparsers: Any) -> None:
@@ -89,9 +91,9 @@ def _of_node(arguments: argparse.Namespace) -> _Known:
 
 
 def _of_site(arguments: argparse.Namespace) -> _Known:
-    from plumbline.site.changed import kinds_of
     from plumbline.store.conditions import collected_ledgers
     from plumbline.store.plan import load_plan
+    from plumbline.topology.ranges import fold
 
     plan, history = load_plan(arguments.plan), Path(arguments.history)
     if not history.exists():
@@ -100,13 +102,11 @@ def _of_site(arguments: argparse.Namespace) -> _Known:
     missing = sorted(set(plan.nodes) - {one.bill.node for one in ledgers})
     remarks = [*damaged]
     if missing:
-        from plumbline.topology.ranges import fold
-
         remarks.append(
-            f"nothing is known of {fold(missing)}; deploy the role symptoms there, then run "
-            "plumbline collect"
+            f"no changes are known of {fold(missing)}; see that the role symptoms is deployed "
+            "there, then run plumbline collect"
         )
-    return _Known(ledgers, kinds_of(plan, ledgers), remarks)
+    return _Known(ledgers, plan.kinds(one.bill.node for one in ledgers), remarks)
 
 
 def _changes(known: _Known, since: float, arguments: argparse.Namespace) -> int:
@@ -119,7 +119,7 @@ def _changes(known: _Known, since: float, arguments: argparse.Namespace) -> int:
         changes = [one.to_json() for one in found]
         print(json.dumps({"schema": _SCHEMA, "since": since, "changes": changes}, allow_nan=False))
     elif found:
-        rows = [(_date(one), one.area, one.text, where(one.nodes, known.kinds)) for one in found]
+        rows = [(_date(one), one.area, _text(one), where(one.nodes, known.kinds)) for one in found]
         print(render(("found", "area", "change", "on"), rows))
     else:
         print(f"no change since {_moment(since)}{_followed(known, since)}")
@@ -134,9 +134,10 @@ def _followed(known: _Known, since: float) -> str:
 
 def _differences(known: _Known, arguments: argparse.Namespace) -> int:
     from plumbline.conditions.differences import differences
+    from plumbline.topology.ranges import fold
 
-    latest = max((one.bill.taken_at for one in known.ledgers), default=0.0)
-    current = [one for one in known.ledgers if one.bill.taken_at > latest - _CURRENT_S]
+    current = [one for one in known.ledgers if one.bill.taken_at > time.time() - _CURRENT_S]
+    old = [one.bill.node for one in known.ledgers if one not in current]
     found = differences(current, known.kinds)
     if arguments.json:
         document = {"schema": _SCHEMA, "differences": [one.to_json() for one in found]}
@@ -146,7 +147,16 @@ def _differences(known: _Known, arguments: argparse.Namespace) -> int:
             print(one.text)
         if not found:
             print(f"no node of {len(current)} differs from most of its kind")
+    if old:
+        print(f"plumbline: left out, last looked at days ago: {fold(old)}", file=sys.stderr)
     return int(bool(found))
+
+
+def _text(one: Grouped) -> str:
+    """Return a change, and when its old value was last seen where nobody looked for days."""
+    if one.at - one.before < _LATE_S:
+        return one.text
+    return f"{one.text}; old value last seen {_moment(one.before)[:10]}"
 
 
 def _date(one: Grouped) -> str:

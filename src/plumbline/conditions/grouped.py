@@ -123,7 +123,7 @@ def _differing(change: Change) -> tuple[str, str]:
     then, now = change.then.split(mark), change.now.split(mark)
     gone = [one for one in then if one not in now]
     come = [one for one in now if one not in then]
-    return mark.join(gone), mark.join(come)
+    return (mark.join(gone), mark.join(come)) if gone or come else (change.then, change.now)
 
 
 def _group(key: tuple[str, ...], members: Sequence[tuple[str, Change]]) -> Grouped:

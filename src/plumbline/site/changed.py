@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Iterable, Iterator, Sequence
+from typing import Iterator, Sequence
 
 from plumbline.conditions.differences import differences
 from plumbline.conditions.grouped import Grouped, grouped, telling
@@ -41,7 +41,7 @@ def with_changes(
     ledgers, _ = collected_ledgers(history, plan.nodes)
     with opened(history) as kept:
         last = [kept.last_before(one.layer, one.members, one.since) for one in losses]
-    kinds = kinds_of(plan, ledgers)
+    kinds = plan.kinds(one.bill.node for one in ledgers)
     return tuple(
         loss.after(_said(list(_between(ledgers, loss, good)), kinds))
         for loss, good in zip(losses, last)
@@ -51,7 +51,7 @@ def with_changes(
 def condition_changes(plan: SitePlan, history: Path, since: float) -> list[ConditionChange]:
     """Return the changes on all nodes since a moment, in words, by their dates."""
     ledgers, _ = collected_ledgers(history, plan.nodes)
-    kinds = kinds_of(plan, ledgers)
+    kinds = plan.kinds(one.bill.node for one in ledgers)
     return [
         ConditionChange(
             one.at,
@@ -68,25 +68,18 @@ def differing(plan: SitePlan, history: Path, located: Located) -> tuple[Symptom,
     What several nodes have alike is no sign of one; some peers tell as much as a thousand.
     """
     names = {suspect.name for one in located.sets for suspect in one.suspects}
-    hosts = [name for name in plan.nodes if name in names and name in plan.parts]
+    kinds = plan.kinds(plan.nodes)
+    hosts = [name for name in kinds if name in names]
     found: list[Symptom] = []
     for host in hosts:
-        kind = plan.parts[host].kind
-        alike = (name for name, part in plan.parts.items() if part.kind == kind and name != host)
-        peers = [name for name in alike if name in plan.nodes][:_PEERS]
-        ledgers, _ = collected_ledgers(history, [host, *peers])
+        peers = [name for name, kind in kinds.items() if kind == kinds[host] and name != host]
+        ledgers, _ = collected_ledgers(history, [host, *peers[:_PEERS]])
         found += (
             Symptom("conditions", host, "differs", State.OK, Direction.RAISES, one.sentence)
-            for one in differences(ledgers, dict.fromkeys([host, *peers], kind))
+            for one in differences(ledgers, kinds)
             if one.nodes == (host,)
         )
     return tuple(found)
-
-
-def kinds_of(plan: SitePlan, ledgers: Iterable[Ledger]) -> dict[str, str]:
-    """Return of each node of which there is a ledger whether it is a server or a client."""
-    nodes = (one.bill.node for one in ledgers)
-    return {node: plan.parts[node].kind if node in plan.parts else "" for node in nodes}
 
 
 def _between(ledgers: Sequence[Ledger], loss: SharedLoss, good: float) -> Iterator[Grouped]:

@@ -10,6 +10,7 @@ import pytest
 
 from plumbline.cli import main
 from plumbline.conditions.bill import Bill
+from plumbline.conditions.ledger import begun
 from plumbline.expect.plan import compile_plan
 from plumbline.plan.policy import load
 from plumbline.store.conditions import keep_bill, keep_collected, load_ledger
@@ -56,6 +57,16 @@ def test_a_node_shows_its_own_changes(tmp_path: Path, capsys: pytest.CaptureFixt
     assert line.split()[2:] == ["software", "Lustre", "2.3.0", "->", "2.4.0", "oss1"]
 
 
+def test_a_change_that_was_found_late_says_when_the_old_value_was_last_seen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = time.time()
+    for age_d, version in ((9, "2.3.0"), (1, "2.4.0")):
+        keep_bill(tmp_path, Bill("oss1", now - age_d * DAY_S, (condition("Lustre", version),)))
+    assert main(["changes", "--state", str(tmp_path)]) == 0
+    assert "2.3.0 -> 2.4.0; old value last seen 20" in capsys.readouterr().out
+
+
 def test_older_changes_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     keep(tmp_path, "oss1", "2.3.0", "2.4.0", "2.4.0", "2.4.0")
     assert main(["changes", "--state", str(tmp_path), "--since", "2d"]) == 0
@@ -90,7 +101,7 @@ def test_the_console_shows_a_change_of_all_servers_as_one(
     assert main(words) == 0
     out, err = capsys.readouterr()
     assert "all 5 servers" in out
-    assert "nothing is known of client1" in err
+    assert "no changes are known of client1" in err
 
 
 def test_a_node_that_differs_ends_with_1(
@@ -106,6 +117,20 @@ def test_a_node_that_differs_ends_with_1(
     assert main([*words, "--differences", "--json"]) == 1
     (one,) = json.loads(capsys.readouterr().out)["differences"]
     assert (one["nodes"], one["peers"]) == (["oss4"], 4)
+
+
+def test_a_node_that_nobody_looked_at_for_days_is_left_out(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for node in SERVERS:
+        collected(tmp_path, node, "2.4.0")
+    old = Bill("oss4", time.time() - 9 * DAY_S, (condition("Lustre", "2.3.0"),))
+    (tmp_path / "conditions" / "oss4.json").unlink()
+    keep_collected(tmp_path / "history.sqlite", "oss4", begun(old).to_json())
+    assert main([*words, "--differences"]) == 0
+    out, err = capsys.readouterr()
+    assert out == "no node of 4 differs from most of its kind\n"
+    assert "left out, last looked at days ago: oss4" in err
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,11 @@ def test_targets_are_counted_and_sizes_are_read() -> None:
             "boot options mitigations=off -> none",
         ),
         (
+            condition("boot options", "a b"),
+            condition("boot options", "b a"),
+            "boot options a b -> b a",
+        ),
+        (
             condition("scheduler", "none", "disk", "naa.5000c500d8f1a2b3", "ST16000NM004J"),
             condition("scheduler", "bfq", "disk", "naa.5000c500d8f1a2b3", "ST16000NM004J"),
             "scheduler none -> bfq of naa.5000c500d8f1a2b3",
