@@ -80,7 +80,7 @@ class Note(NamedTuple):
 
 
 class ConditionChange(NamedTuple):
-    """A change of software, firmware or settings that nodes found, at ``at``, in words.
+    """A change of software, firmware or settings that ``nodes`` found, at ``at``, in words.
 
     ``wide`` says that it concerns a good part of the site.
     """
@@ -88,6 +88,7 @@ class ConditionChange(NamedTuple):
     at: float
     text: str
     wide: bool
+    nodes: frozenset[str]
 
 
 class VersionChange(NamedTuple):

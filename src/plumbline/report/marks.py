@@ -6,7 +6,7 @@ A change is seen best against the days before the latest of them.
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from typing import Any, Iterable, NamedTuple, Sequence
+from typing import Any, Container, Iterable, NamedTuple, Sequence
 
 from plumbline.report.figure import shown
 from plumbline.report.palette import MAGENTA, RED, TEAL
@@ -26,12 +26,20 @@ _SHARE = 0.25
 
 
 class Mark(NamedTuple):
-    """One event at ``at``, seconds since the epoch; ``wide`` where it concerns the whole site."""
+    """One event at ``at``, seconds since the epoch; ``wide`` where it concerns the whole site.
+
+    ``nodes`` are those that found it, none where that is not known.
+    """
 
     at: float
     text: str
     colour: str
     wide: bool = True
+    nodes: frozenset[str] = frozenset()
+
+    def concerns(self, hosts: Container[str]) -> bool:
+        """Return whether it may have to do with what some hosts serve or measure."""
+        return self.wide or not self.nodes or any(node in hosts for node in self.nodes)
 
 
 def marks(site: Site) -> list[Mark]:
@@ -41,8 +49,9 @@ def marks(site: Site) -> list[Mark]:
         Mark(one.at, one.text, MAGENTA, one.components >= _SHARE * one.known)
         for one in site.changes
     ]
-    found = [Mark(one.at, one.text, TEAL, one.wide) for one in site.conditions]
-    return sorted([*noted, *changed, *found])
+    found = [Mark(one.at, one.text, TEAL, one.wide, one.nodes) for one in site.conditions]
+    # what was found at once stays in its order, the most telling first
+    return sorted([*noted, *changed, *found], key=lambda one: one.at)
 
 
 def chosen_moment(site: Site, members: Iterable[Member]) -> float:
@@ -67,7 +76,7 @@ def drawn(found: Sequence[Mark], since: float) -> tuple[list[dict[str, Any]], li
         for colour in (RED, MAGENTA, TEAL)
         for mark in [one for one in found if one.colour == colour and one.at >= since][-_MOST:]
     ]
-    seen.sort()
+    seen.sort(key=lambda one: one.at)
     return (
         [line_at(moment(one.at), one.colour) for one in seen],
         [_words(one, place) for place, one in enumerate(seen)],

@@ -57,6 +57,7 @@ def condition_changes(plan: SitePlan, history: Path, since: float) -> list[Condi
             one.at,
             one.said(kinds),
             one.area in _OF_AN_ERA and len(one.nodes) >= _WIDE * len(ledgers),
+            frozenset(one.nodes),
         )
         for one in grouped(latest(ledgers, since))
     ]
