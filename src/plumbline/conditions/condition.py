@@ -11,7 +11,7 @@ from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from typing import Iterable, Iterator
 
-AREAS = ("software", "firmware", "lustre", "module", "mount", "disk", "sysctl", "link", "cpu")
+AREAS = ("lustre", "software", "firmware", "module", "mount", "disk", "sysctl", "link", "cpu")
 """In the order of what they tell first of a change of rates."""
 
 NODE = "node"

@@ -76,7 +76,7 @@ def grouped(changes: Iterable[tuple[str, Change]]) -> tuple[Grouped, ...]:
 
 
 def telling(one: Grouped) -> tuple[int, int, int]:
-    """Return what orders changes: Lustre and kernel first, then by area, then by nodes."""
+    """Return what orders changes: versions of Lustre and kernel, then by area, then by nodes."""
     first = _FIRST.index(one.what) if one.what in _FIRST else len(_FIRST)
     return first, AREAS.index(one.area), -len(one.nodes)
 

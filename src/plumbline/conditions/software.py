@@ -14,9 +14,15 @@ _TIMEOUT_S = 2.0
 
 LUSTRE, KERNEL = "Lustre", "kernel"
 
-KNOWN_MODULES = (
+_MODULES_OF_LUSTRE = (
     *("lnet", "ksocklnd", "ko2iblnd", "kkfilnd", "libcfs", "obdclass", "ptlrpc", "lov", "osc"),
-    *("ofd", "ost", "osd_zfs", "osd_ldiskfs", "zfs", "dm_multipath", "dm_mod", "md_mod", "raid456"),
+    *("ofd", "ost", "osd_zfs", "osd_ldiskfs"),
+)
+"""Their version is that of Lustre, which is said once."""
+
+KNOWN_MODULES = (
+    *_MODULES_OF_LUSTRE,
+    *("zfs", "dm_multipath", "dm_mod", "md_mod", "raid456"),
     *("scsi_mod", "sd_mod", "nvme_core", "nvme", "nvme_rdma", "nvme_tcp", "mpt3sas", "mpi3mr"),
     *("megaraid_sas", "smartpqi", "hpsa", "qla2xxx", "lpfc", "ib_srp", "ib_core", "ib_ipoib"),
     *("mlx4_core", "mlx4_en", "mlx5_core", "mlx5_ib", "hfi1", "ice", "i40e", "ixgbe", "bnxt_en"),
@@ -44,7 +50,7 @@ def look(system: System) -> Iterator[Condition]:
 def _named(system: System) -> Iterator[Condition]:
     options = filter(_BOOT_OPTION.fullmatch, system.read("/proc/cmdline").split())
     said = {
-        LUSTRE: system.read("/sys/fs/lustre/version").rpartition(" ")[2],
+        LUSTRE: _lustre(system),
         KERNEL: system.read("/proc/sys/kernel/osrelease"),
         "boot options": " ".join(options) or "none",
         "operating system": _release(system),
@@ -53,6 +59,12 @@ def _named(system: System) -> Iterator[Condition]:
     for name, value in said.items():
         if value:
             yield Condition("software", "", name, value)
+
+
+def _lustre(system: System) -> str:
+    """Return the version of Lustre; releases before 2.12 have it of their modules alone."""
+    said = system.read("/sys/fs/lustre/version") or system.read(f"{_MODULES}/obdclass/version")
+    return said.rpartition(" ")[2]
 
 
 def _release(system: System) -> str:
@@ -70,7 +82,7 @@ def _ofed(system: System) -> str:
 
 def _module(system: System, module: str) -> Iterator[Condition]:
     version = system.read(f"{_MODULES}/{module}/version")
-    if version:
+    if version and module not in _MODULES_OF_LUSTRE:
         yield Condition("software", module, "version", version, module)
     folder = f"{_MODULES}/{module}/parameters"
     for name in system.names(folder):

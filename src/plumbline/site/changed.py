@@ -19,7 +19,7 @@ from plumbline.store.plan import SitePlan
 from plumbline.symptoms.symptom import Direction, Symptom
 from plumbline.units import DAY_S
 
-_MOST_NAMED = 3
+_MOST_NAMED = 4
 _PEERS = 24
 _WIDE = 0.25
 """Of the nodes: what changes on fewer is no era of the site."""

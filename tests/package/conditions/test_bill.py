@@ -28,7 +28,6 @@ def test_a_bill_has_software_firmware_links_and_settings(tmp_path: Path) -> None
         "kernel": "5.14.0-427.el9.x86_64",
         "boot options": "mitigations=off",
         "operating system": "Rocky Linux 9.4 (Blue Onyx)",
-        "obdclass version": "2.15.5",
         "mpt3sas version": "43.100.00.00",
         "mpt3sas max_queue_depth": "-1",
         "net.ipv4.tcp_rmem": "4096 131072 33554432",
@@ -47,6 +46,13 @@ def test_a_bill_has_software_firmware_links_and_settings(tmp_path: Path) -> None
         "ens1f0 speed": "25000 Mbit/s full duplex",
     }
     assert found.notes == ("ethtool is not installed on this host",)
+
+
+def test_an_old_lustre_has_its_version_of_its_modules(tmp_path: Path) -> None:
+    root = system(tmp_path, {"/sys/module/obdclass/version": "2.10.8"})
+    (tmp_path / "sys/fs/lustre/version").unlink()
+    found = take("oss1", root, (), NOW).conditions
+    assert [one.name for one in found if one.value == "2.10.8"] == ["Lustre"]
 
 
 def test_nothing_secret_is_in_a_bill(tmp_path: Path) -> None:
