@@ -55,10 +55,15 @@ def keep_bill(state: Path, bill: Bill) -> str:
             ledger = load_ledger(str(path)).after(bill)
         except DocumentError as error:
             trouble = f"{error}; a new one begins, the old one is {path}.damaged"
-            with suppress(OSError):
-                os.replace(path, f"{path}.damaged")
+            _set_aside(path)
     save_ledger(path, ledger)
     return trouble
+
+
+def _set_aside(path: Path) -> None:
+    """Keep a damaged ledger under another name, where there is one."""
+    with suppress(OSError):
+        os.replace(path, f"{path}.damaged")
 
 
 def save_ledger(path: Path, ledger: Ledger) -> None:
@@ -86,8 +91,11 @@ def keep_collected(history: Path, node: str, raw: Any) -> None:
     if ledger.bill.node != node:
         raise DocumentError(f"its ledger of conditions is of {ledger.bill.node!r:.60}")
     path = history.parent / COLLECTED / f"{node}.json"
-    with suppress(DocumentError):
+    try:
         ledger = ledger.succeeding(load_ledger(str(path)))
+    except DocumentError:
+        # there is none yet, or a damaged one
+        _set_aside(path)
     with suppress(OSError):
         path.parent.mkdir(exist_ok=True)
     save_ledger(path, ledger)

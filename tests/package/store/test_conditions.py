@@ -76,3 +76,6 @@ def test_a_damaged_copy_is_told_beside_the_others(tmp_path: Path) -> None:
     found, (damaged,) = collected_ledgers(history, ["oss1", "oss2"])
     assert [one.bill.node for one in found] == ["oss1"]
     assert "oss2.json" in damaged
+    keep_collected(history, "oss2", begun(bill(OLD, node="oss2")).to_json())
+    assert len(collected_ledgers(history, ["oss1", "oss2"])[0]) == 2
+    assert (tmp_path / "conditions" / "oss2.json.damaged").read_text(encoding="utf-8") == "[]"
