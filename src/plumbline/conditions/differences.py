@@ -37,7 +37,8 @@ class Difference(NamedTuple):
     @property
     def sentence(self) -> str:
         """Return the same without the nodes."""
-        of = "" if self.among == NODE or self.among in self.what else f" of {self.among}"
+        said = self.area == "lustre" or self.among == NODE or self.among in self.what
+        of = "" if said else f" of {self.among}"
         odd, usual = self.value or "none", self.usual or "none"
         return f"{self.what}{of} {odd}, {self.peers} peers {usual}"
 

@@ -29,7 +29,7 @@ class Grouped(NamedTuple):
     """One change on ``nodes``, found between ``at`` and ``last`` (seconds since the epoch).
 
     ``before`` is when the old value was last seen for certain; ``subjects`` has the disks, links or
-    targets that it changed for, none for the nodes themselves.
+    targets that it changed for, none for the nodes themselves; ``affected`` is their number.
     """
 
     at: float
@@ -41,13 +41,14 @@ class Grouped(NamedTuple):
     now: str
     nodes: tuple[str, ...]
     subjects: tuple[str, ...]
+    affected: int
 
     @property
     def text(self) -> str:
         """Return e.g. ``readcache_max_filesize 1 MiB -> 32 MiB (12 targets)``."""
         of = ""
         if len(self.subjects) > 1:
-            of = f" ({len(self.subjects)} {_NOUNS[self.area]})"
+            of = f" ({self.affected} {_NOUNS[self.area]})"
         elif self.subjects:
             of = f" of {self.subjects[0]}"
         return f"{self.what} {self.then or 'none'} -> {self.now or 'none'}{of}"
@@ -129,6 +130,7 @@ def _differing(change: Change) -> tuple[str, str]:
 def _group(key: tuple[str, ...], members: Sequence[tuple[str, Change]]) -> Grouped:
     area, what, then, now = key
     changes = [change for _, change in members]
+    own = {(node, subject) for node, change in members if (subject := _subject(change))}
     return Grouped(
         changes[0].at,
         changes[-1].at,
@@ -138,7 +140,8 @@ def _group(key: tuple[str, ...], members: Sequence[tuple[str, Change]]) -> Group
         then,
         now,
         tuple(sorted({node for node, _ in members})),
-        tuple(sorted({subject for change in changes if (subject := _subject(change))})),
+        tuple(sorted({subject for _, subject in own})),
+        len(own),
     )
 
 
