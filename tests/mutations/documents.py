@@ -24,7 +24,7 @@ from plumbline.baseline.document import (
     write_candidates,
 )
 from plumbline.cli.plan_objects import parse_json, read_sited
-from plumbline.collect.answers import _parsed, symptoms_of
+from plumbline.collect.answers import _parsed, document_of
 from plumbline.collect.conversation import _place, _record, _unreadable
 from plumbline.coverage.counted import by_sampling
 from plumbline.documents.darshan_logs import read_logs
@@ -75,6 +75,7 @@ from plumbline.site.earlier import read_earlier
 from plumbline.site.investigate import sent_symptoms
 from plumbline.site.request import read_request
 from plumbline.site.verdicts import Verdicts
+from plumbline.store.conditions import keep_collected, load_ledger
 from plumbline.store.history import History
 from plumbline.store.look import load_report
 from plumbline.store.paths import document as paths_document
@@ -98,6 +99,7 @@ from plumbline.symptoms.symptom import Direction, Look, Report, Symptom
 from plumbline.topology.ranges import HEXADECIMAL, expand
 from plumbline.units import parse_bytes, parse_duration, parse_line_rate, parse_rate
 from tests.mutations.reader import Feed, Reader, encoded, put, text
+from tests.package.conditions import nodes as conditions
 from tests.package.coverage.servers import counted
 from tests.package.fakes import FakeRunner, answer
 from tests.package.jobs.test_darshan import ANSWERS, named
@@ -558,13 +560,25 @@ def _answer(data: bytes, _: Path) -> object:
 
 def _symptoms(data: bytes, folder: Path) -> object:
     path = put(folder, "symptoms.json", data)
-    symptoms_of(Path(path))
+    document_of(Path(path), "symptoms", 1 << 20)
     said({"oss1": sent_symptoms(text(data))}, {"oss1": NOW})
     asked = JudgedLook(load_report(path), NOW, 3600.0)
     verdicts = (judge_looks(asked), *(judge_kind(asked, kind) for kind in KINDS))
     shown = [plugin_output("SYMPTOMS", verdict, 3) for verdict in verdicts]
     collected_report("oss1", path, NOW)
     return shown, load_symptoms(path)
+
+
+CONDITIONS = conditions.ledger(
+    conditions.bill(conditions.condition("kernel", "4.18"), conditions.condition("OFED", "24.10")),
+    conditions.bill(conditions.condition("kernel", "5.14"), day=1.0),
+)
+
+
+def _conditions(data: bytes, folder: Path) -> object:
+    kept = CONDITIONS.after(load_ledger(put(folder, "conditions.json", data)).bill)
+    keep_collected(folder / "history.sqlite", "oss1", sent_symptoms(text(data)))
+    return kept.succeeding(CONDITIONS)
 
 
 def _site_commands(data: bytes, folder: Path) -> object:
@@ -631,6 +645,7 @@ def _programs() -> Iterator[Reader]:
     yield Reader("counted by a server", (_dumped(COUNTED.to_json()),), _counted_by)
     symptoms = _dumped({**REPORT.to_json(), "past": PAST.to_json()})
     yield Reader("symptoms", (symptoms,), _symptoms)
+    yield Reader("conditions", (_dumped(CONDITIONS.to_json()),), _conditions)
     command = {"name": "megaraid", "kind": "arrays", "argv": ["/usr/bin/cat"], "timeout_s": 5}
     commands = _dumped({"schema": 1, "commands": [command]})
     yield Reader("commands of the site", (commands,), _site_commands)

@@ -39,6 +39,7 @@ NO_READERS = {
     "collect/conversation.py _answer": "the same",
     "collect/conversation.py _line": "the same",
     "collect/gather.py _talk": "asks a process",
+    "collect/gather.py keep_ledger": "what it keeps goes to Ledger.from_json",
     "site/report.py read_site": "reads a history",
     "cli/dates.py parse_date": "an option of the command line",
     "cli/dates.py parse_span": "the same",

@@ -38,6 +38,7 @@ VERBS = (
     "note",
     "status",
     "symptoms",
+    "changes",
     "where",
     "jobs",
 )
@@ -56,6 +57,7 @@ NODE_VERBS = (
     "note",
     "status",
     "symptoms",
+    "changes",
     "where",
     "export",
     "metrics",

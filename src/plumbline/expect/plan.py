@@ -51,6 +51,8 @@ class Plan(NamedTuple):
     neighbours: dict[str, tuple[Neighbour, ...]]
     served: dict[str, tuple[str, ...]]
     elsewhere: dict[str, dict[str, str]]
+    parameters: tuple[str, ...]
+    """Patterns of Lustre's parameters whose changes every node follows."""
     confirm: dict[str, dict[str, Any]]
     """When what was low is measured again, by layer; without those where it is off."""
     parallel: Optional[dict[str, Any]] = None
@@ -61,7 +63,8 @@ class Plan(NamedTuple):
         """Return the document of one node; KeyError for a name that is none."""
         entries = tuple(entry.to_json() for entry in self.expectations[name])
         near, served = self.neighbours.get(name, ()), self.served.get(name, ())
-        return Expectations(name, self.site, entries, near, served, self.elsewhere.get(name, {}))
+        elsewhere = self.elsewhere.get(name, {})
+        return Expectations(name, self.site, entries, near, served, elsewhere, self.parameters)
 
     def takes_s(self, layer: str) -> dict[str, float]:
         """Return for each node the seconds of its run of a layer while everything is healthy.
@@ -133,6 +136,7 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
         {host.name: tuple(_neighbours(topology, host)) for host in topology.hosts()},
         {host.name: tuple(_served(measured, host.name)) for host in topology.hosts()},
         elsewhere(topology),
+        tuple(policy.conditions.parameters),
         confirm_schedule(policy),
         _parallel(policy.layers.fs),
         policy.job_users,

@@ -15,6 +15,7 @@ from plumbline.layers import WHOLE, layer_of
 from plumbline.model.allowed import PATH, PROGRAM
 from plumbline.model.limits import Limits
 from plumbline.model.spec import MOST_DEPTH, MOST_REPEATS, ProbeSpec
+from plumbline.plan.conditions import ConditionsPolicy
 from plumbline.plan.confirm import ConfirmPolicy, LaterConfirmPolicy
 from plumbline.plan.goal import Goal
 from plumbline.plan.schedule import LaterTimer, Slots, Timer, WeeklyTimer
@@ -202,6 +203,8 @@ class Policy(Strict):
     layers: Layers = Layers()
     symptoms: SymptomsPolicy = SymptomsPolicy()
     """Which hosts have services for what hardware and kernel say about themselves."""
+    conditions: ConditionsPolicy = ConditionsPolicy()
+    """Which parameters of Lustre are followed, to say when they changed."""
 
     def layer(self, name: str) -> Layer:
         """Return the rules of one of LAYERS."""

@@ -10,6 +10,7 @@ from plumbline.model.state import worst
 from plumbline.model.verdict import Verdict
 from plumbline.report.site import Site
 from plumbline.report.suspects import Found
+from plumbline.site.changed import condition_changes
 from plumbline.site.judge import judge_site
 from plumbline.site.locate import locate_site
 from plumbline.site.used_meanwhile import used_meanwhile
@@ -42,6 +43,7 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
             run=pictures.latest_run((*WHOLE, *GROUPED)),
             notes=[one for one in read_notes(path) if one.at >= since],
             changes=pictures.version_changes(),
+            conditions=condition_changes(plan, path, since),
             nodes={
                 (each.layer, each.component): name
                 for name, found in measured.items()

@@ -5,7 +5,7 @@ It is the document that ``plumbline plan --json`` prints, so the console needs n
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple
+from typing import Any, Iterable, Mapping, NamedTuple
 
 from plumbline.errors import DocumentError
 from plumbline.model.expectation import Expectation, Expectations
@@ -42,6 +42,10 @@ class SitePlan(NamedTuple):
     def site(self) -> str:
         """Return the name of the site."""
         return next((node.site for node in self.nodes.values()), "site without nodes")
+
+    def kinds(self, nodes: Iterable[str]) -> dict[str, str]:
+        """Return of each node whether it is a server or a client, empty where it is not known."""
+        return {name: self.parts[name].kind if name in self.parts else "" for name in nodes}
 
     def measured(self) -> dict[str, tuple[Expectation, ...]]:
         """Return what each node measures, layer by layer; raise DocumentError for a damaged one."""
