@@ -73,9 +73,7 @@ def grouped(changes: Iterable[tuple[str, Change]]) -> tuple[Grouped, ...]:
         else:
             groups.append([(node, change)])
     found = [_group(key, members) for key, every in open_groups.items() for members in every]
-    return tuple(
-        sorted(found, key=lambda change: (change.at // DAY_S, *telling(change), change.at))
-    )
+    return tuple(sorted(found, key=lambda group: (group.at // DAY_S, *telling(group), group.at)))
 
 
 def telling(change: Grouped) -> tuple[int, int, int]:
