@@ -14,7 +14,7 @@ LAYERS = ("ost", "raw", "fs", "net")
 """In the order in which they are measured."""
 
 RECEIVER = "plumbline-netserver.service"
-"""The receiving end of network measurements; it closes by itself when its window is over."""
+"""The receiving end of network measurements; it closes when its window is over."""
 
 _LATE = 124
 """How timeout(1) ends when time is up (coreutils)."""

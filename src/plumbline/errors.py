@@ -50,7 +50,7 @@ class StorageError(ToolError):
 
 
 class NoSpaceError(ToolError):
-    """A tool was told that no space is left; where there is some, the storage is at fault."""
+    """A tool found no space left; where there is some, the storage is at fault."""
 
 
 class SkipTarget(PlumblineError):

@@ -74,15 +74,15 @@ def _losses(rates: Rates) -> dict[str, float]:
     }
 
 
-def median_without(ordered: Sequence[float], place: int) -> float:
-    """Return the median of ascending values, at least two, less the one at ``place``."""
+def median_without(ordered: Sequence[float], index: int) -> float:
+    """Return the median of ascending values, at least two, less the one at ``index``."""
     left = len(ordered) - 1
     upper = left // 2
-    value = ordered[upper + (upper >= place)]
+    value = ordered[upper + (upper >= index)]
     if left % 2:
         return value
     lower = upper - 1
-    return (ordered[lower + (lower >= place)] + value) / 2
+    return (ordered[lower + (lower >= index)] + value) / 2
 
 
 def midmean(values: Sequence[float]) -> float:

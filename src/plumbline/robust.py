@@ -7,11 +7,7 @@ from __future__ import annotations
 
 from math import sqrt
 from statistics import median
-
-from plumbline.model.named_tuple import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import Iterable, Optional
+from typing import Iterable, Optional
 
 _OF_A_DEVIATION = 1.4826
 """Standard deviation / median absolute deviation."""

@@ -22,6 +22,7 @@ from plumbline.model.sampled import Sampled
 from plumbline.model.state import State
 from plumbline.store.sampled import read_samples
 from tests.bench.campaigns import campaigns, paragraph
+from tests.bench.latency import section as latency
 from tests.bench.low_again import low_again
 from tests.bench.raised import ABOUT
 from tests.bench.raised import rows as raised_rows
@@ -70,7 +71,9 @@ def main() -> int:
         print(f"evidence: {DATA} is not there, so nothing is measured", file=sys.stderr)
         return 0
     begun = time.monotonic()
-    text = "\n".join([*head(), *disks(), *year(), *repeats(), *simulated(), *campaigns()])
+    text = "\n".join(
+        [*head(), *disks(), *latency(), *year(), *repeats(), *simulated(), *campaigns()]
+    )
     PAGE.write_text(f"{text}\n", encoding="utf-8")
     print(text)
     print(f"\nwritten to {PAGE.relative_to(ROOT)} in {time.monotonic() - begun:.0f} s")

@@ -23,17 +23,20 @@ from plumbline.baseline.document import (
     write_baselines,
     write_candidates,
 )
-from plumbline.cli.plan_objects import _parse
-from plumbline.cli.plan_objects import _plan as _plan_of
+from plumbline.cli.plan_objects import parse_json, read_sited
 from plumbline.collect.answers import _parsed, document_of
 from plumbline.collect.conversation import _place, _record, _unreadable
 from plumbline.coverage.counted import by_sampling
+from plumbline.documents.darshan_logs import read_logs
 from plumbline.documents.inventory import deployed_hosts, plan_of, read_document, read_inventory
+from plumbline.documents.job_times import read_job_times
 from plumbline.documents.plain_yaml import write_lines
 from plumbline.documents.records import read_records
 from plumbline.documents.verdicts import read_verdicts
 from plumbline.errors import DocumentError
 from plumbline.expect.plan import Plan
+from plumbline.jobs.slurm import parse_slurm
+from plumbline.jobs.usage import Window, used
 from plumbline.judge.component import judge, judge_service
 from plumbline.judge.fs import judge_whole
 from plumbline.judge.pair import judge_pair_service
@@ -53,6 +56,7 @@ from plumbline.model.state import State
 from plumbline.model.threshold import Range
 from plumbline.model.verdict import Figure, Verdict
 from plumbline.output.call import parse as parse_call
+from plumbline.output.component_check import OPTIONS as CHECK_OPTIONS
 from plumbline.output.icinga_objects import icinga_objects
 from plumbline.output.monitored import monitored
 from plumbline.output.nagios_objects import nagios_objects
@@ -68,7 +72,7 @@ from plumbline.run.system import LocalSystem
 from plumbline.run.tally import read_results
 from plumbline.simulate.faults import parse_fault, parse_losses
 from plumbline.site.earlier import read_earlier
-from plumbline.site.investigate import _document
+from plumbline.site.investigate import sent_symptoms
 from plumbline.site.request import read_request
 from plumbline.site.verdicts import Verdicts
 from plumbline.store.conditions import keep_collected, load_ledger
@@ -82,10 +86,9 @@ from plumbline.store.sealed import seal
 from plumbline.store.site_commands import load_site_commands
 from plumbline.store.snapshot import load_expectations, load_snapshot
 from plumbline.store.sweeps import SweepFile
-from plumbline.store.symptoms import _report as collected_report
-from plumbline.store.symptoms import load_symptoms
+from plumbline.store.symptoms import collected_report, load_symptoms
 from plumbline.store.trusted import parse
-from plumbline.store.version_changes import _parsed as parsed_versions
+from plumbline.store.version_changes import parse_versions
 from plumbline.sweep.grid import Point
 from plumbline.sweep.ledger import Ledger
 from plumbline.symptoms.counters import Past, Seen
@@ -98,7 +101,9 @@ from plumbline.units import parse_bytes, parse_duration, parse_line_rate, parse_
 from tests.mutations.reader import Feed, Reader, encoded, put, text
 from tests.package.conditions import nodes as conditions
 from tests.package.coverage.servers import counted
-from tests.package.fakes import FakeRunner
+from tests.package.fakes import FakeRunner, answer
+from tests.package.jobs.test_darshan import ANSWERS, named
+from tests.package.jobs.test_slurm import OLD, QUEUED, TABLE
 from tests.package.judgements import (
     BASELINE,
     NOW,
@@ -285,11 +290,11 @@ OPTIONS = json.dumps(
 
 
 def _options(data: bytes, folder: Path) -> object:
-    return read_options(_parse(data.decode(errors="surrogateescape"), "--options", "write {}"))
+    return read_options(parse_json(data.decode(errors="surrogateescape"), "--options", "write {}"))
 
 
 def _objects(data: bytes, folder: Path) -> object:
-    site = _plan_of(Namespace(inventory=None, plan=put(folder, "plan.json", data)))
+    site = read_sited(Namespace(inventory=None, plan=put(folder, "plan.json", data)))
     options = ObjectOptions()
     return [made(monitored(site, options), options) for made in (nagios_objects, icinga_objects)]
 
@@ -404,7 +409,7 @@ def _of_server() -> bytes:
 
 
 def _versions(data: bytes, _: Path) -> object:
-    return parsed_versions.__wrapped__(text(data))
+    return parse_versions.__wrapped__(text(data))
 
 
 def _earlier(data: bytes, folder: Path) -> object:
@@ -556,7 +561,7 @@ def _answer(data: bytes, _: Path) -> object:
 def _symptoms(data: bytes, folder: Path) -> object:
     path = put(folder, "symptoms.json", data)
     document_of(Path(path), "symptoms", 1 << 20)
-    said({"oss1": _document(text(data))}, {"oss1": NOW})
+    said({"oss1": sent_symptoms(text(data))}, {"oss1": NOW})
     asked = JudgedLook(load_report(path), NOW, 3600.0)
     verdicts = (judge_looks(asked), *(judge_kind(asked, kind) for kind in KINDS))
     shown = [plugin_output("SYMPTOMS", verdict, 3) for verdict in verdicts]
@@ -572,7 +577,7 @@ CONDITIONS = conditions.ledger(
 
 def _conditions(data: bytes, folder: Path) -> object:
     kept = CONDITIONS.after(load_ledger(put(folder, "conditions.json", data)).bill)
-    keep_collected(folder / "history.sqlite", "oss1", _document(text(data)))
+    keep_collected(folder / "history.sqlite", "oss1", _parsed(text(data)))
     return kept.succeeding(CONDITIONS)
 
 
@@ -595,6 +600,24 @@ def _holder(data: bytes, folder: Path) -> object:
 
 def _csv(data: bytes, folder: Path) -> object:
     return read_samples(Path(put(folder, "s.csv.gz" if data[:2] == b"\x1f\x8b" else "s.csv", data)))
+
+
+def _darshan(data: bytes, folder: Path) -> object:
+    runner = FakeRunner({"py -I -c": answer(), "py -I /": text(data)})
+    logs = read_logs(runner, "py", [folder / "a", folder / "b"])
+    return used((io for log in logs.logs for io in log.traffic(named)), Window())
+
+
+def _job_times(data: bytes, folder: Path) -> object:
+    return read_job_times(Path(put(folder, "t.csv", data)))
+
+
+def _jobs() -> Iterator[Reader]:
+    yield Reader("Darshan logs", ("\n".join(ANSWERS[::-1]).encode(),), _darshan)
+    listed = _dumped({"jobs": [OLD, QUEUED]})
+    yield Reader("Slurm", (listed, TABLE.encode()), lambda data, _: parse_slurm(text(data), "f"))
+    times = b"job,start,end,name,user\n7,1000,2000,climate,ada\n8,2026-11-20T02:00:00,,,\n"
+    yield Reader("job times", (times,), _job_times)
 
 
 def _programs() -> Iterator[Reader]:
@@ -680,11 +703,13 @@ def _typed() -> Iterator[Reader]:
         (
             "call of a check",
             "--component a --expectations /y -t 10 -vv --verdicts /x",
-            lambda said_: parse_call("check_ost", said_.split(" ")),
+            lambda said_: parse_call("check_ost", said_.split(" "), CHECK_OPTIONS),
         ),
     ]
     for name, sample, read in typed:
         yield Reader(name, encoded(sample), lambda data, _, read=read: read(text(data)))  # type: ignore[misc]
 
 
-DOCUMENTED = tuple(reader for found in (_people, _checks, _programs, _typed) for reader in found())
+DOCUMENTED = tuple(
+    reader for found in (_people, _checks, _jobs, _programs, _typed) for reader in found()
+)

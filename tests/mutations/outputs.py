@@ -7,6 +7,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Callable, Iterator, Mapping, Optional
 
+from plumbline.collect.prometheus import parse_complaint, parse_curves
 from plumbline.conditions.bill import take
 from plumbline.conditions.ledger import Ledger, begun
 from plumbline.conditions.lustre import DEFAULT as PARAMETERS
@@ -376,9 +377,23 @@ def _collectors() -> Iterator[Reader]:
     yield Reader("kernel: dmesg", encoded(buffer), dmesg)
 
 
+def _prometheus() -> Iterator[Reader]:
+    curve = (
+        '{"metric": {"component": "disk1"}, "values": [[1795243788, "5.5"], [1795244688, "NaN"]]}'
+    )
+    good = f'{{"status": "success", "data": {{"resultType": "matrix", "result": [{curve}]}}}}'
+    refused = '{"status": "error", "errorType": "timeout", "error": "query timed out"}'
+    url = "http://console:9090"
+    yield Reader("prometheus: curves", encoded(good), lambda data, _: parse_curves(data, url))
+    yield Reader("prometheus: refusal", encoded(refused), lambda data, _: parse_complaint(data))
+
+
 def _unique() -> tuple[Reader, ...]:
     found: dict[str, Reader] = {}
-    makers = (_probes, _targets, _lustre_output, _where, _launchers, _collectors, _conditions)
+    makers = (
+        *(_probes, _targets, _lustre_output, _where, _launchers, _collectors),
+        *(_conditions, _prometheus),
+    )
     for maker in makers:
         for one in maker():
             number: Optional[int] = None

@@ -20,8 +20,7 @@ from plumbline.site.verdicts import Verdicts
 from tests.package.records import record
 
 if TYPE_CHECKING:
-    from plumbline.model.evidence import Knowing
-    from plumbline.model.series import Memory
+    from plumbline.model.memory import Knowing, Memory
 
 DAY_S = 86400.0
 NOW = 20_000 * DAY_S

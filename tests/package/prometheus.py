@@ -17,6 +17,7 @@ from typing import Iterator, NamedTuple
 PROGRAM = shutil.which("prometheus")
 PROMTOOL = shutil.which("promtool")
 _WAIT_S = 60.0
+_HAS_TIME = re.compile(r"} \S+ \S+$")
 
 
 class Answer(NamedTuple):
@@ -39,7 +40,10 @@ class Prometheus(NamedTuple):
 
 @contextmanager
 def holding(folder: Path, text: str) -> Iterator[Prometheus]:
-    """Run one that has just read ``text``, and end it whatever happens."""
+    """Run one that has just read ``text``, and end it whatever happens.
+
+    A sample with labels and a time stamp, in seconds, was read at that moment.
+    """
     assert PROGRAM is not None
     (folder / "metrics.txt").write_text(_dated(text, time.time()), encoding="utf-8")
     (folder / "prometheus.yml").write_text("{}", encoding="utf-8")
@@ -69,7 +73,10 @@ def holding(folder: Path, text: str) -> Iterator[Prometheus]:
 
 def _dated(text: str, now: float) -> str:
     """Return the text with a time stamp for each sample, as blocks are made from it."""
-    lines = [line if line.startswith("#") else f"{line} {now:.3f}" for line in text.splitlines()]
+    lines = [
+        line if line.startswith("#") or _HAS_TIME.search(line) else f"{line} {now:.3f}"
+        for line in text.splitlines()
+    ]
     return "\n".join([*lines, "# EOF", ""])
 
 

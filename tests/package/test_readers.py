@@ -42,6 +42,7 @@ NO_READERS = {
     "collect/gather.py keep_ledger": "what it keeps goes to Ledger.from_json",
     "site/report.py read_site": "reads a history",
     "cli/dates.py parse_date": "an option of the command line",
+    "cli/dates.py parse_span": "the same",
     "probes/interface.py": "a protocol",
     "ranks/__main__.py": "hands the job of a file to Job.from_json",
     "run/jobs.py look": "looks at files whose lists are fed",

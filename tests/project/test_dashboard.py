@@ -11,13 +11,15 @@ from typing import Any, Iterator
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from plumbline.model.device_info import DEVICE_INFO
 from plumbline.output.metrics import families
 from tests.package.cli.test_metrics import looked, measured, told
 from tests.package.prometheus import PROGRAM, PROMTOOL, Prometheus, holding
 from tests.project.repository import ROOT
 
 DASHBOARD = json.loads((ROOT / "roles/metrics/files/grafana-dashboard.json").read_text())
-METRICS = {family.name for family in families((), 0.0)}
+METRICS = {family.name for family in families((), 0.0)} - {DEVICE_INFO}
+"""What is told, but for what joins the metrics of others to components."""
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 LABELS = {"layer", "component", "file_system", "operation", "scenario", "group", "node", "version"}
 LABELS |= {"kind", "severity"}

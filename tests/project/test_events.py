@@ -16,6 +16,10 @@ from typing import Any, Iterator, Optional
 import jinja2
 import pytest
 
+from plumbline.model.state import State
+from plumbline.symptoms.messages import MESSAGES, Message
+from plumbline.symptoms.patterns import PATTERNS
+from plumbline.symptoms.symptom import Direction
 from tests.package.cli import nagios
 from tests.package.waiting import eventually
 from tests.project.repository import ROOT, document
@@ -44,6 +48,12 @@ def rendered(role: Path, template: str, **values: object) -> str:
     return environment.from_string(text).render({**known, **values})
 
 
+def rules() -> str:
+    """Return the rules as the role makes them, with what the package knows of kernels."""
+    patterns = {kind: found.pattern for kind, found in PATTERNS.items()}
+    return rendered(ROLE, "storage.sec.j2", __events_kernel=patterns)
+
+
 class Correlator:
     """The real program with the role's rules, and the pipe that Nagios would read."""
 
@@ -65,14 +75,14 @@ class Correlator:
             **{"events_heartbeat_min": NEVER, "__events_hosts": HOSTS, **options},
         )
         (folder / "setup.sec").write_text(setup, encoding="utf-8")
+        (folder / "storage.sec").write_text(rules(), encoding="utf-8")
         if pipe is None:
             os.mkfifo(self.pipe)
         self._reader = os.open(self.pipe, os.O_RDONLY | os.O_NONBLOCK) if pipe is None else None
 
     def command(self, *options: str) -> list[str]:
-        rules = [f"--conf={folder}/*.sec" for folder in (self.folder, ROLE / "files")]
-        files = [f"--input={self.log}", "--intevents", "--intcontexts", "--nochildterm"]
-        return ["sec", *rules, *files, *options]
+        files = [f"--conf={self.folder}/*.sec", f"--input={self.log}"]
+        return ["sec", *files, "--intevents", "--intcontexts", "--nochildterm", *options]
 
     def feed(self, *texts: str) -> list[tuple[str, str]]:
         """Have a log read to its end, and return what Nagios is told beyond the start."""
@@ -409,7 +419,36 @@ def test_each_event_of_edisons_list_is_told(
     assert correlator.feed(line) == [("oss1", f"{code};EVENTS {state} - {text}")]
 
 
-UNTOLD = {"command_reset", "ata_error", "command_timeout", "slow_operation", "request_timeout"}
+RULE = re.compile(r"^pattern=(.*)\ndesc=.*\naction=(.*)$", re.MULTILINE)
+TEMPLATE = (ROLE / "templates" / "storage.sec.j2").read_text(encoding="utf-8")
+TAKEN = re.compile(r"__events_kernel\.(\w+)")
+
+
+def test_what_kernels_say_is_known_to_the_package_alone() -> None:
+    patterns = [pattern for pattern, _ in RULE.findall(TEMPLATE)]
+    own = [one for one in patterns if "kernel: " in one and not TAKEN.search(one)]
+    # syslog has the lines of systemd under its own name
+    assert len(own) == 1
+    assert "systemd-shutdown" in own[0]
+    assert {kind for one in patterns for kind in TAKEN.findall(one)} <= PATTERNS.keys()
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.kind)
+def test_events_and_symptoms_are_equally_grave(message: Message) -> None:
+    graver = re.compile(rf"\b(?:{State.WARNING.name}|{State.CRITICAL.name})\b")
+    actions = [
+        graver.findall(action)
+        for pattern, action in RULE.findall(TEMPLATE)
+        if TAKEN.findall(pattern) == [message.kind]
+    ]
+    told = message.kind not in UNTOLD and message.direction is Direction.RAISES
+    assert actions == ([[message.severity.name]] if told else [[]] * len(actions))
+
+
+UNTOLD = {
+    *("command_reset", "ata_error", "command_timeout"),
+    *("slow_operation", "request_timeout", "transmit_timeout"),
+}
 """Kinds of messages that are evidence beside a slow measurement, and no event by themselves."""
 
 
@@ -420,7 +459,7 @@ def test_what_is_evidence_beside_the_numbers_is_an_event_too(correlator: Correla
         (correlator.folder / "open").unlink(missing_ok=True)
         if not correlator.feed(syslog(text)):
             silent.add(kind)
-    assert silent == UNTOLD | {"transmit_timeout", "failover"}
+    assert silent == UNTOLD | {"failover"}
 
 
 @pytest.mark.parametrize("name", ["nonsense", "hostile"])

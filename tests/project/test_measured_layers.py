@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import get_args
 
 import pytest
 
-from plumbline.baseline import document as baselines
+from plumbline.baseline.document import read_baselines
+from plumbline.errors import DocumentError
 from plumbline.layers import GROUPED, LAYERS, ON_TARGETS, WHOLE
 from plumbline.layers.layer import Layer
 from plumbline.plan.assignments import PLACES
@@ -39,8 +39,10 @@ def rows(path: str, heading: str) -> list[list[str]]:
 def test_the_policy_the_plan_and_baselines_know_every_layer() -> None:
     assert list(Layers.model_fields) == list(LAYERS)
     assert list(PLACES) == list(LAYERS)
-    (layer, _) = get_args(baselines._Layers)
-    assert get_args(layer) == tuple(LAYERS)
+    accepted: dict[str, dict[str, str]] = {name: {} for name in LAYERS}
+    assert read_baselines({"schema": 1, "accepted": accepted}) == {}
+    with pytest.raises(DocumentError):
+        read_baselines({"schema": 1, "accepted": {**accepted, "other": {}}})
 
 
 def test_each_layer_with_groups_has_its_units() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.project.repository import tracked
+from tests.project.repository import ROOT, tracked
 
 SLOW = {
     "argparse",
@@ -33,13 +33,29 @@ print(*sys.modules)
 """
 
 
+# What a check loads where a run has not ended or its verdict is missing.
+AT_NEED = ("plumbline.output.unfinished", "plumbline.output.unpublished", "plumbline.run.process")
+
+
+def loaded(check: Path, *more: str) -> set[str]:
+    """Return the modules that a check loads, and those that it loads with more."""
+    code = LOAD.replace("print", "".join(f"import {name}\n" for name in more) + "print")
+    call = [sys.executable, "-I", "-S", "-c", code, str(check)]
+    return set(subprocess.run(call, capture_output=True, text=True, check=True).stdout.split())
+
+
 @pytest.mark.parametrize("check", tracked("checks/check_*"), ids=lambda path: path.name)
 def test_a_check_loads_no_module_that_is_slow_to_start(check: Path) -> None:
-    loaded = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", LOAD, str(check)],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split()
-    assert "plumbline.output.runtime" in loaded
-    assert sorted(SLOW.intersection(loaded)) == []
+    found = loaded(check)
+    assert "plumbline.output.runtime" in found
+    assert sorted(SLOW & found) == []
+
+
+def test_no_other_module_goes_without_typing() -> None:
+    on_the_way = {name for path in tracked("checks/check_*") for name in loaded(path, *AT_NEED)}
+    without = {
+        ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
+        for path in tracked("src/plumbline/*.py")
+        if "from plumbline.model.named_tuple import" in path.read_text(encoding="utf-8")
+    }
+    assert without <= on_the_way

@@ -174,7 +174,7 @@ sub sensor {
 }
 
 # Called each minute: forgets what was not repeated, and tells each host in its turn, so that Nagios knows we live. A host with
-# news is in a burst, at the end of which it is told anyway.
+# news is in a burst, at the end of which it is reported anyway.
 sub minute {
     my $now = time();
     my %due;

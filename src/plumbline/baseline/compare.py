@@ -67,7 +67,7 @@ def compare(accepted: Baselines, candidates: Candidates) -> tuple[Change, ...]:
 
 def biggest_first(changes: Iterable[Change]) -> list[Change]:
     """Return changes for a reviewer: what needs a name, then by size, what is new last."""
-    return sorted(changes, key=lambda one: (not one.outlier, -one.size, one.key))
+    return sorted(changes, key=lambda change: (not change.outlier, -change.size, change.key))
 
 
 def _conditions(old: Optional[Baseline], new: Baseline) -> tuple[Difference, ...]:

@@ -11,7 +11,7 @@ from plumbline.baseline.document import Key
 from plumbline.model.conditions import FILL, Difference
 
 _SHOWN_APART = 4
-"""More different changes of one condition are told in one line, e.g. a new address per server."""
+"""More different changes of one condition are shown in one line, e.g. a new address per server."""
 
 
 class Moved(NamedTuple):

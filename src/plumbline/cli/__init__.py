@@ -31,6 +31,7 @@ VERBS = (
     "baseline",
     "judge",
     "locate",
+    "latency",
     "history",
     "collect",
     "report",
@@ -39,6 +40,7 @@ VERBS = (
     "symptoms",
     "changes",
     "where",
+    "jobs",
 )
 """Those that people call."""
 

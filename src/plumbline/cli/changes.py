@@ -152,16 +152,16 @@ def _differences(known: _Known, arguments: argparse.Namespace) -> int:
     return int(bool(found))
 
 
-def _text(one: Grouped) -> str:
+def _text(change: Grouped) -> str:
     """Return a change, and when its old value was last seen where nobody looked for days."""
-    if one.at - one.before < _LATE_S:
-        return one.text
-    return f"{one.text}; old value last seen {_moment(one.before)[:10]}"
+    if change.at - change.before < _LATE_S:
+        return change.text
+    return f"{change.text}; old value last seen {_moment(change.before)[:10]}"
 
 
-def _date(one: Grouped) -> str:
+def _date(change: Grouped) -> str:
     """Return when a change was found, and to when it took on all nodes."""
-    first, last = _moment(one.at), _moment(one.last)
+    first, last = _moment(change.at), _moment(change.last)
     return first if first[:10] == last[:10] else f"{first[:10]} to {last[:10]}"
 
 

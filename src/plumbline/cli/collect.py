@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
         found.append(one)
         if not arguments.quiet:
             print(f"{len(found)} of {len(nodes)}: {_sentence(one)}", file=sys.stderr, flush=True)
-    found.sort(key=lambda one: nodes.index(one.node))
+    found.sort(key=lambda gathered: nodes.index(gathered.node))
     coverage = cover(options.history, plan.nodes, time.time())
     _report(found, coverage, arguments)
     if any(one.trouble for one in found):
@@ -146,24 +146,24 @@ def _report(found: Sequence[Gathered], coverage: Coverage, arguments: argparse.N
         print(sentence)
 
 
-def _sentence(one: Gathered) -> str:
-    remark = _remark(one)
-    return f"{one.node} {one.new} new" + (f"; {remark}" if remark else "")
+def _sentence(gathered: Gathered) -> str:
+    remark = _remark(gathered)
+    return f"{gathered.node} {gathered.new} new" + (f"; {remark}" if remark else "")
 
 
-def _remark(one: Gathered) -> str:
+def _remark(gathered: Gathered) -> str:
     remarks = []
-    if one.trouble:
-        remarks.append(f"no answer: {one.trouble}")
-    if one.again:
+    if gathered.trouble:
+        remarks.append(f"no answer: {gathered.trouble}")
+    if gathered.again:
         remarks.append("its history was begun again or restored; all of it was asked for")
-    if abs(one.clock_s) > _CLOCK_OFF_S:
-        way = "ahead" if one.clock_s > 0 else "behind"
-        remarks.append(f"its clock is {format_duration(abs(one.clock_s))} {way}")
-    if one.damaged:
-        remarks.append(f"{len(one.damaged)} records left out, first: {one.damaged[0]}")
-    if one.unsaid:
-        remarks.append(f"without its symptoms: {one.unsaid}")
-    if one.conditions:
-        remarks.append(f"without its changes: {one.conditions}")
+    if abs(gathered.clock_s) > _CLOCK_OFF_S:
+        way = "ahead" if gathered.clock_s > 0 else "behind"
+        remarks.append(f"its clock is {format_duration(abs(gathered.clock_s))} {way}")
+    if gathered.damaged:
+        remarks.append(f"{len(gathered.damaged)} records left out, first: {gathered.damaged[0]}")
+    if gathered.unsaid:
+        remarks.append(f"without its symptoms: {gathered.unsaid}")
+    if gathered.conditions:
+        remarks.append(f"without its changes: {gathered.conditions}")
     return "; ".join(remarks)

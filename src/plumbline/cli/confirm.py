@@ -85,12 +85,12 @@ def show(moment: use_case.Moment) -> str:
     return "\n".join([*lines, f"{left} can be moved now"])
 
 
-def _line(place: Place, beside: Mapping[str, str]) -> str:
-    one, terms = place.wanted, place.wanted.entry.confirm
+def _line(queued: Place, beside: Mapping[str, str]) -> str:
+    one, terms = queued.wanted, queued.wanted.entry.confirm
     name = one.entry.component
-    after = f"{place.runs} of {terms.runs} runs"
-    if place.obstacle:
-        what = f"waits: {place.obstacle}"
+    after = f"{queued.runs} of {terms.runs} runs"
+    if queued.obstacle:
+        what = f"waits: {queued.obstacle}"
     elif name in beside:
         what = f"measured now beside {beside[name]}"
     else:

@@ -10,12 +10,13 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Optional
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Optional
 
 from plumbline.cli.source import add_source, asks_for_site
 from plumbline.errors import DocumentError, ToolError
 
 if TYPE_CHECKING:
+    from plumbline.model.expectation import Expectations
     from plumbline.site.metrics import NodeVerdicts
     from plumbline.symptoms.symptom import Report
 
@@ -51,8 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the metrics and return 0, whatever they say."""
     site, now = asks_for_site(arguments), time.time()
     form = (_checkmk if arguments.format == "checkmk" else _prometheus)(site)
-    told = tuple(_site(arguments, now) if site else _node(arguments, now))
-    text = form(told, now)
+    nodes = tuple(_site(arguments, now) if site else _node(arguments, now))
+    text = form(nodes, now)
     if arguments.output:
         from plumbline.store.replacing import replace_own
 
@@ -68,7 +69,7 @@ def _checkmk(site: bool) -> Callable[[Iterable[NodeVerdicts], float], str]:
     from plumbline.output.checkmk import local_checks
     from plumbline.site.symptoms import verdicts_on
 
-    return lambda told, now: "".join(
+    return lambda nodes, now: "".join(
         local_checks(
             (
                 *(verdict for _, verdict in node.components),
@@ -78,7 +79,7 @@ def _checkmk(site: bool) -> Callable[[Iterable[NodeVerdicts], float], str]:
             ),
             node.node if site else "",
         )
-        for node in told
+        for node in nodes
     )
 
 
@@ -93,7 +94,7 @@ def _prometheus(site: bool) -> Callable[[Iterable[NodeVerdicts], float], str]:
             from plumbline.output.client_library import exposition
         except ImportError as error:
             raise ToolError(_NO_LIBRARY) from error
-    return lambda told, now: exposition(families(told, now))
+    return lambda nodes, now: exposition(families(nodes, now))
 
 
 def _node(arguments: argparse.Namespace, now: float) -> Iterator[NodeVerdicts]:
@@ -103,7 +104,23 @@ def _node(arguments: argparse.Namespace, now: float) -> Iterator[NodeVerdicts]:
     expectations = load_expectations(arguments.expectations)
     snapshot = load_snapshot(arguments.snapshot)
     found = tell_node(expectations, snapshot, _deployed_at(arguments.expectations), now)
-    yield found._replace(symptoms=_symptoms(os.path.dirname(arguments.snapshot)))
+    yield found._replace(
+        symptoms=_symptoms(os.path.dirname(arguments.snapshot)),
+        devices=_devices(expectations),
+    )
+
+
+def _devices(expectations: Expectations) -> Mapping[str, str]:
+    """Return the kernel's name of each component that is a device; none of damaged expectations."""
+    from plumbline.run.command import SystemRunner
+    from plumbline.run.system import LocalSystem
+    from plumbline.symptoms.parts import Parts
+
+    try:
+        return Parts(expectations, LocalSystem(SystemRunner())).disks
+    except DocumentError as error:
+        print(f"plumbline: without the names of devices: {error}", file=sys.stderr)
+        return {}
 
 
 def _symptoms(folder: str) -> Optional[Report]:

@@ -35,7 +35,7 @@ def add_parallel(parser: argparse.ArgumentParser) -> None:
 
 
 def add_ranks(group: argparse._ActionsContainer) -> None:
-    """Declare what every start of ranks is told."""
+    """Declare what every start of ranks takes."""
     group.add_argument("--test", metavar="NAME", help="ost (default), posix-fpp-10k, ...")
     group.add_argument("--clients", metavar="HOST,...", help="HOST or HOST:RANKS; default: here")
     group.add_argument("--hostfile", metavar="FILE", help="the same, one host a line")

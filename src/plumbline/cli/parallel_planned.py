@@ -81,9 +81,9 @@ def planned(arguments: argparse.Namespace) -> Optional[Planned]:
     return Planned(document, units)
 
 
-def probe_planned(of: Planned, arguments: argparse.Namespace) -> int:
+def probe_planned(plan: Planned, arguments: argparse.Namespace) -> int:
     """Measure all that is planned, print what came of it, and return the exit code."""
-    units = list(of.units.values())
+    units = list(plan.units.values())
     if arguments.dry_run:
         return print_commands(units)
     state = Path(arguments.state)
@@ -96,11 +96,11 @@ def probe_planned(of: Planned, arguments: argparse.Namespace) -> int:
         verdicts=published_by(arguments.expectations or EXPECTATIONS, state),
     )
     with History(state / DATABASE) as history:
-        measured = measure(of.document, units, history, options)
-        judged = _judged(of, measured, str(options.snapshot))
+        measured = measure(plan.document, units, history, options)
+        judged = _judged(plan, measured, str(options.snapshot))
         for verdict in judged.values():
             history.save_verdict(measured.run_id, time.time(), verdict)
-    _print(of, measured, judged, as_json=arguments.json)
+    _print(plan, measured, judged, as_json=arguments.json)
     return end(measured._replace(verdicts=tuple(judged.values())))
 
 
@@ -154,24 +154,26 @@ def _course(
     )
 
 
-def _judged(of: Planned, measured: Result, snapshot: str) -> dict[str, Verdict]:
+def _judged(plan: Planned, measured: Result, snapshot: str) -> dict[str, Verdict]:
     """Return the verdicts on the file systems that were measured."""
     recorded = {record.component for record in measured.records}
-    memory, entries = load_snapshot(snapshot), of.document.find(FS.name)
+    memory, entries = load_snapshot(snapshot), plan.document.find(FS.name)
     return {
         name: judge_whole(entries, name, memory, memory.written_at)
-        for name in of.units
+        for name in plan.units
         if name in recorded
     }
 
 
-def _print(of: Planned, measured: Result, judged: Mapping[str, Verdict], *, as_json: bool) -> None:
+def _print(
+    plan: Planned, measured: Result, judged: Mapping[str, Verdict], *, as_json: bool
+) -> None:
     """Print each file system as one table; its verdict has the place of the whole's own."""
     own = [one for one in measured.verdicts if one.component not in judged]
     if as_json:
         print_json(measured._replace(verdicts=(*own, *judged.values())))
         return
-    for whole, members in wholes(of.document.find(FS.name)):
+    for whole, members in wholes(plan.document.find(FS.name)):
         name = whole.component
         names = {name, *(each.component for each in members)}
         verdicts = [one for one in own if one.component in names]

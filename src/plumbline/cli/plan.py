@@ -109,7 +109,7 @@ def _timer(plan: Plan, layer: str, takes_s: Mapping[str, float]) -> str:
 
 
 def _most_at_once(entries: Iterable[Expectation]) -> int:
-    return max(map(len, in_waves(entries, lambda one: one.wave)))
+    return max(map(len, in_waves(entries, lambda entry: entry.wave)))
 
 
 def _too_long(layer: str, takes_s: Mapping[str, float], limit_s: float) -> Iterator[str]:

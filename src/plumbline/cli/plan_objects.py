@@ -32,20 +32,21 @@ def print_objects(arguments: argparse.Namespace) -> int:
     from plumbline.output.object_options import read_options
 
     made = {"nagios": nagios_objects, "icinga2": icinga_objects}[arguments.format]
-    raw = _parse(arguments.options or "{}", "--options", "write an object, such as {}")
+    raw = parse_json(arguments.options or "{}", "--options", "write an object, such as {}")
     options = read_options(raw)
-    files = made(monitored(_plan(arguments), options), options)
+    files = made(monitored(read_sited(arguments), options), options)
     print(json.dumps(files) if arguments.json else "\n".join(files.values()), end="")
     return 0
 
 
-def _plan(arguments: argparse.Namespace) -> Sited:
+def read_sited(arguments: argparse.Namespace) -> Sited:
+    """Return what is monitored, by an inventory or by a plan that was printed."""
     from plumbline.documents.inventory import plan_of, read_inventory
     from plumbline.output.monitored import printed_plan
 
     if arguments.inventory:
         return plan_of(read_inventory(arguments.inventory))
-    raw = _parse(_read(arguments.plan), f"plan {arguments.plan}", _REMEDY)
+    raw = parse_json(_read(arguments.plan), f"plan {arguments.plan}", _REMEDY)
     if not isinstance(raw, dict):
         raise DocumentError(f"plan {arguments.plan} is damaged (no JSON object); {_REMEDY}")
     return printed_plan(raw)
@@ -60,7 +61,8 @@ def _read(name: str) -> str:
         raise DocumentError(f"plan {name} is no text ({error.reason}); {_REMEDY}") from error
 
 
-def _parse(text: str, what: str, remedy: str) -> Any:
+def parse_json(text: str, what: str, remedy: str) -> Any:
+    """Return what JSON says; raise DocumentError."""
     try:
         return read_json(text)
     except ValueError as error:

@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     from plumbline.report.drawing import figures
     from plumbline.report.overview import overview
     from plumbline.report.page import LIBRARY, PAGE, pages
-    from plumbline.report.site import find_cohorts
+    from plumbline.report.site import find_metrics
     from plumbline.site.garbage import without_collector
     from plumbline.site.report import read_site
     from plumbline.store.plan import load_plan
@@ -75,9 +75,9 @@ def run(arguments: argparse.Namespace) -> int:
     plan, now = load_plan(arguments.plan), time.time()
     with without_collector():
         site = read_site(plan, Path(arguments.history), now, arguments.days)
-        cohorts, extras = find_cohorts(site), _extras(arguments, plan, now)
-        drawn = figures(site, cohorts, extras)
-        files = pages(site, drawn, overview(site, cohorts, extras.found))
+        metrics, extras = find_metrics(site), _extras(arguments, plan, now)
+        drawn = figures(site, metrics, extras)
+        files = pages(site, drawn, overview(site, metrics, extras.found))
     directory = Path(arguments.output)
     _write(directory, {**files, LIBRARY: library})
     if arguments.json:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from plumbline.run.sample import Sampled
 
 _EPILOG = """\
-It reads counters and nothing else, ends by itself at its limit, and keeps what it has when it is
+It reads counters and nothing else, stops at its limit, and keeps what it has when it is
 ended earlier (SIGTERM or Ctrl-C).  The report draws it beside what the clients of a run saw.
 
 For example: plumbline sample --limit 15m
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     devices, targets = _sources(arguments, node)
     _complain(node, targets)
     shown = _Shown(arguments.json)
-    with _told_to_end() as enough, History(Path(arguments.state) / DATABASE) as history:
+    with _until_signalled() as enough, History(Path(arguments.state) / DATABASE) as history:
         parts = sample([devices, targets], clock, enough.wait, limit_s)
         with _jobs_followed(targets, clock) as jobs:
             for seconds, records in _records(parts, node.node, targets, jobs):
@@ -195,13 +195,13 @@ def _planned(node: Expectations) -> list[tuple[str, str]]:
 
 
 @contextmanager
-def _told_to_end() -> Iterator[threading.Event]:
+def _until_signalled() -> Iterator[threading.Event]:
     """Give an event that SIGTERM and SIGINT set, so that what was seen is still kept."""
-    told = threading.Event()
+    ended = threading.Event()
     signals = (signal.SIGTERM, signal.SIGINT)
-    before = [signal.signal(one, lambda *_: told.set()) for one in signals]
+    before = [signal.signal(one, lambda *_: ended.set()) for one in signals]
     try:
-        yield told
+        yield ended
     finally:
         for one, handler in zip(signals, before):
             signal.signal(one, handler)

@@ -53,7 +53,9 @@ def differences(ledgers: Iterable[Ledger], kinds: Mapping[str, str]) -> tuple[Di
     for one in ledgers:
         by_kind.setdefault(kinds.get(one.bill.node, ""), []).append(one)
     found = [each for kind, members in by_kind.items() for each in _of_kind(kind, members)]
-    return tuple(sorted(found, key=lambda one: (AREAS.index(one.area), one.what, one.nodes)))
+    return tuple(
+        sorted(found, key=lambda found: (AREAS.index(found.area), found.what, found.nodes))
+    )
 
 
 def _of_kind(kind: str, ledgers: Iterable[Ledger]) -> Iterator[Difference]:

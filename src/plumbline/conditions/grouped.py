@@ -73,13 +73,15 @@ def grouped(changes: Iterable[tuple[str, Change]]) -> tuple[Grouped, ...]:
         else:
             groups.append([(node, change)])
     found = [_group(key, members) for key, every in open_groups.items() for members in every]
-    return tuple(sorted(found, key=lambda one: (one.at // DAY_S, *telling(one), one.at)))
+    return tuple(
+        sorted(found, key=lambda change: (change.at // DAY_S, *telling(change), change.at))
+    )
 
 
-def telling(one: Grouped) -> tuple[int, int, int]:
+def telling(change: Grouped) -> tuple[int, int, int]:
     """Return what orders changes: versions of Lustre and kernel, then by area, then by nodes."""
-    first = _FIRST.index(one.what) if one.what in _FIRST else len(_FIRST)
-    return first, AREAS.index(one.area), -len(one.nodes)
+    first = _FIRST.index(change.what) if change.what in _FIRST else len(_FIRST)
+    return first, AREAS.index(change.area), -len(change.nodes)
 
 
 def where(nodes: Sequence[str], kinds: Mapping[str, str]) -> str:

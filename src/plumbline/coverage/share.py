@@ -143,7 +143,7 @@ def _moved(followed: Sequence[_Followed], window: _Window) -> Bounds:
 
 def _whole(run: Sequence[Record], window: _Window) -> Optional[_Window]:
     """Return the time of all operations of a run; None where they are not one after the other."""
-    known = sorted(run, key=lambda one: one.started_at)
+    known = sorted(run, key=lambda sample: sample.started_at)
     known = [one for one in known if one.bytes]
     if any(one.finished_at > after.started_at for one, after in zip(known, known[1:])):
         return None
@@ -166,9 +166,9 @@ def _others(
     return Bounds(least, min(most, max(least, counted.likely - window.own)), most)
 
 
-def _covers(one: _Followed, window: _Window) -> bool:
-    begin, end = window.begin + one.ahead_s, window.end + one.ahead_s
-    return one.counted.covers(begin, end, one.slack_s)
+def _covers(followed: _Followed, window: _Window) -> bool:
+    begin, end = window.begin + followed.ahead_s, window.end + followed.ahead_s
+    return followed.counted.covers(begin, end, followed.slack_s)
 
 
 def _job(record: Record, followed: Sequence[_Followed], own: float) -> Optional[Job]:

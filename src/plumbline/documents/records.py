@@ -11,22 +11,22 @@ from plumbline.model.record import Record
 
 STANDARD_INPUT = "-"
 
-_TOLD_EVERY = 10_000
+_SHOWN_EVERY = 10_000
 
 
 def read_records(files: Sequence[str]) -> Iterator[Record]:
-    """Yield the records of all files, ``-`` being standard input; tell a terminal how many.
+    """Yield the records of all files, ``-`` being standard input; a terminal is shown how many.
 
     Raises:
         DocumentError: what cannot be read, naming file and line.
     """
-    told = sys.stderr.isatty()
+    shown = sys.stderr.isatty()
     number = 0
     for number, record in enumerate(_all(files), 1):
-        if told and number % _TOLD_EVERY == 0:
+        if shown and number % _SHOWN_EVERY == 0:
             print(f"\r{number} records read", end="", file=sys.stderr, flush=True)
         yield record
-    if told and number >= _TOLD_EVERY:
+    if shown and number >= _SHOWN_EVERY:
         print(f"\r{number} records read", file=sys.stderr)
 
 

@@ -81,8 +81,8 @@ def _refuse_bombs(text: str, base: Any) -> None:
         sizes.take(event)
 
 
-def _refusal(place: Any, problem: str) -> yaml.MarkedYAMLError:
-    return yaml.constructor.ConstructorError(None, None, problem, place.start_mark)
+def _refusal(location: Any, problem: str) -> yaml.MarkedYAMLError:
+    return yaml.constructor.ConstructorError(None, None, problem, location.start_mark)
 
 
 @cache

@@ -5,11 +5,10 @@ So a client can tell an OST that nobody has put into the topology from a retired
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Mapping
+from typing import Mapping
 
-if TYPE_CHECKING:
-    from plumbline.topology.component import Target
-    from plumbline.topology.graph import Topology
+from plumbline.topology.component import Target
+from plumbline.topology.graph import Topology
 
 
 def elsewhere(topology: Topology) -> dict[str, dict[str, str]]:

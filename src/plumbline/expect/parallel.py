@@ -120,7 +120,7 @@ def _lowest(parts: Capacities, paths: Mapping[str, Sequence[str]]) -> Optional[C
     shares = [limit.ceiling for limit in together(parts, paths).values() if limit]
     if not shares:
         return None
-    least = min(shares, key=lambda one: one.rate_Bps)
+    least = min(shares, key=lambda share: share.rate_Bps)
     names = dict.fromkeys(
         name for one in shares if one.rate_Bps <= least.rate_Bps for name in one.limited_by
     )

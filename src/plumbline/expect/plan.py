@@ -29,6 +29,7 @@ from plumbline.plan.duration import seconds_of
 from plumbline.plan.policy import FsLayer, Policy
 from plumbline.plan.rounds import cycle
 from plumbline.plan.schedule import Timer
+from plumbline.symptoms.patterns import PATTERNS
 from plumbline.topology.component import Component
 from plumbline.topology.graph import Topology
 
@@ -56,6 +57,7 @@ class Plan(NamedTuple):
     """When what was low is measured again, by layer; without those where it is off."""
     parallel: Optional[dict[str, Any]] = None
     """Who drives all targets at once and with which program; None where nobody does."""
+    job_users: bool = False
 
     def node(self, name: str) -> Expectations:
         """Return the document of one node; KeyError for a name that is none."""
@@ -96,7 +98,9 @@ class Plan(NamedTuple):
             "parts": {name: part._asdict() for name, part in self.parts.items()},
             "paths": [path.to_json() for path in self.paths],
             "parents": self.parents,
+            "kernel_messages": {kind: found.pattern for kind, found in PATTERNS.items()},
             **({"fs": self.parallel} if self.parallel else {}),
+            **({"job_users": True} if self.job_users else {}),
         }
 
 
@@ -117,14 +121,14 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
         for host in topology.hosts()
     )
     found = services(measured)
-    told = symptom_services(policy.symptoms, [host["name"] for host in hosts], measured)
+    of_symptoms = symptom_services(policy.symptoms, [host["name"] for host in hosts], measured)
     return Plan(
         topology.site,
         with_confirm(with_waves(topology, nodes), policy, measured),
         _schedule(policy, measured),
         policy.layers.net.port,
         # last, so that the places of the others stand
-        (*found, *told),
+        (*found, *of_symptoms),
         hosts,
         _parts(topology),
         path_services(topology, measured, found),
@@ -135,6 +139,7 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
         tuple(policy.conditions.parameters),
         confirm_schedule(policy),
         _parallel(policy.layers.fs),
+        policy.job_users,
     )
 
 

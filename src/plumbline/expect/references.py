@@ -56,8 +56,8 @@ def find_ceilings(topology: Topology, measured: Sequence[Assignment]) -> Ceiling
     }
 
 
-def _kind_of_host(topology: Topology, one: Assignment) -> str:
-    return topology.components[one.component].kind if one.layer in PAIRED else ""
+def _kind_of_host(topology: Topology, assignment: Assignment) -> str:
+    return topology.components[assignment.component].kind if assignment.layer in PAIRED else ""
 
 
 def _with_kinds(topology: Topology, limit: Optional[Limit]) -> Optional[Ceiling]:
@@ -68,35 +68,41 @@ def _with_kinds(topology: Topology, limit: Optional[Limit]) -> Optional[Ceiling]
 
 
 def expectation(
-    topology: Topology, one: Assignment, ceilings: Ceilings, accepted: Baselines, goals: Goals
+    topology: Topology,
+    assignment: Assignment,
+    ceilings: Ceilings,
+    accepted: Baselines,
+    goals: Goals,
 ) -> Expectation:
     """Return a measurement with its references; the judge sees whether conditions still hold."""
     references = {
         f"{operation.value}/{scenario.value}": goals.get(
-            (one.layer, one.component, (operation, scenario)), _NO_GOAL
+            (assignment.layer, assignment.component, (operation, scenario)), _NO_GOAL
         )._replace(
-            ceiling=ceilings[one.layer, one.component, (operation, scenario)],
-            baseline=accepted.get(Key(one.layer, one.component, operation.value, scenario.value)),
+            ceiling=ceilings[assignment.layer, assignment.component, (operation, scenario)],
+            baseline=accepted.get(
+                Key(assignment.layer, assignment.component, operation.value, scenario.value)
+            ),
         )
-        for operation, scenario in one.steps
+        for operation, scenario in assignment.steps
     }
     return Expectation(
-        layer=one.layer,
-        component=one.component,
-        host=one.host,
-        group=one.group,
-        target=one.target,
-        path=one.path,
-        spec=one.spec,
+        layer=assignment.layer,
+        component=assignment.component,
+        host=assignment.host,
+        group=assignment.group,
+        target=assignment.target,
+        path=assignment.path,
+        spec=assignment.spec,
         references=references,
-        limits=one.limits,
-        partners=_partners(topology, one) if one.layer in PAIRED else (),
+        limits=assignment.limits,
+        partners=_partners(topology, assignment) if assignment.layer in PAIRED else (),
     )
 
 
-def _partners(topology: Topology, one: Assignment) -> tuple[Partner, ...]:
-    names = partners(one.target["hosts"], one.component)
-    return tuple(_partner(topology, one.component, name) for name in names)
+def _partners(topology: Topology, assignment: Assignment) -> tuple[Partner, ...]:
+    names = partners(assignment.target["hosts"], assignment.component)
+    return tuple(_partner(topology, assignment.component, name) for name in names)
 
 
 def _partner(topology: Topology, own: str, name: str) -> Partner:

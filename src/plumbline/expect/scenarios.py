@@ -80,10 +80,20 @@ def pairs(topology: Topology, measured: Sequence[Assignment]) -> Iterator[Line]:
 
 
 def _one(
-    one: Assignment, partner: Optional[str], step: tuple[str, str], limit: Optional[Limit]
+    assignment: Assignment, partner: Optional[str], step: tuple[str, str], limit: Optional[Limit]
 ) -> Line:
     each = (limit.ceiling.rate_Bps,) * 2 if limit else None
-    return Line(one.layer, "one", 1, one.component, partner, *step, limit, each, one.path)
+    return Line(
+        assignment.layer,
+        "one",
+        1,
+        assignment.component,
+        partner,
+        *step,
+        limit,
+        each,
+        assignment.path,
+    )
 
 
 def at_once(topology: Topology) -> Iterator[Line]:

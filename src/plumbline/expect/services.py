@@ -44,21 +44,21 @@ def services(measured: Sequence[Assignment]) -> tuple[Service, ...]:
     return with_bearers(measured, found)
 
 
-def _of_component(one: Assignment) -> Service:
-    layer = layer_of(one.layer)
-    operations = dict.fromkeys(operation.value for operation, _ in one.steps)
+def _of_component(assignment: Assignment) -> Service:
+    layer = layer_of(assignment.layer)
+    operations = dict.fromkeys(operation.value for operation, _ in assignment.steps)
     return Service(
-        one.host,
-        one.node,
-        " ".join([layer.title, one.component, *operations]),
-        _command(one.layer, one.component),
+        assignment.host,
+        assignment.node,
+        " ".join([layer.title, assignment.component, *operations]),
+        _command(assignment.layer, assignment.component),
         layer.check,
-        ("--component", one.component),
-        one.layer,
-        one.component,
+        ("--component", assignment.component),
+        assignment.layer,
+        assignment.component,
         "",
-        round(one.limits.stale_after_s),
-        anchor(one.layer, one.component),
+        round(assignment.limits.stale_after_s),
+        anchor(assignment.layer, assignment.component),
     )
 
 

@@ -95,29 +95,33 @@ def _fill(flows: Sequence[_Flow], capacities: Load) -> list[_Wave]:
     return waves
 
 
-def _flow(topology: Topology, way: Collection[str], node: str, one: Expectation) -> Optional[_Flow]:
+def _flow(
+    topology: Topology, way: Collection[str], node: str, entry: Expectation
+) -> Optional[_Flow]:
     """Return what a target needs, None where it cannot be measured beside another one."""
     parts = topology.components
     shared = [
-        name for name in one.path if name in way or (name in parts and parts[name].kind in NETWORK)
+        name
+        for name in entry.path
+        if name in way or (name in parts and parts[name].kind in NETWORK)
     ]
     link = [name for name in shared if name in way and parts[name].kind not in NETWORK]
-    rates = {key: _rate(one, key) for key in one.references}
+    rates = {key: _rate(entry, key) for key in entry.references}
     load: dict[tuple[str, str], float] = {}
     for key, rate in rates.items():
         rated = [name for name in shared if _capacity(topology, key, name) is not None]
-        if one.host == node or rate is None or not set(rated) & set(link):
+        if entry.host == node or rate is None or not set(rated) & set(link):
             return None
         load.update({(key, name): rate for name in rated})
-    return _Flow(one.component, frozenset(one.path) - frozenset(shared), load)
+    return _Flow(entry.component, frozenset(entry.path) - frozenset(shared), load)
 
 
-def _rate(one: Expectation, key: str) -> Optional[float]:
+def _rate(entry: Expectation, key: str) -> Optional[float]:
     """Return the most that an operation moves in a second, None where that is not known."""
-    ceiling = one.references[key].ceiling
+    ceiling = entry.references[key].ceiling
     if ceiling is None:
         return None
-    return min(ceiling.rate_Bps, one.spec.rate_cap_Bps or ceiling.rate_Bps)
+    return min(ceiling.rate_Bps, entry.spec.rate_cap_Bps or ceiling.rate_Bps)
 
 
 def _capacities(topology: Topology, flows: Sequence[_Flow]) -> Load:

@@ -112,14 +112,14 @@ class Question(NamedTuple):
     """What is asked: the smallest loss that is looked for, and the odds that an answer takes.
 
     ``limit`` is a positive logarithm, ``needed`` the natural logarithm of odds.  ``change`` is None
-    where none was seen that may have slowed what is asked about.  Odds that cannot reach ``told``,
-    a logarithm as well, are not found where there is no alarm.
+    where none was seen that may have slowed what is asked about.  Odds that cannot reach
+    ``min_odds``, a logarithm as well, are not found where there is no alarm.
     """
 
     limit: float
     needed: float
     change: Optional[Change] = None
-    told: float = WORTH_A_WORD
+    min_odds: float = WORTH_A_WORD
 
 
 class Weight(NamedTuple):
@@ -158,7 +158,7 @@ class _Weighing:
     def __init__(
         self, alone: Sequence[Claim], together: Sequence[Claim], question: Question, past: Moments
     ) -> None:
-        self._limit, self._needed, self._change, self._told = question
+        self._limit, self._needed, self._change, self._min_odds = question
         self._past = past
         self._alone = alone
         self._claims = [claim for claim in (*alone, *together) if claim.runs]
@@ -185,7 +185,7 @@ class _Weighing:
                     alarm, since, begin = True, start, end + 1
         last = len(self._moments) - 1
         odds, start = (0.0, last)
-        if alarm or bounds[-1] >= self._told:
+        if alarm or bounds[-1] >= self._min_odds:
             odds, start = self._slow(since if alarm else begin, last)
         start = since if alarm else start
         middles = tuple(self._middle(claim.runs, start) for claim in self._alone)
@@ -241,9 +241,9 @@ class _Weighing:
         chosen = [run.log_ratio for run in runs[bisect_left(runs, (self._moments[start],)) :]]
         return median(chosen) if chosen else None
 
-    def _end(self, place: int) -> float:
+    def _end(self, index: int) -> float:
         """Return when the moment after one begins."""
-        return self._moments[place + 1] if place + 1 < len(self._moments) else float("inf")
+        return self._moments[index + 1] if index + 1 < len(self._moments) else float("inf")
 
 
 def moments_of(runs: Sequence[Run]) -> list[float]:

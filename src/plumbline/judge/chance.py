@@ -47,25 +47,25 @@ _ROOT = sqrt(2 * pi)
 
 
 @lru_cache(maxsize=4096)
-def factors(of: Source, limit: float) -> tuple[float, ...]:
+def factors(source: Source, limit: float) -> tuple[float, ...]:
     """Return the logarithm of the Bayes factor of slow against healthy, for each start.
 
     Element j is of the runs from j on.  ``limit`` is the smallest loss that is looked for, a
     positive logarithm.  The same runs are asked about more than once: for an alarm and for the
     odds at the end, and by each who judges a day.
     """
-    if not of.runs:
+    if not source.runs:
         return ()
-    chain = Chain(of)
-    slow = _averaged(_slow(chain, limit, _largest([of])))
-    healthy = _averaged(_healthy(chain, of.off, limit))
+    chain = Chain(source)
+    slow = _averaged(_slow(chain, limit, _largest([source])))
+    healthy = _averaged(_healthy(chain, source.off, limit))
     return tuple([one - other for one, other in zip(slow, healthy)])
 
 
 def shared_factors(sources: Sequence[Source], starts: Sequence[float], limit: float) -> list[float]:
     """Return the same for a part that all sources cross, at each of some starts.
 
-    A slow part slows all of them alike; without it each is healthy or, seldom, slow by itself.
+    A slow part slows all of them alike; without it each is healthy or, seldom, slow alone.
     """
     found: list[list[float]] = []
     chance = [0.0] * len(starts)
@@ -143,10 +143,10 @@ def sizes(limit: float) -> list[float]:
 class Chain:
     """The runs of a source as a hidden Markov chain: undisturbed, lower or faster."""
 
-    def __init__(self, of: Source) -> None:
+    def __init__(self, source: Source) -> None:
         """Find what does not depend on the offset that is tried."""
-        self._noise = of.noise
-        runs = of.runs
+        self._noise = source.noise
+        runs = source.runs
         stays = [*map(self._stays, runs, runs[1:]), 0.0]
         alike = [0.0, *map(_alike, runs, runs[1:])]
         self._runs = [
@@ -155,8 +155,8 @@ class Chain:
                 run.spread**2,
                 goes_on,
                 1 - goes_on,
-                of.noise.alike * near,
-                1 / of.noise.width(run.spread),
+                source.noise.alike * near,
+                1 / source.noise.width(run.spread),
             )
             for run, goes_on, near in zip(runs, stays, alike)
         ]

@@ -73,7 +73,7 @@ def together(held: Compared) -> Claim:
 def _merged(sources: Sequence[Source]) -> Source:
     """Return several measurements as one, with the noise of the worst of them."""
     runs = sorted(run for source in sources for run in source.runs)
-    noise: Noise = max((source.noise for source in sources), key=lambda one: one.lower)
+    noise: Noise = max((source.noise for source in sources), key=lambda noise: noise.lower)
     return Source(tuple(runs), max(source.off for source in sources), noise)
 
 
@@ -96,5 +96,5 @@ def tell_apart(asked: dict[tuple[str, str], list[NamedMeasurement]]) -> None:
         ]
 
 
-def _alone(one: Measurement) -> Measurement:
-    return replace(one, kind=(one.kind, one.member))
+def _alone(measurement: Measurement) -> Measurement:
+    return replace(measurement, kind=(measurement.kind, measurement.member))

@@ -1,29 +1,25 @@
 """Judge one target or disk: every operation by the rules, the worst decides.
 
-A run by hand is judged by itself; what a service says follows the evidence of several runs.
+A run by hand is judged alone; what a service says follows the evidence of several runs.
 """
 
 from __future__ import annotations
 
-from plumbline.errors import DocumentError
+from typing import Optional, Sequence
+
 from plumbline.judge.absence import Last, absence, hung_run, interruption, never
 from plumbline.judge.evidence import evidence, figure
-from plumbline.judge.finding import Ruling, deciding
-from plumbline.judge.measured import label, measured
+from plumbline.judge.finding import Finding, Ruling, deciding
+from plumbline.judge.measured import measured
+from plumbline.judge.operations import label, operations
 from plumbline.judge.phrases import summary
 from plumbline.judge.rules import apply
 from plumbline.judge.service import by_evidence, with_runs
-from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.model.evidence import Evidence
+from plumbline.model.expectation import Expectation
 from plumbline.model.record import Operation, Scenario
+from plumbline.model.series import Running, Series
 from plumbline.model.verdict import Verdict
-
-if TYPE_CHECKING:
-    from typing import Iterator, Optional, Sequence
-
-    from plumbline.judge.finding import Finding
-    from plumbline.model.evidence import Evidence
-    from plumbline.model.expectation import Expectation
-    from plumbline.model.series import Running, Series
 
 
 def judge(
@@ -81,35 +77,14 @@ def decide(
     return verdict(expectation, decided, text + remark)._replace(figures=data)
 
 
-def operations(
-    expectation: Expectation, series: Sequence[Series]
-) -> Iterator[tuple[Operation, Scenario]]:
-    """Yield each operation that is expected, or, where none is named, that was measured.
-
-    What is measured no longer is not judged: it would be stale for ever.
-    """
-    keys = tuple(expectation.references) or tuple(
-        dict.fromkeys(f"{one.latest.operation.value}/{one.latest.scenario.value}" for one in series)
-    )
-    for key in keys:
-        operation, _, scenario = key.partition("/")
-        try:
-            yield Operation(operation), Scenario(scenario)
-        except ValueError as error:
-            raise DocumentError(
-                f"expectations of {expectation.component} name the unknown operation {key!r}; "
-                "deploy the role agent again"
-            ) from error
-
-
 def rule(
     expectation: Expectation,
-    place: tuple[Operation, Scenario],
+    step: tuple[Operation, Scenario],
     series: Optional[Series],
     now: float,
 ) -> Ruling:
     """Return the ruling on one operation; ``series`` is None when it was never measured."""
-    operation, scenario = place
+    operation, scenario = step
     what = label(operation, scenario)
     if series is None:
         return Ruling(operation, scenario, None, None, never(what, expectation.layer))
@@ -130,9 +105,9 @@ def firmly(ruling: Ruling) -> Ruling:
     return ruling._replace(measured=firm, finding=apply(firm))
 
 
-def _of(series: Sequence[Series], place: tuple[Operation, Scenario]) -> Optional[Series]:
+def _of(series: Sequence[Series], step: tuple[Operation, Scenario]) -> Optional[Series]:
     for one in series:
-        if (one.latest.operation, one.latest.scenario) == place:
+        if (one.latest.operation, one.latest.scenario) == step:
             return one
     return None
 

@@ -1,26 +1,24 @@
 """Which components are measured again between two planned runs, beside whom, and which can wait.
 
 Nothing is decided ahead: each moment asks the evidence of that moment.  What has an alarm by then,
-or of which nothing is worth a word any longer, is wanted no more.
+or of which nothing is worth a word, is no longer wanted.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from itertools import islice
-from typing import TYPE_CHECKING, Callable, Iterable, Mapping, NamedTuple, Optional, Sequence
+from typing import Callable, Iterable, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.peers import LEAST as PEERED
 from plumbline.model.confirm import Measured
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
+from plumbline.model.memory import Knowing
 from plumbline.model.reason import Reason
 from plumbline.model.record import Scenario
 from plumbline.model.verdict import Verdict
 from plumbline.units import DAY_S
-
-if TYPE_CHECKING:
-    from plumbline.model.evidence import Knowing
 
 CONTROLS = 2
 """Healthy peers in each run: one alone may have a low moment itself."""
@@ -97,7 +95,7 @@ def wanted(layer: Layer) -> list[Wanted]:
     single = [
         one for one in found if members[one.entry.group] >= max(PEERED, 2 * groups[one.entry.group])
     ]
-    return sorted(single, key=lambda one: (-one.known.odds, one.entry.component))
+    return sorted(single, key=lambda wanted: (-wanted.known.odds, wanted.entry.component))
 
 
 def places(found: Iterable[Wanted], past: Past, now: float) -> list[Place]:
@@ -199,8 +197,8 @@ def _percent(verdict: Verdict) -> Optional[float]:
     return None if ratio is None else 100 * ratio
 
 
-def _place(one: Wanted, past: Past, now: float) -> Place:
-    entry, terms = one.entry, one.entry.confirm
+def _place(request: Wanted, past: Past, now: float) -> Place:
+    entry, terms = request.entry, request.entry.confirm
     since = past.planned_at.get(entry.component, 0.0)
     before = [
         found.at
@@ -215,7 +213,7 @@ def _place(one: Wanted, past: Past, now: float) -> Place:
         obstacle = "all its runs are used; the next planned one decides"
     elif now - last < _EARLY * terms.every_s:
         obstacle = f"measured {(now - last) / 60:.0f} min ago"
-    return Place(one, len(before), obstacle)
+    return Place(request, len(before), obstacle)
 
 
 def _of_one_group(free: Sequence[Expectation]) -> list[tuple[Expectation, ...]]:
@@ -242,7 +240,7 @@ def _turn(
     hosts = {one.host for one in targets}
     peers = [one for one in layer.entries if one.group == group and one.component not in doubtful]
     # another server first, for a fault of the targets' own would hide; then whose turn it is
-    peers.sort(key=lambda one: (one.host in hosts, served.get(one.component, 0.0)))
+    peers.sort(key=lambda peer: (peer.host in hosts, served.get(peer.component, 0.0)))
     healthy = (one for one in peers if _is_healthy(one, layer))
     return Turn(targets, tuple(islice(healthy, CONTROLS)))
 

@@ -2,53 +2,51 @@
 
 from __future__ import annotations
 
+from typing import Optional
+
 from plumbline.judge.finding import Finding, Rule
+from plumbline.judge.measured import Measured
 from plumbline.judge.measured import contended as is_contended
 from plumbline.judge.phrases import against_levels, figures
-from plumbline.model.named_tuple import TYPE_CHECKING
-from plumbline.model.others import others_of
+from plumbline.model.others import Others, others_of
 from plumbline.model.reason import Reason
+from plumbline.model.record import Record
+from plumbline.model.series import Sample
 from plumbline.model.state import State
 from plumbline.units import DAY_S
-
-if TYPE_CHECKING:
-    from typing import Optional
-
-    from plumbline.judge.measured import Measured
-    from plumbline.model.others import Others
-    from plumbline.model.record import Record
-    from plumbline.model.series import Sample
 
 _DAYS = 3
 """In a row: an excuse that comes back each night is a wrong hour for the probe."""
 _SERVER = "server"
 
 
-def contended_for_days(of: Measured) -> Optional[Finding]:
+def contended_for_days(measured: Measured) -> Optional[Finding]:
     """Low and contended, and so on each of the last days; no excuse lasts for ever."""
-    if not (of.low(of.percent) and of.contended and _contended_each_day(of)):
+    if not (
+        measured.low(measured.percent) and measured.contended and _contended_each_day(measured)
+    ):
         return None
     text = (
-        f"{figures(of)}: cannot be judged, contended on each of the last "
-        f"{_DAYS} days{_job(of)}; choose a quieter hour for the probe"
+        f"{figures(measured)}: cannot be judged, contended on each of the last "
+        f"{_DAYS} days{_job(measured)}; choose a quieter hour for the probe"
     )
     return Finding(State.UNKNOWN, Reason.CONTENDED_FOR_DAYS, text, counts=False)
 
 
-def contended(of: Measured) -> Optional[Finding]:
+def contended(measured: Measured) -> Optional[Finding]:
     """Low while others used the component too; says nothing about it."""
-    if not (of.low(of.percent) and of.contended):
+    if not (measured.low(measured.percent) and measured.contended):
         return None
     text = (
-        f"{figures(of)}: contended: coverage {of.record.coverage:.2f} "
-        f"({of.limits.min_coverage:g} needed){_job(of)}; excluded"
+        f"{figures(measured)}: contended: coverage {measured.record.coverage:.2f} "
+        f"({measured.limits.min_coverage:g} needed){_job(measured)}; excluded"
     )
     return Finding(State.OK, Reason.CONTENDED, text, counts=False)
 
 
-def _job(of: Measured) -> str:
+def _job(measured: Measured) -> str:
     """Return the job that moved most, with a comma before it; empty where none is known."""
-    others = others_of(of.record)
+    others = others_of(measured.record)
     return f", {others.job}" if others and others.job else ""
 
 
@@ -79,31 +77,31 @@ def _unknown(record: Record, others: Optional[Others]) -> str:
     return "coverage unknown"
 
 
-def _contended_each_day(of: Measured) -> bool:
+def _contended_each_day(measured: Measured) -> bool:
     days: dict[int, bool] = {}
-    for sample in of.samples:
+    for sample in measured.samples:
         if sample.rate_Bps is not None:
             day = int(sample.started_at // DAY_S)
-            days[day] = days.get(day, True) and _low_and_contended(of, sample)
+            days[day] = days.get(day, True) and _low_and_contended(measured, sample)
     latest = sorted(days, reverse=True)[:_DAYS]
     return len(latest) == _DAYS and all(days[day] for day in latest)
 
 
-def _low_and_contended(of: Measured, sample: Sample) -> bool:
-    reference_Bps = of.baseline.median_Bps if of.baseline else sample.peers_Bps
+def _low_and_contended(measured: Measured, sample: Sample) -> bool:
+    reference_Bps = measured.baseline.median_Bps if measured.baseline else sample.peers_Bps
     if not reference_Bps or sample.rate_Bps is None:
         return False
-    low = of.low(100 * sample.rate_Bps / reference_Bps)
-    return low and is_contended(sample.coverage, of.limits)
+    low = measured.low(100 * sample.rate_Bps / reference_Bps)
+    return low and is_contended(sample.coverage, measured.limits)
 
 
-def _explain(of: Measured) -> str:
-    least = f"contended below {of.limits.min_coverage:g}"
-    return f"{coverage_words(of.record)}, {least}; {against_levels(of)}"
+def _explain(measured: Measured) -> str:
+    least = f"contended below {measured.limits.min_coverage:g}"
+    return f"{coverage_words(measured.record)}, {least}; {against_levels(measured)}"
 
 
-def _explain_days(of: Measured) -> str:
-    return f"{_explain(of)}; on each of {_DAYS} days"
+def _explain_days(measured: Measured) -> str:
+    return f"{_explain(measured)}; on each of {_DAYS} days"
 
 
 CONTENDED_FOR_DAYS = Rule(Reason.CONTENDED_FOR_DAYS, contended_for_days, _explain_days)

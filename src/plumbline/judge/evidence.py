@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from math import isinf
+from typing import Iterator
 
 from plumbline.judge.contention import coverage_words
+from plumbline.judge.finding import Ruling
 from plumbline.judge.floor import evidence_of_floor
-from plumbline.judge.measured import label
+from plumbline.judge.measured import Measured
+from plumbline.judge.operations import label
 from plumbline.judge.phrases import limited, peers, repeats
 from plumbline.judge.profile import course_words
 from plumbline.model.ages import age
-from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.model.record import Record
+from plumbline.model.series import Sample
 from plumbline.model.threshold import Range
 from plumbline.model.verdict import Figure
 from plumbline.units import format_rate
-
-if TYPE_CHECKING:
-    from typing import Iterator
-
-    from plumbline.judge.finding import Ruling
-    from plumbline.judge.measured import Measured
-    from plumbline.model.record import Record
-    from plumbline.model.series import Sample
 
 _SAMPLES_SHOWN = 10
 
@@ -64,24 +60,26 @@ def _whole(value: float) -> float:
     return value if isinf(value) else round(value)
 
 
-def _references(of: Measured) -> Iterator[str]:
-    if of.baseline:
-        known = of.baseline
+def _references(measured: Measured) -> Iterator[str]:
+    if measured.baseline:
+        known = measured.baseline
         yield (
             f"baseline {format_rate(known.median_Bps)}, spread {100 * known.spread:.1f} %, "
             f"{known.runs} runs {known.first} to {known.last}, accepted by {known.accepted_by}: "
             f"{known.reason}"
         )
     else:
-        yield f"baseline not used: {of.doubt}"
-    yield from evidence_of_floor(of)
-    course = course_words(of)
+        yield f"baseline not used: {measured.doubt}"
+    yield from evidence_of_floor(measured)
+    course = course_words(measured)
     if course:
         yield course
-    if of.ceiling:
-        yield f"{limited(of.ceiling)}, reached to {100 * of.rate_Bps / of.ceiling.rate_Bps:.0f} %"
-    if of.peers_Bps:
-        yield f"{100 * of.rate_Bps / of.peers_Bps:.0f} % of {peers(of)} in the same run"
+    if measured.ceiling:
+        reached = 100 * measured.rate_Bps / measured.ceiling.rate_Bps
+        yield f"{limited(measured.ceiling)}, reached to {reached:.0f} %"
+    if measured.peers_Bps:
+        percent = 100 * measured.rate_Bps / measured.peers_Bps
+        yield f"{percent:.0f} % of {peers(measured)} in the same run"
     else:
         yield "no peers in the same run"
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Optional
+
 from plumbline.judge.finding import Finding, Rule
+from plumbline.judge.measured import Measured
 from plumbline.judge.phrases import figures, figures_and_ceiling, flags, peers
 from plumbline.judge.profile import other_course
-from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.reason import Reason
 from plumbline.model.record import Flag
 from plumbline.model.state import State
 from plumbline.units import format_rate
-
-if TYPE_CHECKING:
-    from typing import Optional
-
-    from plumbline.judge.measured import Measured
 
 _KNOWN_STATES = {
     Flag.DEGRADED: "degraded (rebuilding)",
@@ -23,46 +20,50 @@ _KNOWN_STATES = {
 }
 
 
-def known_state(of: Measured) -> Optional[Finding]:
+def known_state(measured: Measured) -> Optional[Finding]:
     """Degraded or failed over, where slower is expected and never CRITICAL."""
-    states = [words for flag, words in _KNOWN_STATES.items() if flag in of.record.flags]
+    states = [words for flag, words in _KNOWN_STATES.items() if flag in measured.record.flags]
     if not states:
         return None
-    text = f"{figures_and_ceiling(of)}: {' and '.join(states)}, slower is expected"
+    text = f"{figures_and_ceiling(measured)}: {' and '.join(states)}, slower is expected"
     return Finding(State.WARNING, Reason.KNOWN_STATE, text, counts=False)
 
 
-def even_share(of: Measured) -> Optional[Finding]:
+def even_share(measured: Measured) -> Optional[Finding]:
     """Of several at once an even share is fine but for its profile; who got more, ended earlier."""
-    if not of.even:
+    if not measured.even:
         return None
-    return other_course(of) or Finding(State.OK, Reason.EVEN_SHARE, figures(of))
+    return other_course(measured) or Finding(State.OK, Reason.EVEN_SHARE, figures(measured))
 
 
-def shared_loss(of: Measured) -> Optional[Finding]:
+def shared_loss(measured: Measured) -> Optional[Finding]:
     """Low against the baseline, but so are the peers; the group service has that alarm."""
-    if of.baseline is None or of.peers_Bps is None or not of.low(of.percent):
+    if (
+        measured.baseline is None
+        or measured.peers_Bps is None
+        or not measured.low(measured.percent)
+    ):
         return None
-    peers_low = of.low(100 * of.peers_Bps / of.baseline.median_Bps)
-    if not peers_low or of.rate_Bps < (1 - of.limits.peer_loss) * of.peers_Bps:
+    peers_low = measured.low(100 * measured.peers_Bps / measured.baseline.median_Bps)
+    if not peers_low or measured.rate_Bps < (1 - measured.limits.peer_loss) * measured.peers_Bps:
         return None
-    text = f"{figures(of)}: not slower than {peers(of)}, a shared cause; excluded"
+    text = f"{figures(measured)}: not slower than {peers(measured)}, a shared cause; excluded"
     return Finding(State.OK, Reason.SHARED_LOSS, text, counts=False)
 
 
-def _explain_even(of: Measured) -> str:
-    if of.ceiling is None or of.ceiling.even_Bps is None:
+def _explain_even(measured: Measured) -> str:
+    if measured.ceiling is None or measured.ceiling.even_Bps is None:
         return "is not one of several that share what is there"
-    even_Bps = of.ceiling.even_Bps
-    return f"{100 * of.rate_Bps / even_Bps:.0f} % of the even share {format_rate(even_Bps)}"
+    even_Bps = measured.ceiling.even_Bps
+    return f"{100 * measured.rate_Bps / even_Bps:.0f} % of the even share {format_rate(even_Bps)}"
 
 
-def _explain_shared(of: Measured) -> str:
-    if of.baseline is None or of.peers_Bps is None:
+def _explain_shared(measured: Measured) -> str:
+    if measured.baseline is None or measured.peers_Bps is None:
         return "needs a baseline and peers"
-    share = 100 * of.peers_Bps / of.baseline.median_Bps
-    own = 100 * (of.ratio_peers or 0)
-    return f"{peers(of)} is {share:.0f} % of this baseline; this {own:.0f} % of it"
+    share = 100 * measured.peers_Bps / measured.baseline.median_Bps
+    own = 100 * (measured.ratio_peers or 0)
+    return f"{peers(measured)} is {share:.0f} % of this baseline; this {own:.0f} % of it"
 
 
 KNOWN_STATE = Rule(Reason.KNOWN_STATE, known_state, flags)

@@ -6,25 +6,22 @@ about a measurement that differs in one thing.
 
 from __future__ import annotations
 
-from plumbline.judge.component import operations, rule
-from plumbline.judge.measured import measured
+from typing import Iterator, Optional, Sequence
+
+from plumbline.judge.component import rule
+from plumbline.judge.finding import Ruling
+from plumbline.judge.measured import Measured, measured
+from plumbline.judge.operations import operations
 from plumbline.judge.pair import with_partner
 from plumbline.judge.phrases import flags
 from plumbline.judge.rules import RULES, apply
-from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.model.expectation import Expectation
+from plumbline.model.reason import Reason
+from plumbline.model.record import Operation, Scenario
+from plumbline.model.reference import Reference
+from plumbline.model.series import Series
+from plumbline.model.state import State
 from plumbline.units import format_rate
-
-if TYPE_CHECKING:
-    from typing import Iterator, Optional, Sequence
-
-    from plumbline.judge.finding import Ruling
-    from plumbline.judge.measured import Measured
-    from plumbline.model.expectation import Expectation
-    from plumbline.model.reason import Reason
-    from plumbline.model.record import Operation, Scenario
-    from plumbline.model.reference import Reference
-    from plumbline.model.series import Series
-    from plumbline.model.state import State
 
 _FACTORS = tuple(1.02**exponent for exponent in range(1, 150))
 """How far up and down a change of the outcome is looked for: to 20 times and a 20th."""
@@ -46,9 +43,9 @@ def explain(expectation: Expectation, series: Sequence[Series], now: float) -> I
             yield from _operation(rule(own, place, one, now), one, own.reference(*place), name)
 
 
-def _is(series: Series, place: tuple[Operation, Scenario], partner: Optional[str]) -> bool:
+def _is(series: Series, step: tuple[Operation, Scenario], partner: Optional[str]) -> bool:
     latest = series.latest
-    return (latest.operation, latest.scenario, latest.partner) == (*place, partner)
+    return (latest.operation, latest.scenario, latest.partner) == (*step, partner)
 
 
 def _operation(
@@ -66,85 +63,92 @@ def _operation(
     yield from (f"    {line}" for line in changes)
 
 
-def _rules(of: Measured) -> Iterator[str]:
+def _rules(latest: Measured) -> Iterator[str]:
     decided = False
     for asked in RULES:
-        found = asked.applies(of)
+        found = asked.applies(latest)
         mark = "not asked" if decided else "applies" if found else "no"
-        yield f"rule {asked.reason.words}: {mark} ({asked.explain(of)})"
+        yield f"rule {asked.reason.words}: {mark} ({asked.explain(latest)})"
         decided = decided or found is not None
 
 
-def _rates(of: Measured) -> Iterator[str]:
+def _rates(latest: Measured) -> Iterator[str]:
     """Yield the nearest rate below and above with which the outcome were another."""
-    here = _outcome(of)
+    here = _outcome(latest)
     for word, factors in (
         ("below", tuple(1 / factor for factor in _FACTORS)),
         ("above", _FACTORS),
     ):
         same = 1.0
         for factor in factors:
-            if _outcome(_at(of, factor)) != here:
-                edge = _edge(of, same, factor)
-                yield f"{word} {format_rate(of.rate_Bps * edge)}: {_words(_at(of, factor))}"
+            if _outcome(_at(latest, factor)) != here:
+                edge = _edge(latest, same, factor)
+                yield f"{word} {format_rate(latest.rate_Bps * edge)}: {_words(_at(latest, factor))}"
                 break
             same = factor
 
 
-def _edge(of: Measured, same: float, other: float) -> float:
+def _edge(latest: Measured, same: float, other: float) -> float:
     """Return the factor at which the outcome changes, between ``same`` and ``other``."""
-    here = _outcome(of)
+    here = _outcome(latest)
     for _ in range(_HALVINGS):
         middle = (same * other) ** 0.5
-        if _outcome(_at(of, middle)) == here:
+        if _outcome(_at(latest, middle)) == here:
             same = middle
         else:
             other = middle
     return other
 
 
-def _at(of: Measured, factor: float) -> Measured:
+def _at(latest: Measured, factor: float) -> Measured:
     """Return the same measurement had it been ``factor`` times as fast."""
-    rate_Bps = of.rate_Bps * factor
-    record = of.record._replace(
-        rate_Bps=rate_Bps, repeats_Bps=tuple(rate * factor for rate in of.record.repeats_Bps)
+    rate_Bps = latest.rate_Bps * factor
+    record = latest.record._replace(
+        rate_Bps=rate_Bps, repeats_Bps=tuple(rate * factor for rate in latest.record.repeats_Bps)
     )
-    samples = (of.samples[0]._replace(rate_Bps=rate_Bps), *of.samples[1:]) if of.samples else ()
-    return of._replace(record=record, rate_Bps=rate_Bps, samples=samples)
+    samples = (
+        (latest.samples[0]._replace(rate_Bps=rate_Bps), *latest.samples[1:])
+        if latest.samples
+        else ()
+    )
+    return latest._replace(record=record, rate_Bps=rate_Bps, samples=samples)
 
 
-def _conditions(of: Measured, series: Series, reference: Reference) -> Iterator[str]:
+def _conditions(latest: Measured, series: Series, reference: Reference) -> Iterator[str]:
     """Yield the conditions without which the outcome were another."""
-    here = _outcome(of)
-    for words, changed in _variations(of, series, reference):
+    here = _outcome(latest)
+    for words, changed in _variations(latest, series, reference):
         if _outcome(changed) != here:
             yield f"{words}: {_words(changed)}"
 
 
 def _variations(
-    of: Measured, series: Series, reference: Reference
+    latest: Measured, series: Series, reference: Reference
 ) -> Iterator[tuple[str, Measured]]:
-    record = of.record
-    if of.contended:
+    record = latest.record
+    if latest.contended:
         quiet = record._replace(coverage=1.0)
-        yield "had nobody else used it", of._replace(record=quiet)
+        yield "had nobody else used it", latest._replace(record=quiet)
     if record.flags:
-        yield f"without {flags(of)}", of._replace(record=record._replace(flags=()))
-    agreed = record._replace(repeats_Bps=(of.rate_Bps,))
-    yield "had the repeats agreed", of._replace(record=agreed)
-    if of.doubt and reference.baseline:
-        yield f"but for the doubt ({of.doubt})", of._replace(baseline=reference.baseline, doubt="")
-    if of.baseline:
-        without = measured(series, reference._replace(baseline=None), of.limits)
+        yield f"without {flags(latest)}", latest._replace(record=record._replace(flags=()))
+    agreed = record._replace(repeats_Bps=(latest.rate_Bps,))
+    yield "had the repeats agreed", latest._replace(record=agreed)
+    if latest.doubt and reference.baseline:
+        yield (
+            f"but for the doubt ({latest.doubt})",
+            latest._replace(baseline=reference.baseline, doubt=""),
+        )
+    if latest.baseline:
+        without = measured(series, reference._replace(baseline=None), latest.limits)
         yield "without its baseline", without
 
 
-def _outcome(of: Measured) -> tuple[State, Optional[Reason]]:
-    finding = apply(of)
+def _outcome(latest: Measured) -> tuple[State, Optional[Reason]]:
+    finding = apply(latest)
     return finding.state, None if finding.reason.fine else finding.reason
 
 
-def _words(of: Measured) -> str:
-    finding = apply(of)
+def _words(latest: Measured) -> str:
+    finding = apply(latest)
     reason = "" if finding.reason.fine else f", {finding.reason.words}"
     return f"{finding.state.name}{reason}"

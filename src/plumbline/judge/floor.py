@@ -8,20 +8,16 @@ floor again.
 
 from __future__ import annotations
 
+from typing import Iterable, Iterator, NamedTuple, Optional
+
 from plumbline.judge.finding import Finding, Rule
+from plumbline.judge.measured import Measured
 from plumbline.judge.phrases import date_of, limited_by
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.reason import Reason
-from plumbline.model.series import SAMPLES
+from plumbline.model.reference import Ceiling
+from plumbline.model.series import SAMPLES, Sample
 from plumbline.model.state import State
 from plumbline.units import DAY_S, format_rate
-
-if TYPE_CHECKING:
-    from typing import Iterable, Iterator, Optional
-
-    from plumbline.judge.measured import Measured
-    from plumbline.model.reference import Ceiling
-    from plumbline.model.series import Sample
 
 NIGHTS = 5
 """Different nights that all stay below a floor before it alarms."""
@@ -54,11 +50,11 @@ class Shortfall(NamedTuple):
         return f"since {date_of(self.first * DAY_S)}{' or earlier' if self.earlier else ''}"
 
 
-def sound(of: Measured) -> Iterator[Sample]:
+def sound(measured: Measured) -> Iterator[Sample]:
     """Yield the samples that show what a component gives: not contended, degraded or invalid."""
-    most_Bps = of.ceiling and of.limits.invalid_above * of.ceiling.rate_Bps
-    least = of.limits.min_coverage
-    for sample in of.samples:
+    most_Bps = measured.ceiling and measured.limits.invalid_above * measured.ceiling.rate_Bps
+    least = measured.limits.min_coverage
+    for sample in measured.samples:
         rate_Bps, coverage = sample.rate_Bps, sample.coverage
         if rate_Bps is None or sample.excluded or (coverage is not None and coverage < least):
             continue
@@ -95,82 +91,94 @@ def shortfall(nights: Nights, *, cut: bool) -> Optional[Shortfall]:
     return Shortfall(share, best, nights[first][0], cut and first == 0)
 
 
-def least_Bps(of: Measured) -> Optional[float]:
+def least_Bps(measured: Measured) -> Optional[float]:
     """Return the least that a measurement alone should give, None where nothing is asked of it.
 
     A pair of hosts is judged with all partners, one of several targets at once as a whole.  What
     the probe itself keeps below cannot be demonstrated.
     """
-    ceiling, share = of.ceiling, of.limits.min_efficiency
-    if ceiling is None or not share or ceiling.even_Bps is not None or of.record.partner:
+    ceiling, share = measured.ceiling, measured.limits.min_efficiency
+    if ceiling is None or not share or ceiling.even_Bps is not None or measured.record.partner:
         return None
-    cap_Bps = (of.record.spec or {}).get("rate_cap_Bps")
+    cap_Bps = (measured.record.spec or {}).get("rate_cap_Bps")
     return share * (min(ceiling.rate_Bps, cap_Bps) if cap_Bps else ceiling.rate_Bps)
 
 
-def shortfall_of(of: Measured, level_Bps: Optional[float]) -> Optional[Shortfall]:
+def shortfall_of(measured: Measured, level_Bps: Optional[float]) -> Optional[Shortfall]:
     """Return what stays below a level and was not accepted there, None where nothing does."""
     # most are far above, and whoever judges ten thousand of them has no time for nights
-    if not level_Bps or all((one.rate_Bps or level_Bps) >= level_Bps for one in of.samples):
+    if not level_Bps or all((one.rate_Bps or level_Bps) >= level_Bps for one in measured.samples):
         return None
     nights = best_of_nights(
-        (one.started_at, one.rate_Bps / level_Bps) for one in sound(of) if one.rate_Bps
+        (one.started_at, one.rate_Bps / level_Bps) for one in sound(measured) if one.rate_Bps
     )
-    found = shortfall(nights, cut=len(of.samples) >= SAMPLES)
-    return None if found is None or accepted(of, found.share * level_Bps) else found
+    found = shortfall(nights, cut=len(measured.samples) >= SAMPLES)
+    return None if found is None or accepted(measured, found.share * level_Bps) else found
 
 
-def accepted(of: Measured, rate_Bps: float) -> bool:
+def accepted(measured: Measured, rate_Bps: float) -> bool:
     """Return whether a person has accepted such a rate though it is below its floor."""
-    known = of.given.baseline
+    known = measured.given.baseline
     if known is None or not known.below_floor:
         return False
-    return rate_Bps >= (1 - of.limits.peer_loss) * known.median_Bps
+    return rate_Bps >= (1 - measured.limits.peer_loss) * known.median_Bps
 
 
-def is_alone(of: Measured, level_Bps: float) -> bool:
+def is_alone(measured: Measured, level_Bps: float) -> bool:
     """Return whether a measurement below its floor is slower than peers, or has none.
 
     Where the peers are as low the group has the alarm.
     """
-    beside = [one for one in sound(of) if one.peers_Bps]
+    beside = [one for one in sound(measured) if one.peers_Bps]
     peers = best_of_nights((one.started_at, (one.peers_Bps or 0.0) / level_Bps) for one in beside)
     if not peers:
         return True
     own = best_of_nights((one.started_at, (one.rate_Bps or 0.0) / level_Bps) for one in beside)
     best, others = (max(share for _, share in nights[-NIGHTS:]) for nights in (own, peers))
-    return shortfall(peers, cut=False) is None and best < (1 - of.limits.peer_loss) * others
+    return shortfall(peers, cut=False) is None and best < (1 - measured.limits.peer_loss) * others
 
 
-def below_goal(of: Measured) -> Optional[Finding]:
+def below_goal(measured: Measured) -> Optional[Finding]:
     """Below the rate that was promised for it on each of some nights."""
-    goal_Bps = of.given.goal_Bps
-    found = shortfall_of(of, goal_Bps)
+    goal_Bps = measured.given.goal_Bps
+    found = shortfall_of(measured, goal_Bps)
     if found is None or goal_Bps is None:
         return None
-    text = f"{of.what}: {goal_words(found, goal_Bps)}{at_most(of.ceiling)}: {found.since}"
+    text = (
+        f"{measured.what}: {goal_words(found, goal_Bps)}{at_most(measured.ceiling)}: {found.since}"
+    )
     return Finding(State.WARNING, Reason.BELOW_GOAL, text)
 
 
-def below_floor(of: Measured) -> Optional[Finding]:
+def below_floor(measured: Measured) -> Optional[Finding]:
     """Below the least share of its ceiling on each of some nights, and its peers are not."""
-    level_Bps = least_Bps(of)
-    found = shortfall_of(of, level_Bps)
-    if found is None or level_Bps is None or of.ceiling is None or not is_alone(of, level_Bps):
+    level_Bps = least_Bps(measured)
+    found = shortfall_of(measured, level_Bps)
+    if (
+        found is None
+        or level_Bps is None
+        or measured.ceiling is None
+        or not is_alone(measured, level_Bps)
+    ):
         return None
-    names = of.ceiling.kinds, of.ceiling.limited_by
-    text = f"{of.what}: {floor_words(found, of, limited_by(*names))}"
+    names = measured.ceiling.kinds, measured.ceiling.limited_by
+    text = f"{measured.what}: {floor_words(found, measured, limited_by(*names))}"
     return Finding(State.WARNING, Reason.BELOW_FLOOR, f"{text}: {found.since}")
 
 
-def floor_words(found: Shortfall, of: Measured, part: str, number: str = "") -> str:
+def floor_words(found: Shortfall, measured: Measured, part: str, number: str = "") -> str:
     """Return what is demonstrated of a ceiling, what sets that, and the floor."""
-    assert of.ceiling is not None
-    least = of.limits.min_efficiency
-    share = found.share * (least_Bps(of) or least * of.ceiling.rate_Bps) / of.ceiling.rate_Bps
+    assert measured.ceiling is not None
+    least = measured.limits.min_efficiency
+    share = (
+        found.share
+        * (least_Bps(measured) or least * measured.ceiling.rate_Bps)
+        / measured.ceiling.rate_Bps
+    )
     return (
-        f"{found.nights} {100 * share:.3g} % of the ceiling {format_rate(of.ceiling.rate_Bps)} "
-        f"(limited by {part}){number}, floor {100 * least:g} %"
+        f"{found.nights} {100 * share:.3g} % of the ceiling "
+        f"{format_rate(measured.ceiling.rate_Bps)} (limited by {part}){number}, "
+        f"floor {100 * least:g} %"
     )
 
 
@@ -188,12 +196,12 @@ def at_most(ceiling: Optional[Ceiling]) -> str:
     return f", ceiling {format_rate(ceiling.rate_Bps)} (limited by {part})"
 
 
-def evidence_of_floor(of: Measured) -> Iterator[str]:
+def evidence_of_floor(measured: Measured) -> Iterator[str]:
     """Yield a line on each floor that a measurement was accepted below, or is below."""
-    if of.given.baseline and of.given.baseline.below_floor:
-        known = of.given.baseline
+    if measured.given.baseline and measured.given.baseline.below_floor:
+        known = measured.given.baseline
         yield f"accepted below its floor by {known.accepted_by}: {known.below_floor}"
-    elif below_goal(of) or shortfall_of(of, least_Bps(of)):
+    elif below_goal(measured) or shortfall_of(measured, least_Bps(measured)):
         yield REMEDY
 
 
@@ -203,26 +211,26 @@ REMEDY = (
 )
 
 
-def _explain_floor(of: Measured) -> str:
-    level_Bps = least_Bps(of)
+def _explain_floor(measured: Measured) -> str:
+    level_Bps = least_Bps(measured)
     if level_Bps is None:
         return "no floor"
-    return f"floor {format_rate(level_Bps)}, {_demonstrated(of)}"
+    return f"floor {format_rate(level_Bps)}, {_demonstrated(measured)}"
 
 
-def _explain_goal(of: Measured) -> str:
-    goal_Bps = of.given.goal_Bps
+def _explain_goal(measured: Measured) -> str:
+    goal_Bps = measured.given.goal_Bps
     if goal_Bps is None:
         return "no goal"
-    return f"goal {format_rate(goal_Bps)}, {_demonstrated(of)}"
+    return f"goal {format_rate(goal_Bps)}, {_demonstrated(measured)}"
 
 
-def _demonstrated(of: Measured) -> str:
-    nights = best_of_nights((one.started_at, one.rate_Bps or 0.0) for one in sound(of))
+def _demonstrated(measured: Measured) -> str:
+    nights = best_of_nights((one.started_at, one.rate_Bps or 0.0) for one in sound(measured))
     if len(nights) < NIGHTS:
         return f"{len(nights)} of {NIGHTS} nights"
     text = f"best of {NIGHTS} nights {format_rate(max(rate for _, rate in nights[-NIGHTS:]))}"
-    known = of.given.baseline
+    known = measured.given.baseline
     return f"{text}; accepted below its floor" if known and known.below_floor else text
 
 

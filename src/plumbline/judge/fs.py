@@ -7,31 +7,27 @@ both are one verdict.
 
 from __future__ import annotations
 
+from typing import Iterator, NamedTuple, Optional, Sequence
+
 from plumbline.errors import DocumentError
 from plumbline.judge.absence import hung_run, interruption, never
 from plumbline.judge.component import alone, rulings_on, verdict
 from plumbline.judge.evidence import evidence, figure
 from plumbline.judge.finding import Finding, Ruling, deciding
-from plumbline.judge.measured import label
+from plumbline.judge.operations import label
 from plumbline.judge.phrases import several, summary
 from plumbline.judge.profile import other_course
 from plumbline.judge.service import by_evidence
 from plumbline.layers import WHOLE
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.expectation import Expectation
+from plumbline.model.memory import Knowing, Memory
 from plumbline.model.reason import Reason
+from plumbline.model.record import Operation
+from plumbline.model.series import Running
 from plumbline.model.state import State, worst
-from plumbline.model.verdict import Figure
+from plumbline.model.verdict import Figure, Verdict
 
-if TYPE_CHECKING:
-    from typing import Iterator, Optional, Sequence
-
-    from plumbline.model.evidence import Knowing
-    from plumbline.model.expectation import Expectation
-    from plumbline.model.record import Operation
-    from plumbline.model.series import Memory, Running
-    from plumbline.model.verdict import Verdict
-
-    Each = tuple[Expectation, Sequence[Ruling]]
+Each = tuple[Expectation, Sequence[Ruling]]
 
 
 class Ruled(NamedTuple):
@@ -80,30 +76,32 @@ def wholes(
             yield whole, tuple(each for each in found if each.group == whole.component)
 
 
-def decide_whole(of: Ruled, running: Sequence[Running], now: float) -> Verdict:
+def decide_whole(ruled: Ruled, running: Sequence[Running], now: float) -> Verdict:
     """Return the verdict that follows from the rulings on a whole and its members."""
-    expectation, rulings = of.whole
-    figures = (*map(figure, rulings), *_slowest_figures(of))
+    expectation, rulings = ruled.whole
+    figures = (*map(figure, rulings), *_slowest_figures(ruled))
     hang = hung_run(expectation, running, now)
     remark = interruption(expectation, running)
     if hang or not rulings:
         finding = hang or never("it", expectation.layer)
         return alone(expectation, finding, remark)._replace(figures=figures, group=True)
-    own = [_by_hand(expectation, ruling) or _excused(ruling, of.members) for ruling in rulings]
-    told = [
+    own = [_by_hand(expectation, ruling) or _excused(ruling, ruled.members) for ruling in rulings]
+    notable = [
         (each.component, one)
-        for each, found in of.members
+        for each, found in ruled.members
         for one in found
-        if _tells(one) and not _with_all(one, rulings)
+        if _is_notable(one) and not _with_all(one, rulings)
     ]
-    decided = deciding([*(one for _, one in told), *own])
-    text = _bad(own, told) if decided.finding.state is not State.OK else _fine(own, of.members)
+    decided = deciding([*(one for _, one in notable), *own])
+    text = (
+        _bad(own, notable) if decided.finding.state is not State.OK else _fine(own, ruled.members)
+    )
     return verdict(expectation, decided, text)._replace(
         sentence=f"file system {expectation.component} {text}{remark}",
-        evidence=tuple(_evidence(own, of.members, now)),
+        evidence=tuple(_evidence(own, ruled.members, now)),
         figures=figures,
         group=True,
-        counts=decided.finding.counts and not _lacks_baseline(decided, of.members),
+        counts=decided.finding.counts and not _lacks_baseline(decided, ruled.members),
     )
 
 
@@ -125,13 +123,13 @@ def _by_hand(expectation: Expectation, ruling: Ruling) -> Optional[Ruling]:
     return ruling._replace(finding=Finding(State.UNKNOWN, Reason.OTHER_TERMS, text))
 
 
-def _tells(ruling: Ruling) -> bool:
+def _is_notable(ruling: Ruling) -> bool:
     """Return whether a member's ruling is news; what else is wrong with it, the whole says too."""
     finding = ruling.finding
     if finding.state is State.OK or finding.reason is Reason.KNOWN_STATE:
         return False
-    told = finding.reason is Reason.INVALID or finding.reason.contention
-    return finding.state.alarm or told
+    unusable = finding.reason is Reason.INVALID or finding.reason.contention
+    return finding.state.alarm or unusable
 
 
 def _with_all(ruling: Ruling, whole: Sequence[Ruling]) -> bool:
@@ -170,13 +168,13 @@ def _slowest(members: Sequence[Each], operation: Operation) -> Optional[tuple[st
     return min(rated, key=lambda rate: rate[0])[1:] if rated else None
 
 
-def _bad(own: Sequence[Ruling], told: Sequence[tuple[str, Ruling]]) -> str:
+def _bad(own: Sequence[Ruling], notable: Sequence[tuple[str, Ruling]]) -> str:
     """Return the targets that are to blame, the worst first, and what is wrong with the whole."""
     texts = []
-    names = [name for name, _ in told]
-    if told:
-        first = deciding([one for _, one in told])
-        name = next(name for name, one in told if one is first)
+    names = [name for name, _ in notable]
+    if notable:
+        first = deciding([one for _, one in notable])
+        name = next(name for name, one in notable if one is first)
         texts.append(f"{name} {first.finding.text}")
         others = list(dict.fromkeys(other for other in names if other != name))
         if others:
@@ -185,7 +183,7 @@ def _bad(own: Sequence[Ruling], told: Sequence[tuple[str, Ruling]]) -> str:
         floors = [one.finding.text for one in own if one.finding.reason.low_from_the_start]
         decided = deciding(own).finding
         whole = "; ".join(floors) if decided.reason.low_from_the_start else decided.text
-        if not told and decided.reason.low_from_the_start:
+        if not notable and decided.reason.low_from_the_start:
             return whole
         texts.append(f"as a whole {whole}")
     return f"- {'; '.join(texts)}"
@@ -212,10 +210,10 @@ def _shares(members: Sequence[Each], own: Sequence[Ruling]) -> Iterator[tuple[fl
             yield 100 * ratio, found[0], label(ruling.operation, ruling.scenario)
 
 
-def _slowest_figures(of: Ruled) -> Iterator[Figure]:
+def _slowest_figures(ruled: Ruled) -> Iterator[Figure]:
     """Yield the slowest target's rate in percent of its peers', for each operation."""
-    limits = of.whole[0].limits
-    for share, _, what in _shares(of.members, of.whole[1]):
+    limits = ruled.whole[0].limits
+    for share, _, what in _shares(ruled.members, ruled.whole[1]):
         name = f"{what.replace(' ', '_')}_slowest"
         yield Figure(name, share, "%", str(limits.warning), str(limits.critical))
 

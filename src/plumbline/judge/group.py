@@ -5,25 +5,22 @@ The median of one night is shown; an alarm takes the evidence of several.
 
 from __future__ import annotations
 
+from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
+
+from plumbline.judge.finding import Finding, Ruling
 from plumbline.judge.floor import REMEDY
-from plumbline.judge.measured import label
+from plumbline.judge.operations import label
 from plumbline.judge.phrases import also, over_runs, several, so_far, weighed
 from plumbline.judge.service import severity
 from plumbline.judge.shared_floor import group_below
 from plumbline.layers import GROUPED, SINGLE_TARGETS
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.evidence import Evidence
+from plumbline.model.expectation import Expectation
+from plumbline.model.limits import Limits
 from plumbline.model.reason import Reason
+from plumbline.model.record import Operation, Scenario
 from plumbline.model.state import State, worst
 from plumbline.model.verdict import Figure, Verdict
-
-if TYPE_CHECKING:
-    from typing import Iterable, Iterator, Optional, Sequence
-
-    from plumbline.judge.finding import Finding, Ruling
-    from plumbline.model.evidence import Evidence
-    from plumbline.model.expectation import Expectation
-    from plumbline.model.limits import Limits
-    from plumbline.model.record import Operation, Scenario
 
 
 class _Median(NamedTuple):
@@ -152,8 +149,8 @@ def decide_group(
     decided, notes = _deciding(medians), tuple(_notes(ruled))
     state = worst((*(median.state for median in decided), *(note.state for note in notes)))
     deciding = [median for median in decided if median.state is state]
-    told = [note.text for note in notes] + [median.text for median in deciding]
-    texts = "; ".join(told) or "has never been measured"
+    parts = [note.text for note in notes] + [median.text for median in deciding]
+    texts = "; ".join(parts) or "has never been measured"
     ratios = [ratio for median in deciding if (ratio := median.ratio) is not None]
     return Verdict(
         layer=layer,
@@ -260,9 +257,9 @@ def _subject(deciding: Sequence[_Median], layer: str) -> str:
 
 
 def _of(
-    rulings: Sequence[tuple[str, Ruling]], place: tuple[Operation, Scenario]
+    rulings: Sequence[tuple[str, Ruling]], step: tuple[Operation, Scenario]
 ) -> list[tuple[str, Ruling]]:
-    return [pair for pair in rulings if (pair[1].operation, pair[1].scenario) == place]
+    return [pair for pair in rulings if (pair[1].operation, pair[1].scenario) == step]
 
 
 def _median(what: str, rulings: Sequence[tuple[str, Ruling]], limits: Limits) -> _Median:

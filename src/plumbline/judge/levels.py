@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Optional
+
 from plumbline.judge.finding import Finding, Rule
 from plumbline.judge.floor import below_floor, below_goal
+from plumbline.judge.measured import Measured
 from plumbline.judge.phrases import (
     against_levels,
     figures,
@@ -13,114 +16,109 @@ from plumbline.judge.phrases import (
     provisionally,
     repeats,
 )
-from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.reason import Reason
 from plumbline.model.state import State
 from plumbline.units import format_rate
 
-if TYPE_CHECKING:
-    from typing import Optional
 
-    from plumbline.judge.measured import Measured
-
-
-def invalid(of: Measured) -> Optional[Finding]:
+def invalid(measured: Measured) -> Optional[Finding]:
     """Faster than the hardware allows."""
-    ceiling = of.ceiling
-    if ceiling is None or of.rate_Bps <= of.limits.invalid_above * ceiling.rate_Bps:
+    ceiling = measured.ceiling
+    if ceiling is None or measured.rate_Bps <= measured.limits.invalid_above * ceiling.rate_Bps:
         return None
     text = (
-        f"{of.what} {format_rate(of.rate_Bps)} is {of.ratio_ceiling:.2f} times the "
-        f"{limited(ceiling)}: cached, or the topology is wrong"
+        f"{measured.what} {format_rate(measured.rate_Bps)} is {measured.ratio_ceiling:.2f} times "
+        f"the {limited(ceiling)}: cached, or the topology is wrong"
     )
     return Finding(State.UNKNOWN, Reason.INVALID, text)
 
 
-def incomparable(of: Measured) -> Optional[Finding]:
+def incomparable(measured: Measured) -> Optional[Finding]:
     """Without a firm reference: measured, but nobody knows for certain what it means.
 
     A floor needs none: below it, that is the finding.
     """
-    if of.reference_Bps is not None:
+    if measured.reference_Bps is not None:
         return None
-    if below_goal(of) or below_floor(of):
+    if below_goal(measured) or below_floor(measured):
         return None
-    if of.provisional:
+    if measured.provisional:
         text = (
-            f"{figures(of)}: too uncertain to judge; measure it together with its peers, or run "
-            "plumbline baseline capture"
+            f"{figures(measured)}: too uncertain to judge; measure it together with its peers, or "
+            "run plumbline baseline capture"
         )
     else:
         text = (
-            f"{of.what} measured {format_rate(of.rate_Bps)} but nothing to compare with: "
-            f"{of.doubt}, no peers in the same run; run plumbline baseline capture"
+            f"{measured.what} measured {format_rate(measured.rate_Bps)} but nothing to compare "
+            f"with: {measured.doubt}, no peers in the same run; run plumbline baseline capture"
         )
     return Finding(State.UNKNOWN, Reason.NO_REFERENCE, text)
 
 
-def beside_provisional(of: Measured) -> Optional[Finding]:
+def beside_provisional(measured: Measured) -> Optional[Finding]:
     """Without a firm reference: a provisional one decides what is beyond its error."""
-    reference, percent = of.provisional, of.provisional_percent
-    if reference is None or percent is None or of.contended:
+    reference, percent = measured.provisional, measured.provisional_percent
+    if reference is None or percent is None or measured.contended:
         return None
-    if not of.low(percent):
-        return fine(of) if reference.clears else None
-    shares = [100 * rate / reference.rate_Bps for rate in of.repeats_Bps]
-    if not (reference.certainly_low(of.rate_Bps) and all(map(of.low, shares))):
+    if not measured.low(percent):
+        return fine(measured) if reference.clears else None
+    shares = [100 * rate / reference.rate_Bps for rate in measured.repeats_Bps]
+    if not (reference.certainly_low(measured.rate_Bps) and all(map(measured.low, shares))):
         return None
     # one low run beside its own few is no reason to wake anybody
-    gross = of.limits.critical.alerts(percent) and reference.clears
+    gross = measured.limits.critical.alerts(percent) and reference.clears
     state = State.CRITICAL if gross else State.WARNING
-    text = f"{of.what} {format_rate(of.rate_Bps)}, {provisionally(of)}"
-    text = f"{text}, {limited(of.ceiling)}" if of.ceiling else text
+    text = f"{measured.what} {format_rate(measured.rate_Bps)}, {provisionally(measured)}"
+    text = f"{text}, {limited(measured.ceiling)}" if measured.ceiling else text
     return Finding(state, Reason.PROVISIONAL, text)
 
 
-def beyond_level(of: Measured) -> Optional[Finding]:
+def beyond_level(measured: Measured) -> Optional[Finding]:
     """Beyond a level in percent of the reference; CRITICAL when the repeats confirm it."""
-    percent, reference_Bps = of.percent, of.reference_Bps
-    if percent is None or reference_Bps is None or not of.alerts(percent):
+    percent, reference_Bps = measured.percent, measured.reference_Bps
+    if percent is None or reference_Bps is None or not measured.alerts(percent):
         return None
-    text = figures_and_ceiling(of)
-    confirmed = all(of.alerts(100 * rate / reference_Bps) for rate in of.repeats_Bps)
+    text = figures_and_ceiling(measured)
+    confirmed = all(measured.alerts(100 * rate / reference_Bps) for rate in measured.repeats_Bps)
     if not confirmed:
-        text += f"; not confirmed by the repeats {repeats(of)}"
-    if of.limits.critical.alerts(percent):
+        text += f"; not confirmed by the repeats {repeats(measured)}"
+    if measured.limits.critical.alerts(percent):
         state = State.CRITICAL if confirmed else State.WARNING
     else:
         state = State.WARNING if confirmed else State.OK
     return Finding(state, Reason.BELOW_LEVEL, text)
 
 
-def fine(of: Measured) -> Finding:
+def fine(measured: Measured) -> Finding:
     """Nothing to say against it."""
-    return Finding(State.OK, Reason.FINE, figures(of))
+    return Finding(State.OK, Reason.FINE, figures(measured))
 
 
-def _explain_invalid(of: Measured) -> str:
-    if of.ceiling is None:
+def _explain_invalid(measured: Measured) -> str:
+    if measured.ceiling is None:
         return "no ceiling is known"
-    return f"{of.ratio_ceiling:.2f} of {limited(of.ceiling)}, limit {of.limits.invalid_above:g}"
+    limit = measured.limits.invalid_above
+    return f"{measured.ratio_ceiling:.2f} of {limited(measured.ceiling)}, limit {limit:g}"
 
 
-def _explain_reference(of: Measured) -> str:
-    if of.baseline:
-        return f"baseline {format_rate(of.baseline.median_Bps)}"
-    if of.peers_Bps:
-        return f"{of.doubt}; {peers(of)}"
-    if of.provisional:
-        return f"{of.doubt}; no peers; {provisionally(of)}"
-    return f"{of.doubt}; no peers"
+def _explain_reference(measured: Measured) -> str:
+    if measured.baseline:
+        return f"baseline {format_rate(measured.baseline.median_Bps)}"
+    if measured.peers_Bps:
+        return f"{measured.doubt}; {peers(measured)}"
+    if measured.provisional:
+        return f"{measured.doubt}; no peers; {provisionally(measured)}"
+    return f"{measured.doubt}; no peers"
 
 
-def _explain_provisional(of: Measured) -> str:
-    if of.provisional_percent is None:
+def _explain_provisional(measured: Measured) -> str:
+    if measured.provisional_percent is None:
         return "has a firm reference, or no provisional one"
-    return f"{provisionally(of)}; repeats {repeats(of)}"
+    return f"{provisionally(measured)}; repeats {repeats(measured)}"
 
 
-def _explain_level(of: Measured) -> str:
-    return f"{against_levels(of)}; repeats {repeats(of)}"
+def _explain_level(measured: Measured) -> str:
+    return f"{against_levels(measured)}; repeats {repeats(measured)}"
 
 
 def _explain_fine(_of: Measured) -> str:

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from math import inf
+from typing import NamedTuple, Optional
 
 from plumbline.errors import DocumentError
-from plumbline.judge.provisional import provisional
-from plumbline.model.conditions import SPECIFICATION, TERMS, differences, of_baseline, of_record
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.record import Operation, Scenario
-from plumbline.model.reference import Reference
-
-if TYPE_CHECKING:
-    from typing import Optional
-
-    from plumbline.judge.provisional import Provisional
-    from plumbline.model.conditions import Difference
-    from plumbline.model.limits import Limits
-    from plumbline.model.record import Record
-    from plumbline.model.reference import Baseline, Ceiling
-    from plumbline.model.series import Sample, Series
+from plumbline.judge.operations import label
+from plumbline.judge.provisional import Provisional, provisional
+from plumbline.model.conditions import (
+    SPECIFICATION,
+    TERMS,
+    Difference,
+    differences,
+    of_baseline,
+    of_record,
+)
+from plumbline.model.limits import Limits
+from plumbline.model.record import Record
+from plumbline.model.reference import Baseline, Ceiling, Reference
+from plumbline.model.series import Sample, Series
 
 
 class Measured(NamedTuple):
@@ -116,12 +116,6 @@ class Measured(NamedTuple):
     def low(self, percent: Optional[float]) -> bool:
         """Return whether a percentage is beyond a level and below the reference."""
         return percent is not None and percent < 100 and self.alerts(percent)
-
-
-def label(operation: Operation, scenario: Scenario) -> str:
-    """Return an operation in words; a component measured alone is what one expects."""
-    together = " together" if scenario is Scenario.TOGETHER else ""
-    return f"{operation.value}{together}"
 
 
 def contended(coverage: Optional[float], limits: Limits) -> bool:

@@ -77,12 +77,12 @@ class Era(NamedTuple):
 
 
 def speaking(
-    one: Measurement, least_coverage: Optional[float] = None
+    measurement: Measurement, least_coverage: Optional[float] = None
 ) -> Iterator[tuple[Sample, float]]:
     """Yield the samples that say something, newest first, with the logarithm of their rate."""
-    most = one.ceiling_Bps and one.limits.invalid_above * one.ceiling_Bps
-    least = one.limits.min_coverage if least_coverage is None else least_coverage
-    for sample in one.samples:
+    most = measurement.ceiling_Bps and measurement.limits.invalid_above * measurement.ceiling_Bps
+    least = measurement.limits.min_coverage if least_coverage is None else least_coverage
+    for sample in measurement.samples:
         coverage = sample.coverage
         if not sample.rate_Bps or sample.excluded or (coverage is not None and coverage < least):
             continue
@@ -90,11 +90,11 @@ def speaking(
             yield sample, log(sample.rate_Bps)
 
 
-def _logarithms(one: Measurement) -> Logarithms:
+def _logarithms(measurement: Measurement) -> Logarithms:
     found = Logarithms({form: [] for form in FORMS}, {form: [] for form in FORMS})
-    level = log(one.baseline.median_Bps) if one.baseline else None
-    enough = min(_PEERS, max((sample.peers for sample in one.samples), default=0))
-    for sample, rate in speaking(one):
+    level = log(measurement.baseline.median_Bps) if measurement.baseline else None
+    enough = min(_PEERS, max((sample.peers for sample in measurement.samples), default=0))
+    for sample, rate in speaking(measurement):
         at, few = sample.started_at, 0 < sample.peers < enough
         into = found.few if few else found.full
         into[Against.RATE].append((at, rate))

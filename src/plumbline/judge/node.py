@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from plumbline.errors import DocumentError
 from plumbline.judge.absence import Last, absence, hung_run, never
-from plumbline.judge.component import operations
-from plumbline.judge.measured import label
+from plumbline.judge.operations import label, operations
 from plumbline.judge.phrases import several
 from plumbline.layers import GROUPED
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
@@ -25,7 +24,8 @@ if TYPE_CHECKING:
 
     from plumbline.judge.finding import Finding
     from plumbline.model.expectation import Expectation, Expectations
-    from plumbline.model.series import Memory, Series
+    from plumbline.model.memory import Memory
+    from plumbline.model.series import Series
 
 _ALARM_OF_ITS_OWN = frozenset({Reason.HUNG, Reason.BROKEN})
 _ALARM_OF_THE_GROUP = frozenset({Reason.UNREACHABLE, Reason.NO_MOUNT})
@@ -128,29 +128,29 @@ def _layer(name: str, members: Sequence[Expectation], asked: JudgedNode, memory:
     return _Layer(name, said, measured, len(members), ended_at, evidence)
 
 
-def _operations(each: Expectation, memory: Memory, now: float) -> list[_Operation]:
+def _operations(entry: Expectation, memory: Memory, now: float) -> list[_Operation]:
     """Return the operations of a component; a pair that has a rate speaks for the host."""
     found: dict[str, list[Series]] = {}
-    every = memory.of(each.layer, each.component)
-    for operation, scenario in operations(each, every):
+    every = memory.of(entry.layer, entry.component)
+    for operation, scenario in operations(entry, every):
         found[label(operation, scenario)] = [
             one
             for one in every
             if (one.latest.operation, one.latest.scenario) == (operation, scenario)
         ]
-    made = [_operation(each, what, series, now) for what, series in found.items()]
-    return made or [_Operation(each.component, "it", never("it", each.layer), 0.0, 0.0)]
+    made = [_operation(entry, what, series, now) for what, series in found.items()]
+    return made or [_Operation(entry.component, "it", never("it", entry.layer), 0.0, 0.0)]
 
 
-def _operation(each: Expectation, what: str, found: Sequence[Series], now: float) -> _Operation:
+def _operation(entry: Expectation, what: str, found: Sequence[Series], now: float) -> _Operation:
     if not found:
-        return _Operation(each.component, what, never(what, each.layer), 0.0, 0.0)
-    ordered = sorted(found, key=lambda one: -one.latest.finished_at)
-    absences = [absence(Last(one.latest, what, each.limits, now)) for one in ordered]
+        return _Operation(entry.component, what, never(what, entry.layer), 0.0, 0.0)
+    ordered = sorted(found, key=lambda series: -series.latest.finished_at)
+    absences = [absence(Last(one.latest, what, entry.limits, now)) for one in ordered]
     finding = None if None in absences else absences[0]
     rates = (one.started_at for of in found for one in of.samples if one.rate_Bps is not None)
     ended_at = ordered[0].latest.finished_at
-    return _Operation(each.component, what, finding, ended_at, max(rates, default=0.0))
+    return _Operation(entry.component, what, finding, ended_at, max(rates, default=0.0))
 
 
 def _without_alarm(
@@ -177,7 +177,7 @@ def _without_alarm(
 def _all_silent(
     name: str, silent: Sequence[_Operation], asked: JudgedNode, members: Sequence[Expectation]
 ) -> _Said:
-    newest = max(silent, key=lambda one: one.ended_at)
+    newest = max(silent, key=lambda silence: silence.ended_at)
     reason = newest.finding.reason if newest.finding else Reason.NOT_JUDGED
     if reason is Reason.NEVER_MEASURED and asked.now - asked.since <= _limit(members):
         age = _age(asked.now, asked.since)
@@ -195,9 +195,9 @@ def _some_silent(text: str, late: Sequence[_Operation]) -> _Said:
     return _Said(State.WARNING, late[0].finding.reason, text)
 
 
-def _lasts(one: _Operation, asked: JudgedNode, members: Sequence[Expectation]) -> bool:
+def _lasts(operation: _Operation, asked: JudgedNode, members: Sequence[Expectation]) -> bool:
     """Return whether an operation has had more than its time to give a rate."""
-    return asked.now - (one.rated_at or asked.since) > _limit(members)
+    return asked.now - (operation.rated_at or asked.since) > _limit(members)
 
 
 def _age(now: float, then: float) -> str:

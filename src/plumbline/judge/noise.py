@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from math import hypot
-
-from plumbline.model.named_tuple import NamedTuple
+from typing import NamedTuple
 
 
 class Noise(NamedTuple):

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Callable, Iterator, NamedTuple, Optional, Sequence
+
 from plumbline.judge.absence import hung_run, interruption, never
-from plumbline.judge.component import alone, operations, rule, verdict
+from plumbline.judge.component import alone, rule, verdict
 from plumbline.judge.evidence import evidence, figure
 from plumbline.judge.finding import Finding, Ruling, deciding
-from plumbline.judge.measured import label
+from plumbline.judge.operations import label, operations
 from plumbline.judge.phrases import several, summary
 from plumbline.judge.retransmits import Tests, in_last_run, over_runs
 from plumbline.judge.service import by_evidence, with_runs
 from plumbline.judge.shared_floor import host_below
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.evidence import Evidence
+from plumbline.model.expectation import Expectation, Partner
+from plumbline.model.limits import Limits
 from plumbline.model.reason import Reason
+from plumbline.model.record import Operation, Scenario
 from plumbline.model.reference import Reference
+from plumbline.model.series import Running, Series
 from plumbline.model.state import State, worst
-from plumbline.model.verdict import Figure
+from plumbline.model.verdict import Figure, Verdict
 from plumbline.units import format_rate
-
-if TYPE_CHECKING:
-    from typing import Callable, Iterator, Optional, Sequence
-
-    from plumbline.model.evidence import Evidence
-    from plumbline.model.expectation import Expectation, Partner
-    from plumbline.model.limits import Limits
-    from plumbline.model.record import Operation, Scenario
-    from plumbline.model.series import Running, Series
-    from plumbline.model.verdict import Verdict
 
 
 class _Pairs(NamedTuple):
@@ -128,39 +124,39 @@ def _nothing(expectation: Expectation) -> Finding:
 
 def _pairs(
     expectation: Expectation,
-    place: tuple[Operation, Scenario],
+    step: tuple[Operation, Scenario],
     series: Sequence[Series],
     now: float,
 ) -> _Pairs:
     rulings = tuple(
-        (partner.name, _rule(expectation, partner, place, series, now))
+        (partner.name, _rule(expectation, partner, step, series, now))
         for partner in expectation.partners
     )
     usable = [pair for pair in rulings if pair[1].finding.reason.measured]
     usable.sort(key=_rate)
-    return _Pairs(*place, rulings, tuple(usable))
+    return _Pairs(*step, rulings, tuple(usable))
 
 
 def _rule(
     expectation: Expectation,
     partner: Partner,
-    place: tuple[Operation, Scenario],
+    step: tuple[Operation, Scenario],
     series: Sequence[Series],
     now: float,
 ) -> Ruling:
-    own = with_partner(expectation, partner, place)
+    own = with_partner(expectation, partner, step)
     for one in series:
         latest = one.latest
-        if (latest.operation, latest.scenario, latest.partner) == (*place, partner.name):
-            return rule(own, place, one, now)
-    return rule(own, place, None, now)
+        if (latest.operation, latest.scenario, latest.partner) == (*step, partner.name):
+            return rule(own, step, one, now)
+    return rule(own, step, None, now)
 
 
 def with_partner(
-    expectation: Expectation, partner: Partner, place: tuple[Operation, Scenario]
+    expectation: Expectation, partner: Partner, step: tuple[Operation, Scenario]
 ) -> Expectation:
     """Return what is expected of one pair: the host's baseline, the pair's own ceiling."""
-    operation, scenario = place
+    operation, scenario = step
     reference = Reference(partner.ceiling, expectation.reference(operation, scenario).baseline)
     return expectation._replace(references={f"{operation.value}/{scenario.value}": reference})
 
@@ -169,14 +165,14 @@ _MOST = 1.05
 """No healthy rate is further above its ceiling (``invalid_above``), nor then a baseline."""
 
 
-def of_pair(one: Expectation, partner: Partner, reference: Reference) -> Reference:
+def of_pair(entry: Expectation, partner: Partner, reference: Reference) -> Reference:
     """Return what is expected of a host with one partner: the host's baseline is of all of them.
 
     Where their ceilings differ, the baseline is taken for that of pairs with the lowest ceiling
     that allows it, and this pair should give the same share of its own.
     """
     baseline = reference.baseline
-    rates = {each.ceiling.rate_Bps for each in one.partners}
+    rates = {each.ceiling.rate_Bps for each in entry.partners}
     if baseline is None or len(rates) == 1:
         return Reference(partner.ceiling, baseline)
     allowing = [rate for rate in rates if rate * _MOST >= baseline.median_Bps]
@@ -203,18 +199,18 @@ def _decide(
     return verdict(expectation, decided, text + _remarks(of, pairs, by_rate))
 
 
-def _remarks(of: _Pairs, pairs: Sequence[_Pairs], chosen: Ruling) -> str:
+def _remarks(tested: _Pairs, pairs: Sequence[_Pairs], chosen: Ruling) -> str:
     """Return what the reader must know about the partners behind the figure."""
-    name = of.chosen[0]
-    if not of.usable:
-        every = len(of.rulings)
+    name = tested.chosen[0]
+    if not tested.usable:
+        every = len(tested.rulings)
         return f" (with {name}{f'; no figure with any of {every} partners' if every > 1 else ''})"
     remarks = ""
-    if len(of.usable) == 1 and chosen.finding.state is not State.OK:
-        remarks = f"; measured with {of.usable[0][0]} alone, either end may be the cause"
+    if len(tested.usable) == 1 and chosen.finding.state is not State.OK:
+        remarks = f"; measured with {tested.usable[0][0]} alone, either end may be the cause"
     elif chosen.finding.state is not State.OK:
         word = "with each" if chosen.finding.reason is Reason.BELOW_FLOOR else "upper median"
-        remarks = f"; {word} of {len(of.usable)} partners"
+        remarks = f"; {word} of {len(tested.usable)} partners"
     slow = dict.fromkeys(text for each in pairs for text in _slow_alone(each))
     remarks += "".join(f"; {text}" for text in slow)
     missing = dict.fromkeys(
@@ -223,18 +219,18 @@ def _remarks(of: _Pairs, pairs: Sequence[_Pairs], chosen: Ruling) -> str:
     return f"{remarks}; no figure with {several(tuple(missing))}" if missing else remarks
 
 
-def _slow_alone(of: _Pairs) -> Iterator[str]:
+def _slow_alone(pairs: _Pairs) -> Iterator[str]:
     """Yield the partners that are slow while this host is not."""
-    if of.chosen[1].finding.state is not State.OK:
+    if pairs.chosen[1].finding.state is not State.OK:
         return
-    for name, ruling in of.usable:
+    for name, ruling in pairs.usable:
         if ruling.finding.state is not State.OK and ruling.measured:
             rate = format_rate(ruling.measured.rate_Bps)
             yield f"{ruling.measured.what} with partner {name} {rate}"
 
 
-def _lines(of: _Pairs, now: float) -> Iterator[str]:
-    for name, ruling in of.rulings:
+def _lines(pairs: _Pairs, now: float) -> Iterator[str]:
+    for name, ruling in pairs.rulings:
         yield from evidence(ruling, now, f"with {name}: ")
 
 

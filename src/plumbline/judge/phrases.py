@@ -105,60 +105,67 @@ def limited_by(kinds: Sequence[str], names: Sequence[str]) -> str:
     return several([" ".join(part) for part in zip(kinds, names)] or names)
 
 
-def compared(of: Measured) -> str:
+def compared(measured: Measured) -> str:
     """Return what a rate is in percent of which reference; without one, why there is none."""
-    if of.baseline:
+    if measured.baseline:
         return (
-            f"{of.percent:.0f} % of baseline {format_rate(of.baseline.median_Bps)} "
-            f"({of.baseline.runs} runs to {of.baseline.last})"
+            f"{measured.percent:.0f} % of baseline {format_rate(measured.baseline.median_Bps)} "
+            f"({measured.baseline.runs} runs to {measured.baseline.last})"
         )
-    if of.peers_Bps:
-        return f"{of.doubt}, {of.percent:.0f} % of {peers(of)}"
-    return provisionally(of) if of.provisional else of.doubt
+    if measured.peers_Bps:
+        return f"{measured.doubt}, {measured.percent:.0f} % of {peers(measured)}"
+    return provisionally(measured) if measured.provisional else measured.doubt
 
 
-def provisionally(of: Measured) -> str:
+def provisionally(measured: Measured) -> str:
     """Return what a rate is in percent of its provisional reference, which there must be."""
-    reference = of.provisional
+    reference = measured.provisional
     assert reference is not None
-    text = f"{of.provisional_percent:.0f} % of {reference.words} {format_rate(reference.rate_Bps)}"
-    return text if reference.weakness else f"{of.doubt}, {text}"
+    rate = format_rate(reference.rate_Bps)
+    text = f"{measured.provisional_percent:.0f} % of {reference.words} {rate}"
+    return text if reference.weakness else f"{measured.doubt}, {text}"
 
 
-def peers(of: Measured) -> str:
+def peers(measured: Measured) -> str:
     """Return ``its 5 peers' median 201.0 MB/s``; the peers must have been measured."""
-    assert of.peers_Bps is not None
-    owners = "peer's" if of.peers == 1 else f"{of.peers} peers' median"
-    return f"its {owners} {format_rate(of.peers_Bps)}"
+    assert measured.peers_Bps is not None
+    owners = "peer's" if measured.peers == 1 else f"{measured.peers} peers' median"
+    return f"its {owners} {format_rate(measured.peers_Bps)}"
 
 
-def figures(of: Measured) -> str:
+def figures(measured: Measured) -> str:
     """Return operation, rate with what is to be said about it, and comparison."""
-    notes = "".join(f" ({text})" for flag, text in _NOTES.items() if flag in of.record.flags)
-    return f"{of.what} {format_rate(of.rate_Bps)}{notes}, {compared(of)}"
+    notes = "".join(f" ({text})" for flag, text in _NOTES.items() if flag in measured.record.flags)
+    return f"{measured.what} {format_rate(measured.rate_Bps)}{notes}, {compared(measured)}"
 
 
-def figures_and_ceiling(of: Measured) -> str:
+def figures_and_ceiling(measured: Measured) -> str:
     """Return operation, rate, comparison, and the ceiling with what sets it."""
-    return f"{figures(of)}, {limited(of.ceiling)}" if of.ceiling else figures(of)
+    return (
+        f"{figures(measured)}, {limited(measured.ceiling)}"
+        if measured.ceiling
+        else figures(measured)
+    )
 
 
-def repeats(of: Measured) -> str:
+def repeats(measured: Measured) -> str:
     """Return the rates of the repeats within the run."""
-    return ", ".join(format_rate(rate) for rate in of.repeats_Bps)
+    return ", ".join(format_rate(rate) for rate in measured.repeats_Bps)
 
 
-def flags(of: Measured) -> str:
+def flags(measured: Measured) -> str:
     """Return the known states during the measurement."""
-    return ", ".join(flag.value for flag in of.record.flags) or "no flag"
+    return ", ".join(flag.value for flag in measured.record.flags) or "no flag"
 
 
-def against_levels(of: Measured) -> str:
+def against_levels(measured: Measured) -> str:
     """Return the percentage of the reference beside the levels."""
     percent = (
-        "nothing to compare with" if of.percent is None else f"{of.percent:.1f} % of reference"
+        "nothing to compare with"
+        if measured.percent is None
+        else f"{measured.percent:.1f} % of reference"
     )
-    return f"{percent}, levels {of.limits.warning} and {of.limits.critical}"
+    return f"{percent}, levels {measured.limits.warning} and {measured.limits.critical}"
 
 
 def summary(fine: Sequence[Measured]) -> str:

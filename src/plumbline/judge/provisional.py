@@ -7,17 +7,13 @@ that it has, so that it decides what is beyond that error and nothing else.
 from __future__ import annotations
 
 from math import log, sqrt
+from typing import NamedTuple, Optional, Sequence
 
 from plumbline.layers import GROUPED
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.limits import Limits
+from plumbline.model.reference import Baseline
+from plumbline.model.series import Sample, Series
 from plumbline.units import DAY_S
-
-if TYPE_CHECKING:
-    from typing import Optional, Sequence
-
-    from plumbline.model.limits import Limits
-    from plumbline.model.reference import Baseline
-    from plumbline.model.series import Sample, Series
 
 CERTAIN = 4.5
 """Standard errors: of a thousand healthy measurements a night one passes in a year."""
@@ -91,8 +87,8 @@ def clearing(samples: Sequence[Sample], now: float, limits: Limits) -> bool:
     return any(map(_beside, _comparable(samples, now, limits)))
 
 
-def _beside(one: Sample) -> bool:
-    return bool(one.peers_Bps) and one.peers >= _MIN_PEERS
+def _beside(sample: Sample) -> bool:
+    return bool(sample.peers_Bps) and sample.peers >= _MIN_PEERS
 
 
 def _comparable(samples: Sequence[Sample], now: float, limits: Limits) -> list[Sample]:

@@ -8,16 +8,13 @@ alarms follow from it and from the budget of false alarms as those of rates do (
 from __future__ import annotations
 
 from math import exp, inf, log, log1p
+from typing import Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.judge.noise import BESIDE_PEERS, FADES, HOUR_S, IN_ONE_GO_S
 from plumbline.judge.phrases import date_of, number, odds
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 
-if TYPE_CHECKING:
-    from typing import Iterator, Optional, Sequence
-
-    Shown = tuple[float, bool]
-    """When a run began, in epoch seconds, and whether it showed it."""
+Shown = tuple[float, bool]
+"""When a run began, in epoch seconds, and whether it showed it."""
 
 _BY_CHANCE = 0.05
 """Runs of a healthy component that show it: nobody knows, so a share that no healthy site has for

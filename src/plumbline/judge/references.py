@@ -22,6 +22,8 @@ from plumbline.robust import deviation, error_of_median
 
 _SPREAD_ALONE = 0.05
 """What runs without peers differ by at least, as the steady benchmarks of a year did."""
+_SPREAD_BUSY = 0.19
+"""What single runs differ by on busy days of the year's benchmarks (simulate/noise.py)."""
 _HALVED = 0.5
 """Of its usual coverage: a run that loses half and more to others is not its own."""
 _BEFORE = 8
@@ -54,34 +56,38 @@ class References:
             if one.baseline:
                 self._levels.setdefault(one.kind, []).append(log(one.baseline.median_Bps))
 
-    def of(self, one: Measurement) -> Optional[ComparedSource]:
+    def of(self, measurement: Measurement) -> Optional[ComparedSource]:
         """Return the runs of a measurement beside their reference, None where there is none."""
-        if self._accepted_low(one):
-            return self._beside(one, Against.BASELINE) or beside_baseline(one)
-        known = [(self._kinds[form].of(one.kind).apart, form) for form in FORMS]
+        if self._accepted_low(measurement):
+            return self._beside(measurement, Against.BASELINE) or beside_baseline(measurement)
+        known = [(self._kinds[form].of(measurement.kind).apart, form) for form in FORMS]
         for _, form in sorted(known, key=lambda pair: pair[0]):
-            found = self._beside(one, form)
+            found = self._beside(measurement, form)
             if found:
-                return (beside_baseline(one) or found) if _differ_widely(found) else found
-        return beside_baseline(one) or _few(one) or _own_history(one)
+                return (beside_baseline(measurement) or found) if _differ_widely(found) else found
+        return beside_baseline(measurement) or _few(measurement) or _own_history(measurement)
 
-    def _beside(self, one: Measurement, form: Against) -> Optional[ComparedSource]:
+    def _beside(self, measurement: Measurement, form: Against) -> Optional[ComparedSource]:
         """Return the runs of days with peers, None where there are none."""
-        kind = self._kinds[form].of(one.kind)
+        kind = self._kinds[form].of(measurement.kind)
         runs = []
-        for at, value in one.logarithms.full[form]:
+        for at, value in measurement.logarithms.full[form]:
             day = kind.days.get(day_of(at))
             if day:
                 runs.append(Run(at, value - day.value, day.spread))
         if not runs:
             return None
-        runs += self._of_a_few(one, form, kind)
+        runs += self._of_a_few(measurement, form, kind)
         return ComparedSource(Source(tuple(sorted(runs)), kind.apart), form.value)
 
-    def _of_a_few(self, one: Measurement, form: Against, kind: Kind) -> Iterator[Run]:
+    def _of_a_few(self, measurement: Measurement, form: Against, kind: Kind) -> Iterator[Run]:
         """Yield the runs that a few members made, beside what the others of them usually give."""
-        others = [found for found in self._of_few[form, one.kind] if found[1] != one.member]
-        for at, value in one.logarithms.few[form]:
+        others = [
+            found
+            for found in self._of_few[form, measurement.kind]
+            if found[1] != measurement.member
+        ]
+        for at, value in measurement.logarithms.few[form]:
             beside = [
                 other - kind.usual[member]
                 for when, member, other in others
@@ -91,12 +97,14 @@ class References:
                 spread = kind.spread(day_of(at)) * sqrt(1 + 1 / len(beside))
                 yield Run(at, value - median(beside), spread)
 
-    def _accepted_low(self, one: Measurement) -> bool:
+    def _accepted_low(self, measurement: Measurement) -> bool:
         """Return whether a person has accepted that a component is slower than its peers."""
-        if one.baseline is None:
+        if measurement.baseline is None:
             return False
-        level = median(self._levels[one.kind])
-        return log(one.baseline.median_Bps) - level < log(1 - one.limits.peer_loss) / 2
+        level = median(self._levels[measurement.kind])
+        return (
+            log(measurement.baseline.median_Bps) - level < log(1 - measurement.limits.peer_loss) / 2
+        )
 
 
 def _differ_widely(found: ComparedSource) -> bool:
@@ -104,20 +112,24 @@ def _differ_widely(found: ComparedSource) -> bool:
     return median(run.spread for run in found.source.runs) > ALONE.tail
 
 
-def _every_value(one: Measurement) -> list[tuple[float, float]]:
+def _every_value(measurement: Measurement) -> list[tuple[float, float]]:
     """Return moments and logarithms beside the baseline of all runs, the oldest first."""
-    return sorted(chain.from_iterable(each[Against.BASELINE] for each in one.logarithms))
+    return sorted(chain.from_iterable(each[Against.BASELINE] for each in measurement.logarithms))
 
 
-def beside_baseline(one: Measurement) -> Optional[ComparedSource]:
+def beside_baseline(measurement: Measurement) -> Optional[ComparedSource]:
     """Return the runs beside the baseline, busy days and all."""
-    values = _every_value(one)
-    if one.baseline is None or not values or (one.era and one.era.with_group):
+    values = _every_value(measurement)
+    if (
+        measurement.baseline is None
+        or not values
+        or (measurement.era and measurement.era.with_group)
+    ):
         return None
-    spread = max(_SPREAD_ALONE, one.baseline.spread)
-    off = max(LEAST_SPREAD, error_of_median(spread, max(1, one.baseline.runs)))
+    spread = max(_SPREAD_ALONE, measurement.baseline.spread)
+    off = max(LEAST_SPREAD, error_of_median(spread, max(1, measurement.baseline.runs)))
     runs = tuple(Run(at, value, spread) for at, value in values)
-    return ComparedSource(Source(runs, off, ALONE), baseline_words([one]))
+    return ComparedSource(Source(runs, off, ALONE), baseline_words([measurement]))
 
 
 def common(measured: Sequence[Measurement], members: int) -> Optional[ComparedSource]:
@@ -168,11 +180,14 @@ def baseline_words(members: Sequence[Measurement]) -> str:
     return f"the baseline from before {several(list(changes))}"
 
 
-def _few(one: Measurement) -> Optional[ComparedSource]:
-    """Return the runs beside one to three peers, of which each may be odd itself."""
+def _few(measurement: Measurement) -> Optional[ComparedSource]:
+    """Return the runs beside one to three peers, of which each may be odd itself.
+
+    So few do not tell whether the day is busy, so all runs may differ as on busy ones.
+    """
     runs = [
-        Run(sample.started_at, rate - log(sample.peers_Bps), hypot(FEW_APART, FEW_APART))
-        for sample, rate in speaking(one)
+        Run(sample.started_at, rate - log(sample.peers_Bps), hypot(_SPREAD_BUSY, _SPREAD_BUSY))
+        for sample, rate in speaking(measurement)
         if sample.peers_Bps
     ]
     if not runs:
@@ -180,18 +195,20 @@ def _few(one: Measurement) -> Optional[ComparedSource]:
     return ComparedSource(Source(tuple(sorted(runs)), FEW_APART, BESIDE_PEERS), Against.FEW.value)
 
 
-def _usual(one: Measurement) -> float:
+def _usual(measurement: Measurement) -> float:
     """Return the coverage below which a run is more contended than its own earlier ones.
 
     What others always use as much takes as much from all runs.
     """
-    known = [sample.coverage for sample in one.samples if sample.coverage is not None]
-    return min(one.limits.min_coverage, _HALVED * median(known)) if known else 0.0
+    known = [sample.coverage for sample in measurement.samples if sample.coverage is not None]
+    return min(measurement.limits.min_coverage, _HALVED * median(known)) if known else 0.0
 
 
-def _own_history(one: Measurement) -> Optional[ComparedSource]:
+def _own_history(measurement: Measurement) -> Optional[ComparedSource]:
     """Return the newer half of the runs beside the median of the older one."""
-    values = sorted((sample.started_at, rate) for sample, rate in speaking(one, _usual(one)))
+    values = sorted(
+        (sample.started_at, rate) for sample, rate in speaking(measurement, _usual(measurement))
+    )
     count = max(_BEFORE, len(values) // 2)
     if len(values) <= count:
         return None

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from plumbline.judge.finding import Finding
-from plumbline.judge.recurring import in_moments, lower_median, recurrence
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Optional, Sequence
+
+from plumbline.judge.finding import Finding, Ruling
+from plumbline.judge.recurring import Recurrence, in_moments, lower_median, recurrence
+from plumbline.model.limits import Limits
 from plumbline.model.reason import Reason
 from plumbline.model.record import segments_retransmitted
 from plumbline.model.state import State
-
-if TYPE_CHECKING:
-    from typing import Optional, Sequence
-
-    from plumbline.judge.finding import Ruling
-    from plumbline.judge.recurring import Recurrence
-    from plumbline.model.limits import Limits
 
 
 class Tests(NamedTuple):
@@ -59,14 +54,14 @@ def over_runs(tests: Sequence[Tests], limits: Limits) -> Optional[Finding]:
     return watched
 
 
-def _recurrence(of: Tests, limits: Limits) -> Recurrence:
+def _recurrence(tests: Tests, limits: Limits) -> Recurrence:
     shares = [
         [
             (sample.started_at, sample.retransmitted)
             for sample in one.measured.samples
             if sample.retransmitted is not None
         ]
-        for one in of.rulings
+        for one in tests.rulings
         if one.measured
     ]
     return recurrence(tuple(in_moments(shares, limits.retransmit_share)), limits.alarm_odds)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from plumbline.judge.contention import CONTENDED, CONTENDED_FOR_DAYS
 from plumbline.judge.excuses import EVEN_SHARE, KNOWN_STATE, SHARED_LOSS
+from plumbline.judge.finding import Finding, Rule
 from plumbline.judge.floor import BELOW_FLOOR, BELOW_GOAL
 from plumbline.judge.levels import BELOW_LEVEL, FINE, INVALID, NO_REFERENCE, PROVISIONAL
+from plumbline.judge.measured import Measured
 from plumbline.judge.profile import PROFILE
-from plumbline.model.named_tuple import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from plumbline.judge.finding import Finding, Rule
-    from plumbline.judge.measured import Measured
 
 RULES: tuple[Rule, ...] = (
     INVALID,
@@ -31,6 +28,6 @@ RULES: tuple[Rule, ...] = (
 """In the order in which they are asked; the last one always applies."""
 
 
-def apply(of: Measured) -> Finding:
+def apply(measured: Measured) -> Finding:
     """Return the finding of the first rule that applies."""
-    return next(filter(None, (rule.applies(of) for rule in RULES)))
+    return next(filter(None, (rule.applies(measured) for rule in RULES)))

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from plumbline.judge.finding import Finding
+from typing import Optional, Sequence
+
+from plumbline.judge.finding import Finding, Ruling
 from plumbline.judge.floor import below_floor, below_goal
+from plumbline.judge.measured import Measured
 from plumbline.judge.phrases import figures, figures_and_ceiling, over_runs, so_far, weighed
 from plumbline.judge.profile import course_over_runs
-from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.model.evidence import Evidence
+from plumbline.model.limits import Limits
 from plumbline.model.reason import Reason
 from plumbline.model.state import State
-
-if TYPE_CHECKING:
-    from typing import Optional, Sequence
-
-    from plumbline.judge.finding import Ruling
-    from plumbline.judge.measured import Measured
-    from plumbline.model.evidence import Evidence
-    from plumbline.model.limits import Limits
-    from plumbline.model.verdict import Verdict
+from plumbline.model.verdict import Verdict
 
 
 def by_evidence(rulings: Sequence[Ruling], known: Optional[Evidence]) -> tuple[Ruling, ...]:
@@ -77,9 +73,9 @@ def _finding(ruling: Ruling, known: Optional[Evidence], *, alarm: bool) -> Findi
     return finding
 
 
-def _is_low(of: Measured) -> bool:
+def _is_low(measured: Measured) -> bool:
     """Return whether a rate is below a level: too fast, as some levels have it, is no loss."""
-    return of.low(of.percent) or of.low(of.provisional_percent)
+    return measured.low(measured.percent) or measured.low(measured.provisional_percent)
 
 
 def _watched(finding: Finding, known: Optional[Evidence]) -> Finding:

@@ -7,10 +7,13 @@ exceed.
 
 from __future__ import annotations
 
+from typing import Iterator, NamedTuple, Optional, Sequence
+
 from plumbline.judge.finding import Finding
 from plumbline.judge.floor import (
     NIGHTS,
     Nights,
+    Shortfall,
     accepted,
     at_most,
     best_of_nights,
@@ -22,17 +25,11 @@ from plumbline.judge.floor import (
     shortfall_of,
     sound,
 )
+from plumbline.judge.measured import Measured
 from plumbline.judge.phrases import limited_by
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.reason import Reason
 from plumbline.model.series import SAMPLES
 from plumbline.model.state import State
-
-if TYPE_CHECKING:
-    from typing import Iterator, Optional, Sequence
-
-    from plumbline.judge.floor import Shortfall
-    from plumbline.judge.measured import Measured
 
 
 class _Low(NamedTuple):
@@ -69,11 +66,13 @@ def _cut(members: Sequence[Measured]) -> bool:
     return any(len(of.samples) >= SAMPLES for of in members)
 
 
-def _shares(of: Measured) -> Iterator[tuple[float, float]]:
+def _shares(measured: Measured) -> Iterator[tuple[float, float]]:
     """Yield when a pair was measured and what it gave, in parts of its floor."""
-    assert of.ceiling is not None
-    level_Bps = of.limits.min_efficiency * of.ceiling.rate_Bps
-    yield from ((one.started_at, one.rate_Bps / level_Bps) for one in sound(of) if one.rate_Bps)
+    assert measured.ceiling is not None
+    level_Bps = measured.limits.min_efficiency * measured.ceiling.rate_Bps
+    yield from (
+        (one.started_at, one.rate_Bps / level_Bps) for one in sound(measured) if one.rate_Bps
+    )
 
 
 def _best_Bps(pairs: Sequence[Measured]) -> float:
@@ -97,16 +96,16 @@ def _below_floor(members: Sequence[Measured], number: int) -> Optional[Finding]:
     return None
 
 
-def _low(of: Measured) -> Optional[_Low]:
-    level_Bps = least_Bps(of)
-    found = shortfall_of(of, level_Bps)
-    if found is None or level_Bps is None or is_alone(of, level_Bps):
+def _low(measured: Measured) -> Optional[_Low]:
+    level_Bps = least_Bps(measured)
+    found = shortfall_of(measured, level_Bps)
+    if found is None or level_Bps is None or is_alone(measured, level_Bps):
         return None
-    return _Low(of, found)
+    return _Low(measured, found)
 
 
 def _finding(low: Sequence[_Low], members: int) -> Finding:
-    ordered = sorted(low, key=lambda one: one.found.share)
+    ordered = sorted(low, key=lambda member: member.found.share)
     of, found = ordered[len(ordered) // 2]
     found = found._replace(
         first=min(one.found.first for one in low),
@@ -147,8 +146,8 @@ def _below_goal(members: Sequence[Measured], number: int) -> Optional[Finding]:
     return Finding(State.WARNING, Reason.BELOW_GOAL, text)
 
 
-def _nights(of: Measured) -> Nights:
-    return best_of_nights((one.started_at, one.rate_Bps or 0.0) for one in sound(of))
+def _nights(measured: Measured) -> Nights:
+    return best_of_nights((one.started_at, one.rate_Bps or 0.0) for one in sound(measured))
 
 
 def _sums(members: Sequence[Nights], goal_Bps: float) -> Nights:
@@ -164,7 +163,7 @@ def _sums(members: Sequence[Nights], goal_Bps: float) -> Nights:
     ]
 
 
-def _as_accepted(of: Measured, part_Bps: float, nights: Nights) -> bool:
+def _as_accepted(measured: Measured, part_Bps: float, nights: Nights) -> bool:
     """Return whether a member gives its part of the goal, or what was accepted in its place."""
     best_Bps = max(rate for _, rate in nights[-NIGHTS:])
-    return best_Bps >= part_Bps or accepted(of, best_Bps)
+    return best_Bps >= part_Bps or accepted(measured, best_Bps)

@@ -122,7 +122,7 @@ def _of_kind(asked: JudgedLook, kind: str, looks: Sequence[Look]) -> Verdict:
     node, name = asked.report.node, title(asked.report.node, kind)
     found = sorted(
         gravest(one for look in looks for one in look.symptoms),
-        key=lambda one: -_rank(state_of(one)),
+        key=lambda symptom: -_rank(state_of(symptom)),
     )
     state = worst((State.OK, *map(state_of, found)))
     reason = Reason.SYMPTOM if state.alarm else Reason.FINE

@@ -7,7 +7,7 @@ whole group has lost is the group's, and not that of each member.
 from __future__ import annotations
 
 from math import exp, inf, log
-from typing import TYPE_CHECKING, Hashable, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Hashable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError
 from plumbline.judge.alarm import Change, Question, weigh
@@ -20,9 +20,10 @@ from plumbline.judge.claims import (
     tell_apart,
     together,
 )
-from plumbline.judge.measured import doubt_about, era_of, label
+from plumbline.judge.measured import doubt_about, era_of
 from plumbline.judge.measurement import Era, Measurement
 from plumbline.judge.noise import ALONE
+from plumbline.judge.operations import label
 from plumbline.judge.pair import of_pair
 from plumbline.judge.past import Moments, Past
 from plumbline.judge.references import ComparedSource, References, common
@@ -30,11 +31,10 @@ from plumbline.layers import GROUPED, ON_DEVICES, PAIRED, SINGLE_TARGETS
 from plumbline.model.evidence import WORTH_A_WORD, Evidence, Subject
 from plumbline.model.expectation import Expectation, Partner
 from plumbline.model.limits import Limits
+from plumbline.model.memory import Weighable
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.reference import Reference
-
-if TYPE_CHECKING:
-    from plumbline.model.series import Series, Weighable
+from plumbline.model.series import Series
 
 Nodes = Mapping[str, Sequence[Expectation]]
 Component = tuple[str, str]
@@ -61,14 +61,14 @@ class Weighing:
         nodes: Nodes,
         memories: Mapping[str, Weighable],
         past: Optional[Past] = None,
-        told: float = WORTH_A_WORD,
+        min_odds: float = WORTH_A_WORD,
     ) -> None:
         """Take in what the nodes remember; of what is damaged nothing is known.
 
         ``past`` is given by who weighs the same again after some more runs: it saves time.  Odds
-        that cannot reach ``told``, a logarithm, are not found where there is no alarm.
+        that cannot reach ``min_odds``, a logarithm, are not found where there is no alarm.
         """
-        self._past, self._told = past or Past(), told
+        self._past, self._min_odds = past or Past(), min_odds
         self._limits = {
             (one.layer, one.component): one.limits for found in nodes.values() for one in found
         }
@@ -109,48 +109,48 @@ class Weighing:
         subjects += [(*place, True) for place in self._groups]
         return {one: found for one in subjects if (found := self.evidence(one))}
 
-    def compared(self, place: Component) -> Compared:
+    def compared(self, component: Component) -> Compared:
         """Return what is measured of a component beside its references, less what has none."""
-        if place not in self._held:
-            self._held[place] = [
+        if component not in self._held:
+            self._held[component] = [
                 (one, found)
-                for one in self._asked.get(place, ())
+                for one in self._asked.get(component, ())
                 if (found := self._references.of(one.measurement))
             ]
-        return self._held[place]
+        return self._held[component]
 
-    def compared_as_one(self, place: Component) -> Compared:
+    def compared_as_one(self, component: Component) -> Compared:
         """Return what the group of a component gives as one beside its baselines, if it has any."""
-        group = place[0], self._group_of.get(place, "")
+        group = component[0], self._group_of.get(component, "")
         if group not in self._held_as_one:
-            self._held_as_one[group] = list(self._as_one(self._members(place)))
+            self._held_as_one[group] = list(self._as_one(self._members(component)))
         return self._held_as_one[group]
 
-    def of_its_group(self, place: Component) -> Optional[Evidence]:
+    def of_its_group(self, component: Component) -> Optional[Evidence]:
         """Return what is known of the group of a component as one, None where it has none."""
-        group = self._group_of.get(place)
-        return None if group is None else self.evidence((place[0], group, True))
+        group = self._group_of.get(component)
+        return None if group is None else self.evidence((component[0], group, True))
 
     def weigh(self, held: Compared) -> Evidence:
         """Return what measurements say together that one part may slow; there is one at least."""
         return self._weighed(held, _Terms(held[0][0].measurement.limits, None), Moments())
 
-    def _weigh(self, place: Component) -> Optional[Evidence]:
-        held = self.compared(place)
+    def _weigh(self, component: Component) -> Optional[Evidence]:
+        held = self.compared(component)
         if not held:
             return None
-        whole = place not in self._group_of or len(self._members(place)) < _FEWEST_MEMBERS
-        terms = self._terms(place, [one for one, _ in held] if whole else ())
-        known = self._weighed(held, terms, self._past.of((*place, False)))
+        whole = component not in self._group_of or len(self._members(component)) < _FEWEST_MEMBERS
+        terms = self._terms(component, [one for one, _ in held] if whole else ())
+        known = self._weighed(held, terms, self._past.of((*component, False)))
         alone = any(other.source.noise is ALONE for _, other in held)
-        return self._as_its_group(place, known) if known.alarm and alone else known
+        return self._as_its_group(component, known) if known.alarm and alone else known
 
-    def _as_its_group(self, place: Component, found: Evidence) -> Evidence:
+    def _as_its_group(self, component: Component, found: Evidence) -> Evidence:
         """Return what is known of a component without peers: its group may have lost as much."""
-        of_all = self.of_its_group(place)
+        of_all = self.of_its_group(component)
         if not (of_all and of_all.alarm and of_all.ratio and found.ratio):
             return found
-        shared = found.ratio >= (1 - self._limits[place].peer_loss) * of_all.ratio
+        shared = found.ratio >= (1 - self._limits[component].peer_loss) * of_all.ratio
         return found._replace(alarm=not shared, shared=shared)
 
     def _weigh_group(self, group: Component) -> Optional[Evidence]:
@@ -159,16 +159,16 @@ class Weighing:
         terms = self._terms(members[0], self._asked_of(members))
         return self._weighed(held, terms, self._past.of((*group, True))) if held else None
 
-    def _terms(self, place: Component, shared: Sequence[NamedMeasurement]) -> _Terms:
+    def _terms(self, component: Component, shared: Sequence[NamedMeasurement]) -> _Terms:
         """Return what is asked by; a change is one of ``shared``, not of a single component."""
-        limits, at = self._limits[place], last_change(shared)
+        limits, at = self._limits[component], last_change(shared)
         if at is None or not limits.change_starts:
             return _Terms(limits, None)
         return _Terms(limits, Change(at, limits.change_starts))
 
-    def _members(self, place: Component) -> Sequence[Component]:
+    def _members(self, component: Component) -> Sequence[Component]:
         """Return the members of the group of a component, none where it is in none."""
-        return self._groups.get((place[0], self._group_of.get(place, "")), ())
+        return self._groups.get((component[0], self._group_of.get(component, "")), ())
 
     def _as_one(
         self, members: Sequence[Component]
@@ -193,7 +193,7 @@ class Weighing:
             max(_LEAST_LIMIT, -log(1 - terms.limits.peer_loss)),
             log(terms.limits.alarm_odds),
             terms.change,
-            self._told,
+            self._min_odds,
         )
         words = list(dict.fromkeys(one.what for one, _ in held))
         claims = [claim([pair for pair in held if pair[0].what == what]) for what in words]
@@ -215,60 +215,62 @@ class Weighing:
             also=tuple(one for one in also if -log(one[1]) >= question.limit),
         )
 
-    def _measurements(self, one: Expectation, memory: Weighable) -> Iterator[NamedMeasurement]:
+    def _measurements(self, entry: Expectation, memory: Weighable) -> Iterator[NamedMeasurement]:
         try:
-            series = memory.of(one.layer, one.component)
+            series = memory.of(entry.layer, entry.component)
         except DocumentError:
             # the verdict on the component says so
             return
         for found in series:
             latest = found.latest
             key = f"{latest.operation.value}/{latest.scenario.value}"
-            if one.references and key not in one.references:
+            if entry.references and key not in entry.references:
                 continue
-            partner = _partner(one, latest.partner)
+            partner = _partner(entry, latest.partner)
             if latest.partner and partner is None:
                 continue
-            yield self._measurement(one, found, partner, memory)
+            yield self._measurement(entry, found, partner, memory)
 
     def _measurement(
-        self, one: Expectation, found: Series, partner: Optional[Partner], memory: Weighable
+        self, entry: Expectation, found: Series, partner: Optional[Partner], memory: Weighable
     ) -> NamedMeasurement:
         latest = found.latest
-        reference = one.reference(latest.operation, latest.scenario)
+        reference = entry.reference(latest.operation, latest.scenario)
         if partner:
-            reference = of_pair(one, partner, reference)
-        limits = one.limits._replace(min_runs=1, max_spread=inf)
+            reference = of_pair(entry, partner, reference)
+        limits = entry.limits._replace(min_runs=1, max_spread=inf)
         doubt = doubt_about(reference.baseline, latest, limits)
         change = era_of(reference.baseline, latest, limits) if doubt else ""
-        era = Era(change, memory.changed_at(latest), self._has_fellows(one)) if change else None
+        era = Era(change, memory.changed_at(latest), self._has_fellows(entry)) if change else None
         name = partner.name if partner else ""
         return NamedMeasurement(
             label(latest.operation, latest.scenario),
             name,
             Measurement(
-                self._kind(one, latest.operation, latest.scenario, reference),
-                f"{one.component} {name}",
+                self._kind(entry, latest.operation, latest.scenario, reference),
+                f"{entry.component} {name}",
                 found.samples,
                 None if doubt and not era else reference.baseline,
-                one.limits,
+                entry.limits,
                 reference.ceiling.rate_Bps if reference.ceiling else None,
                 era,
             ),
         )
 
-    def _has_fellows(self, one: Expectation) -> bool:
-        return len(self._groups.get((one.layer, one.group), ())) >= _FEWEST_MEMBERS
+    def _has_fellows(self, entry: Expectation) -> bool:
+        return len(self._groups.get((entry.layer, entry.group), ())) >= _FEWEST_MEMBERS
 
     def _kind(
-        self, one: Expectation, operation: Operation, scenario: Scenario, reference: Reference
+        self, entry: Expectation, operation: Operation, scenario: Scenario, reference: Reference
     ) -> Hashable:
         """Return what those have in common that should give the same: their ceiling too."""
-        group = one.group if one.layer not in ON_DEVICES else self._systems.get(one.component, "")
+        group = (
+            entry.group if entry.layer not in ON_DEVICES else self._systems.get(entry.component, "")
+        )
         ceiling = reference.ceiling.rate_Bps if reference.ceiling else None
-        if one.parallel:
-            group = f"all of {one.component}"
-        return one.layer, operation, scenario, group or one.group, ceiling
+        if entry.parallel:
+            group = f"all of {entry.component}"
+        return entry.layer, operation, scenario, group or entry.group, ceiling
 
 
 def _systems(nodes: Nodes) -> dict[str, str]:
@@ -282,5 +284,5 @@ def _systems(nodes: Nodes) -> dict[str, str]:
     return {name: next(iter(groups)) for name, groups in found.items() if len(groups) == 1}
 
 
-def _partner(one: Expectation, name: Optional[str]) -> Optional[Partner]:
-    return next((partner for partner in one.partners if partner.name == name), None)
+def _partner(entry: Expectation, name: Optional[str]) -> Optional[Partner]:
+    return next((partner for partner in entry.partners if partner.name == name), None)

@@ -17,7 +17,7 @@ from plumbline.layers.raw import RAW
 LAYERS = {one.name: one for one in (OST, RAW, NET, FS)}
 """In the order in which people ask for them, and in which they are planned."""
 
-BY_DEPTH = tuple(sorted(LAYERS.values(), key=lambda one: one.depth))
+BY_DEPTH = tuple(sorted(LAYERS.values(), key=lambda layer: layer.depth))
 """From the disk to the file system as a whole."""
 
 ON_TARGETS = tuple(one.name for one in LAYERS.values() if one.on_targets)

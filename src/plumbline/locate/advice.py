@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Mapping
+
 from plumbline.locate.sentences import headline
-from plumbline.model.named_tuple import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import Mapping
-
-    from plumbline.locate.suspects import AmbiguitySet
-    from plumbline.model.part import SitePart
+from plumbline.locate.suspects import AmbiguitySet
+from plumbline.model.part import SitePart
 
 _WIRE = "read its link speed and error counters at both ends, then change transceiver and cable"
 _HOST = "look at its load, memory and CPU frequency, its kernel's messages and what changed there"

@@ -13,17 +13,11 @@ say nothing about it.
 from __future__ import annotations
 
 from math import hypot
+from typing import Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.layers import ON_DEVICES, ON_TARGETS, PAIRED
-from plumbline.locate.observation import BOTH, Vote
-from plumbline.locate.parts import Part, make_lane
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from typing import Iterator, Mapping, Optional, Sequence
-
-    from plumbline.locate.observation import Measurable, Observation
-    from plumbline.locate.parts import Lane
+from plumbline.locate.observation import BOTH, Measurable, Observation, Vote
+from plumbline.locate.parts import Lane, Part, make_lane
 
 _DIFFER = 0.02
 """What one cause takes from several devices differs by so much, a standard deviation."""
@@ -66,25 +60,29 @@ def find_alike(observations: Sequence[Observation]) -> dict[str, Part]:
     return found
 
 
-def device_of(of: Measurable) -> Optional[str]:
+def device_of(measurable: Measurable) -> Optional[str]:
     """Return the device that a measurement of storage ends in, None for any other."""
-    if of.layer not in (*ON_DEVICES, *ON_TARGETS) or not set(
-        of.lanes[0] if of.lanes else ()
+    if measurable.layer not in (*ON_DEVICES, *ON_TARGETS) or not set(
+        measurable.lanes[0] if measurable.lanes else ()
     ) <= set(BOTH):
         return None
-    on_it = of.layer not in ON_DEVICES and of.path[-1] == of.component and len(of.path) > 1
-    return of.path[-2] if on_it else of.path[-1]
+    on_it = (
+        measurable.layer not in ON_DEVICES
+        and measurable.path[-1] == measurable.component
+        and len(measurable.path) > 1
+    )
+    return measurable.path[-2] if on_it else measurable.path[-1]
 
 
-def between(of: Measurable, hosts: set[str]) -> Sequence[str]:
+def between(measurable: Measurable, hosts: set[str]) -> Sequence[str]:
     """Return the parts from the host of the device on up to the device, none for any other."""
-    device = device_of(of)
+    device = device_of(measurable)
     if device is None:
         return ()
-    path = of.path[: of.path.index(device)]
+    path = measurable.path[: measurable.path.index(device)]
     last = max((place for place, name in enumerate(path) if name in hosts), default=None)
     # a client is no host of devices
-    if last is None or (of.layer not in ON_DEVICES and last == 0):
+    if last is None or (measurable.layer not in ON_DEVICES and last == 0):
         return ()
     return path[last:]
 

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from enum import IntEnum
 from itertools import islice
+from typing import Iterable, Iterator, NamedTuple
 
 from plumbline.layers import ON_DEVICES, PAIRED, SINGLE_TARGETS, WHOLE
-from plumbline.locate.measurables import Site
-from plumbline.locate.observation import READ
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.locate.measurables import Nodes, PlannedMeasurement, Site
+from plumbline.locate.observation import READ, Measurable
 from plumbline.model.record import Operation, Scenario
-
-if TYPE_CHECKING:
-    from typing import Iterable, Iterator
-
-    from plumbline.locate.measurables import Nodes, PlannedMeasurement
-    from plumbline.locate.observation import Measurable
 
 
 class Intrusion(IntEnum):
@@ -86,14 +80,14 @@ class Candidates:
             yield from self._together(placed, suspects)
             yield from self._failover(placed)
 
-    def _other_clients(self, of: Measurable) -> Iterator[Candidate]:
+    def _other_clients(self, measurable: Measurable) -> Iterator[Candidate]:
         for node, chain in self._clients.items():
-            meeting = next((name for name in chain if name in of.path), None)
-            if node == of.path[0] or meeting is None:
+            meeting = next((name for name in chain if name in measurable.path), None)
+            if node == measurable.path[0] or meeting is None:
                 continue
-            path = chain[: chain.index(meeting)] + of.path[of.path.index(meeting) :]
-            words = f"a read of {of.component} from {node}"
-            yield _derived(of, words, path, Intrusion.OTHER_CLIENT)
+            path = chain[: chain.index(meeting)] + measurable.path[measurable.path.index(meeting) :]
+            words = f"a read of {measurable.component} from {node}"
+            yield _derived(measurable, words, path, Intrusion.OTHER_CLIENT)
 
     def _together(
         self, placed: PlannedMeasurement, suspects: tuple[str, ...]
@@ -151,7 +145,9 @@ def _planned(placed: PlannedMeasurement) -> Candidate:
     return Candidate(of, Intrusion.TARGET_READ if reads else Intrusion.TARGET_WRITE, words)
 
 
-def _derived(of: Measurable, words: str, path: tuple[str, ...], intrusion: Intrusion) -> Candidate:
+def _derived(
+    measurable: Measurable, words: str, path: tuple[str, ...], intrusion: Intrusion
+) -> Candidate:
     """Return what reads the same target on another way, with all parts in the lane of reading."""
-    made = of._replace(name=words, path=path, lanes=tuple((READ,) for _ in path), flows=())
+    made = measurable._replace(name=words, path=path, lanes=tuple((READ,) for _ in path), flows=())
     return Candidate(made, intrusion, words)

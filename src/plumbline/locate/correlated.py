@@ -6,14 +6,11 @@ same nights low in all of them.
 
 from __future__ import annotations
 
+from typing import Hashable, Sequence
+
 from plumbline.layers import ON_DEVICES
-from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.locate.measurables import PlannedMeasurement
 from plumbline.model.record import Scenario
-
-if TYPE_CHECKING:
-    from typing import Hashable, Sequence
-
-    from plumbline.locate.measurables import PlannedMeasurement
 
 
 def correlated(measured: Sequence[PlannedMeasurement]) -> list[tuple[int, ...]]:

@@ -1,22 +1,18 @@
-"""Symptoms beside what was located: they order what explains it equally well, and are quoted.
+"""Symptoms beside what was located: they order ambiguous suspects, and are quoted.
 
 They never make a suspect and never take one away: measurements do that.
 """
 
 from __future__ import annotations
 
-from plumbline.locate.sentences import titled
-from plumbline.model.named_tuple import TYPE_CHECKING
-from plumbline.symptoms.evidence import Leaning, leaning, phrase
+from typing import Sequence
 
-if TYPE_CHECKING:
-    from typing import Sequence
+from plumbline.locate.sentences import Parts, titled
+from plumbline.locate.suspects import AmbiguitySet, Located
+from plumbline.symptoms.evidence import Suspicion, phrase, suspicion
+from plumbline.symptoms.symptom import Symptom
 
-    from plumbline.locate.sentences import Parts
-    from plumbline.locate.suspects import AmbiguitySet, Located
-    from plumbline.symptoms.symptom import Symptom
-
-_WEIGHTS = {Leaning.RAISED: -1, Leaning.NONE: 0, Leaning.LOWERED: 1}
+_WEIGHTS = {Suspicion.RAISED: -1, Suspicion.NONE: 0, Suspicion.LOWERED: 1}
 
 
 def ordered(located: Located, symptoms: Sequence[Symptom]) -> Located:
@@ -29,16 +25,12 @@ def ordered(located: Located, symptoms: Sequence[Symptom]) -> Located:
 
 
 def _ordered(ambiguity: AmbiguitySet, symptoms: Sequence[Symptom]) -> AmbiguitySet:
-    weights = {one.name: _weight(one.name, symptoms) for one in ambiguity.suspects}
+    weights = {one.name: _WEIGHTS[suspicion(one.name, symptoms)] for one in ambiguity.suspects}
     alternatives = sorted(
-        ambiguity.alternatives, key=lambda one: sum(weights[name] for name in one) / len(one)
+        ambiguity.alternatives, key=lambda names: sum(weights[name] for name in names) / len(names)
     )
-    suspects = sorted(ambiguity.suspects, key=lambda one: weights[one.name])
+    suspects = sorted(ambiguity.suspects, key=lambda suspect: weights[suspect.name])
     return ambiguity._replace(alternatives=tuple(alternatives), suspects=tuple(suspects))
-
-
-def _weight(name: str, symptoms: Sequence[Symptom]) -> int:
-    return _WEIGHTS[leaning(name, symptoms)]
 
 
 def quoted(ambiguity: AmbiguitySet, parts: Parts, symptoms: Sequence[Symptom]) -> str:
@@ -46,6 +38,6 @@ def quoted(ambiguity: AmbiguitySet, parts: Parts, symptoms: Sequence[Symptom]) -
 
     For example `` Symptoms of disk oss2-disk1: kernel: I/O errors of sdb (14 times).``
     """
-    told = [(one.name, phrase(one.name, symptoms)[2:]) for one in ambiguity.suspects]
-    texts = [f" Symptoms of {titled(name, parts)}: {text}." for name, text in told if text]
+    phrases = [(one.name, phrase(one.name, symptoms)[2:]) for one in ambiguity.suspects]
+    texts = [f" Symptoms of {titled(name, parts)}: {text}." for name, text in phrases if text]
     return "".join(texts)

@@ -13,10 +13,7 @@ system needs, and the answer then says that it is not complete.
 
 from __future__ import annotations
 
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from typing import Sequence
+from typing import NamedTuple, Sequence
 
 MOST_VISITS = 1_000_000
 """Rows looked at; each step of the search looks at all that are left: about a second."""
@@ -91,7 +88,7 @@ class _Search:
         left = _bits(range(len(self._rows)))
         chosen = []
         while left:
-            best = max(self._columns, key=lambda one: _size(self._columns[one] & left))
+            best = max(self._columns, key=lambda column: _size(self._columns[column] & left))
             chosen.append(best)
             left &= ~self._columns[best]
         return tuple(sorted(chosen))

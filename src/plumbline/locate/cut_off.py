@@ -6,20 +6,16 @@ on the host at fault stands for all targets behind it.
 
 from __future__ import annotations
 
+from typing import Iterable, Iterator, NamedTuple
+
 from plumbline.judge.phrases import moment, several
 from plumbline.layers import SINGLE_TARGETS
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.expectation import Expectation
+from plumbline.model.memory import Memory
 from plumbline.model.reason import Reason
-from plumbline.model.record import Outcome
+from plumbline.model.record import Outcome, Record
 
-if TYPE_CHECKING:
-    from typing import Iterable, Iterator
-
-    from plumbline.model.expectation import Expectation
-    from plumbline.model.record import Record
-    from plumbline.model.series import Memory
-
-    Measured = tuple[str, Expectation, Record]
+Measured = tuple[str, Expectation, Record]
 
 
 class CutOff(NamedTuple):

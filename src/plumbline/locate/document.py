@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any, Mapping, Optional, Sequence
+
 from plumbline.locate.failures import FAILURES, fails, failure_sentence
-from plumbline.locate.observation import SEGMENTS, Vote
-from plumbline.locate.sentences import remarks, sentence
+from plumbline.locate.next_probe import NextProbe
+from plumbline.locate.observation import SEGMENTS, Observation, Vote
+from plumbline.locate.sentences import Parts, remarks, sentence
+from plumbline.locate.suspects import AmbiguitySet, Located, Loss, Suspect
 from plumbline.locate.uncertain import behind
-from plumbline.model.named_tuple import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import Any, Mapping, Optional, Sequence
-
-    from plumbline.locate.next_probe import NextProbe
-    from plumbline.locate.observation import Observation
-    from plumbline.locate.sentences import Parts
-    from plumbline.locate.suspects import AmbiguitySet, Located, Loss, Suspect
 
 SCHEMA = 1
 
@@ -26,7 +21,7 @@ def explanations(located: Located) -> dict[tuple[str, str], AmbiguitySet]:
     does not vote and is as slow as a suspect makes it is explained as well.
     """
     found: dict[tuple[str, str], AmbiguitySet] = {}
-    largest_first = sorted(located.sets, key=lambda one: -len(one.explains))
+    largest_first = sorted(located.sets, key=lambda ambiguity: -len(ambiguity.explains))
     explained = [(one, index) for one in largest_first for index in one.explains]
     explained += [(one, index) for one in largest_first for index in behind(located, one)]
     for ambiguity, index in explained:
@@ -34,9 +29,11 @@ def explanations(located: Located) -> dict[tuple[str, str], AmbiguitySet]:
     return found
 
 
-def explained_by(located: Located, one: AmbiguitySet) -> dict[tuple[str, str], None]:
+def explained_by(located: Located, ambiguity: AmbiguitySet) -> dict[tuple[str, str], None]:
     """Return the components that an ambiguity set explains, those that do not vote too."""
-    return {_place(located, index): None for index in (*one.explains, *behind(located, one))}
+    return {
+        _place(located, index): None for index in (*ambiguity.explains, *behind(located, ambiguity))
+    }
 
 
 def _place(located: Located, index: int) -> tuple[str, str]:
@@ -112,18 +109,18 @@ def _loss(loss: Loss) -> dict[str, Any]:
     }
 
 
-def _measured(one: Observation) -> Mapping[str, Any]:
-    rate = one.of.is_rate and not fails(one.of)
+def _measured(observation: Observation) -> Mapping[str, Any]:
+    rate = observation.of.is_rate and not fails(observation.of)
     return {
-        "name": one.of.name,
-        "layer": one.of.layer,
-        "component": one.of.component,
-        "operation": one.of.operation,
-        "measured_Bps": one.measured_Bps if rate else None,
-        "expected_Bps": one.of.expected_Bps if rate else None,
-        "error": one.error if rate else None,
-        "path": list(one.of.path),
-        "reason": one.reason,
+        "name": observation.of.name,
+        "layer": observation.of.layer,
+        "component": observation.of.component,
+        "operation": observation.of.operation,
+        "measured_Bps": observation.measured_Bps if rate else None,
+        "expected_Bps": observation.of.expected_Bps if rate else None,
+        "error": observation.error if rate else None,
+        "path": list(observation.of.path),
+        "reason": observation.reason,
     }
 
 

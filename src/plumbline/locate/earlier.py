@@ -5,18 +5,16 @@ Earlier runs never vote: an old good measurement must not clear a part that has 
 
 from __future__ import annotations
 
+from typing import Iterator, Mapping
+
 from plumbline.errors import DocumentError
 from plumbline.judge.provisional import clearing
 from plumbline.layers import GROUPED, PAIRED
+from plumbline.locate.measurables import Nodes
 from plumbline.model.conditions import differences, of_record
-from plumbline.model.named_tuple import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import Iterator, Mapping
-
-    from plumbline.locate.measurables import Nodes
-    from plumbline.model.expectation import Expectation
-    from plumbline.model.series import Memory, Running, Sample, Series
+from plumbline.model.expectation import Expectation
+from plumbline.model.memory import Memory
+from plumbline.model.series import Running, Sample, Series
 
 _SAME_FILL = 0.2
 """Fractions of a target: a filled one is slower (model.expectation.Limits.fill_change)."""
@@ -55,16 +53,16 @@ def unreferenced(
     )
 
 
-def _has_baseline(one: Expectation) -> bool:
-    terms = one.spec.hash()
-    baselines = (reference.baseline for reference in one.references.values())
+def _has_baseline(entry: Expectation) -> bool:
+    terms = entry.spec.hash()
+    baselines = (reference.baseline for reference in entry.references.values())
     return any(baseline is not None and baseline.spec_hash == terms for baseline in baselines)
 
 
-def _has_run(one: Expectation, earlier: Memory, now: float) -> bool:
+def _has_run(entry: Expectation, earlier: Memory, now: float) -> bool:
     return any(
-        series.latest.spec_hash == one.spec.hash() and clearing(series.samples, now, one.limits)
-        for series in _known(earlier, one.layer, one.component)
+        series.latest.spec_hash == entry.spec.hash() and clearing(series.samples, now, entry.limits)
+        for series in _known(earlier, entry.layer, entry.component)
     )
 
 
@@ -76,9 +74,9 @@ def _known(earlier: Memory, layer: str, component: str) -> tuple[Series, ...]:
         return ()
 
 
-def _before(one: Series, before: tuple[Series, ...]) -> Iterator[Sample]:
+def _before(series: Series, before: tuple[Series, ...]) -> Iterator[Sample]:
     """Yield the samples of the same operation, where they were made under the same conditions."""
-    latest, first = one.latest, min(sample.started_at for sample in one.samples)
+    latest, first = series.latest, min(sample.started_at for sample in series.samples)
     for other in before:
         then = other.latest
         same = (then.operation, then.scenario) == (latest.operation, latest.scenario)

@@ -6,20 +6,13 @@ that crosses it fail, and whatever gave a rate, a slow one too, clears what it c
 
 from __future__ import annotations
 
-from plumbline.locate.observation import Observation, Vote
-from plumbline.locate.sentences import listed, rows, titled
-from plumbline.locate.suspects import locate
-from plumbline.model.named_tuple import TYPE_CHECKING
-from plumbline.model.record import Outcome
+from typing import Iterable, Iterator
 
-if TYPE_CHECKING:
-    from typing import Iterable, Iterator
-
-    from plumbline.locate.measurables import PlannedMeasurement
-    from plumbline.locate.observation import Measurable
-    from plumbline.locate.sentences import Parts
-    from plumbline.locate.suspects import AmbiguitySet, Located
-    from plumbline.model.record import Record
+from plumbline.locate.measurables import PlannedMeasurement
+from plumbline.locate.observation import Measurable, Observation, Vote
+from plumbline.locate.sentences import Parts, listed, rows, titled
+from plumbline.locate.suspects import AmbiguitySet, Located, locate
+from plumbline.model.record import Outcome, Record
 
 FAILURES = "failures "
 """Before a lane: whether what crosses it fails."""
@@ -30,21 +23,23 @@ _ALL = 100.0
 _ERROR = 0.01
 
 
-def failing(of: Measurable) -> Measurable:
+def failing(measurable: Measurable) -> Measurable:
     """Return a measurement as one that works or fails, whatever its rate."""
-    lanes = tuple(tuple(FAILURES + lane for lane in crossed) for _, crossed, _ in of.crossings())
-    return of._replace(expected_Bps=_ALL, lanes=lanes, flows=())
+    lanes = tuple(
+        tuple(FAILURES + lane for lane in crossed) for _, crossed, _ in measurable.crossings()
+    )
+    return measurable._replace(expected_Bps=_ALL, lanes=lanes, flows=())
 
 
-def fails(of: Measurable) -> bool:
+def fails(measurable: Measurable) -> bool:
     """Return whether a measurement is one that works or fails."""
-    return bool(of.lanes) and of.lanes[0][0].startswith(FAILURES)
+    return bool(measurable.lanes) and measurable.lanes[0][0].startswith(FAILURES)
 
 
 def locate_failures(measured: Iterable[PlannedMeasurement], records: Iterable[Record]) -> Located:
     """Return what explains the failures among the latest records of each measurement."""
     latest: dict[tuple[object, ...], Record] = {}
-    for record in sorted(records, key=lambda one: one.started_at):
+    for record in sorted(records, key=lambda record: record.started_at):
         latest[_key_of(record)] = record
     return locate(list(_observations(measured, latest)))
 

@@ -2,22 +2,17 @@
 
 A wire or an adapter has one capacity; a host that saves power, swaps or is overloaded is slow in
 tests of the network, which end in it, and in what its devices give, which crosses it, and nothing
-says that one rate is left for both.  So what it has left is told for each of them.  As with what
+says that one rate is left for both.  So what it has left is shown for each of them.  As with what
 slows devices alike (``alike``), that counts only where capacities alone take more faults.
 """
 
 from __future__ import annotations
 
+from typing import Iterator, Mapping, Sequence
+
 from plumbline.layers import PAIRED
-from plumbline.locate.observation import NETWORK, Vote
-from plumbline.locate.parts import Part, make_lane
-from plumbline.model.named_tuple import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import Iterator, Mapping, Sequence
-
-    from plumbline.locate.observation import Measurable, Observation
-    from plumbline.locate.parts import Lane
+from plumbline.locate.observation import NETWORK, Measurable, Observation, Vote
+from plumbline.locate.parts import Lane, Part, make_lane
 
 _Crossing = dict[str, list[tuple[int, float]]]
 
@@ -41,13 +36,13 @@ def find_hosts(
         found = capacities
         if name in alike:
             shares = _part(name, [*network, *alike[name].lanes], alike[name].alike)
-            found = max(capacities, shares, key=lambda one: len(one.explains))
+            found = max(capacities, shares, key=lambda candidate: len(candidate.explains))
         if network and len(found.lanes) > len(network):
             yield name, found
 
 
-def _ends(of: Measurable) -> tuple[str, str]:
-    return of.path[0], of.path[-1]
+def _ends(measurable: Measurable) -> tuple[str, str]:
+    return measurable.path[0], measurable.path[-1]
 
 
 def _crossing(

@@ -1,30 +1,24 @@
 """Looking for a fault that is there now: which measurement comes next, and when it is enough.
 
-Only what was measured since the investigation began votes; what was known before is told, but an
+Only what was measured since the investigation began votes; what was known before is shown, but an
 old good measurement must not clear a part that has become slow since.
 """
 
 from __future__ import annotations
 
 from itertools import islice
+from typing import Collection, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.errors import UsageError
 from plumbline.layers import BY_DEPTH, GROUPED, ON_DEVICES, PAIRED, SINGLE_TARGETS
-from plumbline.locate.candidates import Candidates
+from plumbline.locate.candidates import Candidate, Candidates
 from plumbline.locate.failures import FAILURES, failing
+from plumbline.locate.measurables import Nodes
 from plumbline.locate.next_probe import next_probe
 from plumbline.locate.observation import SEGMENTS, Vote
 from plumbline.locate.observe import resending
-from plumbline.locate.step import ALL_AT_ONCE, Steps
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from typing import Collection, Iterator, Optional, Sequence
-
-    from plumbline.locate.candidates import Candidate
-    from plumbline.locate.measurables import Nodes
-    from plumbline.locate.step import Step
-    from plumbline.locate.suspects import AmbiguitySet, Located
+from plumbline.locate.step import ALL_AT_ONCE, Step, Steps
+from plumbline.locate.suspects import AmbiguitySet, Located
 
 NOTHING = "nothing slow"
 """The end of an investigation that has found no fault."""
@@ -165,26 +159,28 @@ class Investigation:
                         yield self._steps.one(layer, one.component, node)
 
     def _dividing(
-        self, located: Located, one: AmbiguitySet, done: Sequence[Step]
+        self, located: Located, ambiguity: AmbiguitySet, done: Sequence[Step]
     ) -> Iterator[Step]:
         """Yield what divides the alternatives, the best first, each one once.
 
         A pair of hosts without a baseline has no peers: it shows lost segments, not a low rate.
         """
-        every = list(self._possible(located, one, done))
+        every = list(self._possible(located, ambiguity, done))
         silent = [each for each in every if self._rate_says_nothing(each[1])]
-        yield from _best_first(located, one, [each for each in every if each not in silent])
-        yield from _best_first(located, one, silent)
+        yield from _best_first(located, ambiguity, [each for each in every if each not in silent])
+        yield from _best_first(located, ambiguity, silent)
 
     def _rate_says_nothing(self, step: Step) -> bool:
         return step.layer in PAIRED and (step.layer, step.component) in self._unreferenced
 
     def _possible(
-        self, located: Located, one: AmbiguitySet, done: Sequence[Step]
+        self, located: Located, ambiguity: AmbiguitySet, done: Sequence[Step]
     ) -> Iterator[tuple[Candidate, Step]]:
-        lanes = {loss.lane for each in one.suspects for loss in each.losses}
-        slow = [located.observations[index].of.component for index in one.explains]
-        for candidate in self._candidates.crossing([each.name for each in one.suspects], slow):
+        lanes = {loss.lane for each in ambiguity.suspects for loss in each.losses}
+        slow = [located.observations[index].of.component for index in ambiguity.explains]
+        for candidate in self._candidates.crossing(
+            [each.name for each in ambiguity.suspects], slow
+        ):
             step = self._steps.of(candidate)
             # what was tried and gave no vote is not asked again
             if step and not any(each.covers(step) for each in done):
@@ -264,11 +260,11 @@ class Investigation:
 
 
 def _best_first(
-    located: Located, one: AmbiguitySet, possible: Sequence[tuple[Candidate, Step]]
+    located: Located, ambiguity: AmbiguitySet, possible: Sequence[tuple[Candidate, Step]]
 ) -> Iterator[Step]:
     """Yield the steps that divide the alternatives, until nothing is left that does."""
     while possible:
-        probe = next_probe(located, one, [candidate for candidate, _ in possible])
+        probe = next_probe(located, ambiguity, [candidate for candidate, _ in possible])
         if probe is None:
             return
         best = next(step for candidate, step in possible if candidate is probe.candidate)

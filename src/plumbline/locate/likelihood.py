@@ -1,6 +1,6 @@
 """How well components with what they have left explain rates, as a logarithm of odds.
 
-Sets of one size that all explain what is bad need not explain it equally well: good measurements
+Sets of one size that all explain what is bad need not be equally likely: good measurements
 may all be a little slow, or bad ones differ by more than one remaining capacity makes likely.  A
 set is scored against the claim that everything is healthy: by each measurement that it crosses,
 with a normal error of its logarithm.  No measurement may count for more than ``MOST_ERRORS``
@@ -10,20 +10,15 @@ standard errors either way, because real errors have long tails.
 from __future__ import annotations
 
 from math import log
+from typing import Iterable, Mapping, Sequence
 
-from plumbline.locate.parts import remaining
-from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.locate.observation import Observation
+from plumbline.locate.parts import Lane, Part, remaining
 
-if TYPE_CHECKING:
-    from typing import Iterable, Mapping, Sequence
-
-    from plumbline.locate.observation import Observation
-    from plumbline.locate.parts import Lane, Part
-
-    Expected = Mapping[int, tuple[float, float]]
+Expected = Mapping[int, tuple[float, float]]
 
 EQUAL = log(1000)
-"""Sets whose odds differ by less than 1000 to 1 explain equally well."""
+"""Sets whose odds differ by less than 1000 to 1 are ambiguous."""
 
 MOST_ERRORS = 6.0
 
@@ -68,11 +63,11 @@ def odds(parts: Iterable[Expected], observations: Sequence[Observation]) -> floa
     return sum(_gain(observations[index], *range_) for index, range_ in merged.items())
 
 
-def _gain(one: Observation, low: float, high: float) -> float:
-    measured = log(max(one.measured_Bps, _LEAST_BPS))
-    healthy = abs(measured - log(one.of.expected_Bps))
+def _gain(observation: Observation, low: float, high: float) -> float:
+    measured = log(max(observation.measured_Bps, _LEAST_BPS))
+    healthy = abs(measured - log(observation.of.expected_Bps))
     off = max(low - measured, measured - high, 0.0)
-    return (_square(healthy / one.error) - _square(off / one.error)) / 2
+    return (_square(healthy / observation.error) - _square(off / observation.error)) / 2
 
 
 def _square(errors: float) -> float:

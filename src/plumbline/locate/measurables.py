@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.pair import of_pair
 from plumbline.layers import GROUPED, PAIRED, WHOLE
 from plumbline.locate.observation import BOTH, READ, WRITE, Measurable
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.expectation import Expectation, Partner
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.reference import Reference
 
-if TYPE_CHECKING:
-    from typing import Iterator, Mapping, Optional, Sequence
-
-    from plumbline.model.expectation import Expectation, Partner
-
-    Nodes = Mapping[str, Sequence[Expectation]]
+Nodes = Mapping[str, Sequence[Expectation]]
 
 
 class PlannedMeasurement(NamedTuple):
@@ -61,30 +57,30 @@ class Site:
             elif (one.layer, one.component) not in left_out:
                 yield from _alone(node, one, together)
 
-    def _pairs(self, node: str, one: Expectation) -> Iterator[PlannedMeasurement]:
-        for operation, scenario, reference in steps(one):
-            for partner in one.partners:
+    def _pairs(self, node: str, entry: Expectation) -> Iterator[PlannedMeasurement]:
+        for operation, scenario, reference in steps(entry):
+            for partner in entry.partners:
                 other = self._own.get(partner.name, frozenset())
                 sends = operation is Operation.SEND
-                near = _lane(one.component in self.servers, sends)
+                near = _lane(entry.component in self.servers, sends)
                 far = _lane(partner.name in self.servers, not sends)
                 lanes = tuple(
-                    (BOTH if name in other else (near,)) if name in one.path else (far,)
+                    (BOTH if name in other else (near,)) if name in entry.path else (far,)
                     for name in partner.path
                 )
                 words = f"{operation.value} with {partner.name}"
                 of = Measurable(
-                    f"net {one.component} {words}",
-                    one.layer,
-                    one.component,
+                    f"net {entry.component} {words}",
+                    entry.layer,
+                    entry.component,
                     words,
                     partner.path,
-                    _rate(of_pair(one, partner, reference)),
+                    _rate(of_pair(entry, partner, reference)),
                     lanes,
                     (),
                     node,
                 )
-                yield PlannedMeasurement(of, one, operation, scenario, partner)
+                yield PlannedMeasurement(of, entry, operation, scenario, partner)
 
 
 def _sharing(found: Sequence[Expectation]) -> Counter[tuple[str, str]]:
@@ -92,10 +88,10 @@ def _sharing(found: Sequence[Expectation]) -> Counter[tuple[str, str]]:
     return Counter((_company(one), name) for one in found if _company(one) for name in one.path)
 
 
-def _company(one: Expectation) -> str:
+def _company(entry: Expectation) -> str:
     """Return a name for those that run together, empty for what runs alone."""
-    together = any(key.endswith(f"/{Scenario.TOGETHER.value}") for key in one.references)
-    return f"{one.layer} {one.group}" if together else ""
+    together = any(key.endswith(f"/{Scenario.TOGETHER.value}") for key in entry.references)
+    return f"{entry.layer} {entry.group}" if together else ""
 
 
 def _left_out(found: Sequence[Expectation]) -> set[tuple[str, str]]:
@@ -109,31 +105,31 @@ def _left_out(found: Sequence[Expectation]) -> set[tuple[str, str]]:
     return {(one.layer, one.component) for one in (*wholes.values(), *several)}
 
 
-def steps(one: Expectation) -> Iterator[tuple[Operation, Scenario, Reference]]:
+def steps(entry: Expectation) -> Iterator[tuple[Operation, Scenario, Reference]]:
     """Yield each operation that is expected, with its references."""
-    for key, reference in one.references.items():
+    for key, reference in entry.references.items():
         operation, _, scenario = key.partition("/")
         yield Operation(operation), Scenario(scenario), reference
 
 
 def _alone(
-    node: str, one: Expectation, together: Counter[tuple[str, str]]
+    node: str, entry: Expectation, together: Counter[tuple[str, str]]
 ) -> Iterator[PlannedMeasurement]:
-    for operation, scenario, reference in steps(one):
+    for operation, scenario, reference in steps(entry):
         shared = scenario is Scenario.TOGETHER
         words = f"{operation.value} together" if shared else operation.value
         of = Measurable(
-            f"{one.layer} {one.component} {words}",
-            one.layer,
-            one.component,
+            f"{entry.layer} {entry.component} {words}",
+            entry.layer,
+            entry.component,
             words,
-            one.path,
+            entry.path,
             _rate(reference),
-            tuple((WRITE if operation is Operation.WRITE else READ,) for _ in one.path),
-            tuple(together[_company(one), name] for name in one.path) if shared else (),
+            tuple((WRITE if operation is Operation.WRITE else READ,) for _ in entry.path),
+            tuple(together[_company(entry), name] for name in entry.path) if shared else (),
             node,
         )
-        yield PlannedMeasurement(of, one, operation, scenario)
+        yield PlannedMeasurement(of, entry, operation, scenario)
 
 
 def _lane(server: bool, leaves: bool) -> str:

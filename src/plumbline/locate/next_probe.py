@@ -8,15 +8,11 @@ all alternatives agree with it.
 
 from __future__ import annotations
 
-from plumbline.locate.observation import Vote
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from typing import Iterable, Mapping, NamedTuple, Optional
 
-if TYPE_CHECKING:
-    from typing import Iterable, Mapping, Optional
-
-    from plumbline.locate.candidates import Candidate
-    from plumbline.locate.observation import Measurable
-    from plumbline.locate.suspects import AmbiguitySet, Located, Suspect
+from plumbline.locate.candidates import Candidate
+from plumbline.locate.observation import Measurable, Vote
+from plumbline.locate.suspects import AmbiguitySet, Located, Suspect
 
 ALIKE = 0.15
 """Rates that differ by less of the expected one are taken for the same outcome."""
@@ -58,11 +54,11 @@ def next_probe(
 
 
 def _outcomes(
-    of: Measurable, ambiguity: AmbiguitySet, suspects: Mapping[str, Suspect]
+    measurable: Measurable, ambiguity: AmbiguitySet, suspects: Mapping[str, Suspect]
 ) -> tuple[Outcome, ...]:
     """Return the alternatives by the rate that they leave, the slowest first."""
     rated = sorted(
-        (min(_ratio(of, suspects[name]) for name in names), names)
+        (min(_ratio(measurable, suspects[name]) for name in names), names)
         for names in ambiguity.alternatives
     )
     groups: list[list[tuple[float, tuple[str, ...]]]] = []
@@ -74,6 +70,6 @@ def _outcomes(
     return tuple(Outcome(group[0][0], tuple(names for _, names in group)) for group in groups)
 
 
-def _ratio(of: Measurable, suspect: Suspect) -> float:
+def _ratio(measurable: Measurable, suspect: Suspect) -> float:
     """Return the share of the expected rate that a suspect would leave of a measurement."""
-    return min(1.0, suspect.leaves(of) / of.expected_Bps)
+    return min(1.0, suspect.leaves(measurable) / measurable.expected_Bps)

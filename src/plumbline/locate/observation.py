@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from enum import Enum
 from math import isfinite
+from typing import Any, Iterator, NamedTuple
 
 from plumbline.errors import DocumentError
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from typing import Any, Iterator
-
 
 READ = "read"
 WRITE = "write"

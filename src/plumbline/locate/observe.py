@@ -9,32 +9,27 @@ from __future__ import annotations
 
 from math import log, sqrt
 from statistics import median
+from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError
 from plumbline.judge.component import firmly, rule
+from plumbline.judge.finding import Ruling
+from plumbline.judge.measured import Measured
 from plumbline.judge.pair import of_pair
 from plumbline.judge.peers import FEW_APART, LEAST_SPREAD
 from plumbline.judge.provisional import CERTAIN
+from plumbline.judge.weighing import Weighing
 from plumbline.layers import WHOLE
-from plumbline.locate.observation import SEGMENTS, Observation, Vote
-from plumbline.locate.votes import votes
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.locate.measurables import PlannedMeasurement
+from plumbline.locate.observation import SEGMENTS, Measurable, Observation, Vote
+from plumbline.locate.votes import WeighedVote, votes
+from plumbline.model.expectation import Expectation
+from plumbline.model.memory import Memory
 from plumbline.model.reason import Reason
 from plumbline.model.record import segments_retransmitted
+from plumbline.model.series import Series
 from plumbline.plan.rounds import cycle, span
 from plumbline.units import DAY_S
-
-if TYPE_CHECKING:
-    from typing import Iterable, Iterator, Optional, Sequence
-
-    from plumbline.judge.finding import Ruling
-    from plumbline.judge.measured import Measured
-    from plumbline.judge.weighing import Weighing
-    from plumbline.locate.measurables import PlannedMeasurement
-    from plumbline.locate.observation import Measurable
-    from plumbline.locate.votes import Spoken
-    from plumbline.model.expectation import Expectation
-    from plumbline.model.series import Memory, Series
 
 _MOST_SAMPLES = 5
 _LEAST_BPS = 1.0
@@ -69,8 +64,8 @@ def observe(
     """
     placed = tuple(measured)
     found = [_observe(each, memory, now, known) for each in placed]
-    spoken = votes(placed, known) if known else [None] * len(placed)
-    for one, over in zip(found, spoken):
+    weighed = votes(placed, known) if known else [None] * len(placed)
+    for one, over in zip(found, weighed):
         yield _over(one.of_one, over) if known and one.telling else one.of_one
         yield from one.segments
 
@@ -152,7 +147,7 @@ def _observation(
     return Observation(measurable, vote, run.rate_Bps, run.error, at, run.since, finding.text)
 
 
-def _over(of_one: Observation, found: Optional[Spoken]) -> Observation:
+def _over(of_one: Observation, found: Optional[WeighedVote]) -> Observation:
     """Return the observation of the last runs in the place of that of the latest."""
     if found is None:
         return of_one._replace(vote=Vote.NONE)
@@ -178,49 +173,51 @@ def _certain(run: _Run, expected: float) -> bool:
     return log(expected / max(run.rate_Bps, _LEAST_BPS)) >= CERTAIN * run.error
 
 
-def _expected(of: Optional[Measured]) -> Optional[float]:
+def _expected(measured: Optional[Measured]) -> Optional[float]:
     """Return the rate that is held against a measurement, None where there is none."""
-    if of is None:
+    if measured is None:
         return None
-    if of.provisional:
-        return of.provisional.rate_Bps
-    return of.reference_Bps
+    if measured.provisional:
+        return measured.provisional.rate_Bps
+    return measured.reference_Bps
 
 
-def _run(of: Measured, expected: float) -> _Run:
+def _run(measured: Measured, expected: float) -> _Run:
     """Return the middle of the latest runs that are all low, or all not."""
-    limit = (1 - of.limits.peer_loss) * expected
-    low = of.rate_Bps < limit
-    alike, since = [of.rate_Bps], 0.0
-    for sample in of.samples[1:]:
+    limit = (1 - measured.limits.peer_loss) * expected
+    low = measured.rate_Bps < limit
+    alike, since = [measured.rate_Bps], 0.0
+    for sample in measured.samples[1:]:
         if sample.rate_Bps is None:
             continue
         if (sample.rate_Bps < limit) is not low:
             since = sample.started_at
             break
         alike.append(sample.rate_Bps)
-    spread = of.baseline.spread if of.baseline else FEW_APART
+    spread = measured.baseline.spread if measured.baseline else FEW_APART
     kept = alike[:_MOST_SAMPLES]
     error = max(LEAST_SPREAD, spread / sqrt(len(kept)))
-    if of.provisional:
+    if measured.provisional:
         # what it is compared with is uncertain, however many runs there are
-        error = of.provisional.error
+        error = measured.provisional.error
     return _Run(median(kept), error, since)
 
 
-def resending(of: Measurable) -> Measurable:
+def resending(measurable: Measurable) -> Measurable:
     """Return a measurement of a pair as one of whether segments are retransmitted.
 
     Segments are lost between the hosts, so these are left out where the site says what lies
     between.
     """
-    between = slice(1, -1) if len(of.path) > _TWO_HOSTS else slice(None)
-    return of._replace(
-        name=f"{of.name} segments",
-        operation=f"{of.operation} segments",
-        path=of.path[between],
+    between = slice(1, -1) if len(measurable.path) > _TWO_HOSTS else slice(None)
+    return measurable._replace(
+        name=f"{measurable.name} segments",
+        operation=f"{measurable.operation} segments",
+        path=measurable.path[between],
         expected_Bps=_ALL,
-        lanes=tuple(tuple(SEGMENTS + lane for lane in crossed) for crossed in of.lanes[between]),
+        lanes=tuple(
+            tuple(SEGMENTS + lane for lane in crossed) for crossed in measurable.lanes[between]
+        ),
     )
 
 

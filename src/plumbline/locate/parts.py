@@ -21,14 +21,9 @@ Four things soften the comparison of two rates, and nothing else does:
 from __future__ import annotations
 
 from math import exp, log, log2
+from typing import Iterator, Mapping, NamedTuple, Sequence
 
-from plumbline.locate.observation import SEGMENTS, Vote
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from typing import Iterator, Mapping, Sequence
-
-    from plumbline.locate.observation import Observation
+from plumbline.locate.observation import SEGMENTS, Observation, Vote
 
 OVERHEAD = 1.25
 """The largest factor between R and the rate of a flow that R limits."""
@@ -196,8 +191,8 @@ def _members(
         )
 
 
-def _bad(one: Observation) -> bool:
-    return one.vote is Vote.BAD
+def _bad(observation: Observation) -> bool:
+    return observation.vote is Vote.BAD
 
 
 def remaining(lane: Lane) -> float:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Iterable, Iterator, Mapping, Optional, Sequence
+
 from plumbline.layers import BY_DEPTH, LAYERS, ON_DEVICES
 from plumbline.locate.alike import device_of
-from plumbline.locate.observation import NETWORK, Vote
-from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.locate.next_probe import NextProbe, Outcome
+from plumbline.locate.observation import NETWORK, Observation, Vote
+from plumbline.locate.suspects import AmbiguitySet, Located, Loss, Suspect
+from plumbline.model.part import SitePart
 from plumbline.units import format_rate
 
-if TYPE_CHECKING:
-    from typing import Iterable, Iterator, Mapping, Optional, Sequence
-
-    from plumbline.locate.next_probe import NextProbe, Outcome
-    from plumbline.locate.observation import Observation
-    from plumbline.locate.suspects import AmbiguitySet, Located, Loss, Suspect
-    from plumbline.model.part import SitePart
-
-    Parts = Mapping[str, SitePart]
+Parts = Mapping[str, SitePart]
 
 HEADERS = ("vote", "measurement", "measured", "expected", "share", "crosses", "verdict")
 
@@ -180,11 +176,11 @@ def rows(located: Located, ambiguity: AmbiguitySet) -> Iterator[tuple[str, ...]]
         yield (one.vote.value, one.of.name, *_figures(one), listed(crossed, ", "), one.reason)
 
 
-def _figures(one: Observation) -> tuple[str, str, str]:
-    if not one.of.is_rate:
+def _figures(observation: Observation) -> tuple[str, str, str]:
+    if not observation.of.is_rate:
         return "", "", ""
-    share = f"{100 * one.ratio:.0f} %"
-    return format_rate(one.measured_Bps), format_rate(one.of.expected_Bps), share
+    share = f"{100 * observation.ratio:.0f} %"
+    return format_rate(observation.measured_Bps), format_rate(observation.of.expected_Bps), share
 
 
 def _tally(located: Located, ambiguity: AmbiguitySet) -> str:
@@ -214,7 +210,7 @@ def _tally(located: Located, ambiguity: AmbiguitySet) -> str:
     if len(fine) - sum(fine):
         text += f", {_counted(len(fine) - sum(fine))} not"
     if sum(fine):
-        text += f", {_counted(sum(fine))} and need no more than is left"
+        text += f", {_counted(sum(fine))} and need less than what is left"
     return text
 
 

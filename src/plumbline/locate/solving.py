@@ -6,19 +6,15 @@ The bad measurements are divided into pieces that share no part, so that each pi
 from __future__ import annotations
 
 from itertools import product
+from typing import Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.locate.cover import MOST_COVERS, smallest_covers
 from plumbline.locate.likelihood import expected, odds
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.locate.observation import Observation
+from plumbline.locate.parts import Part
 
-if TYPE_CHECKING:
-    from typing import Iterator, Mapping, Sequence
-
-    from plumbline.locate.observation import Observation
-    from plumbline.locate.parts import Part
-
-    Class = tuple[str, ...]
-    Alternatives = Sequence[tuple[str, ...]]
+Class = tuple[str, ...]
+Alternatives = Sequence[tuple[str, ...]]
 
 
 class Solved(NamedTuple):

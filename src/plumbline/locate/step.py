@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
+
 from plumbline.layers import ON_DEVICES, PAIRED, layer_of
-from plumbline.locate.candidates import Intrusion
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.locate.candidates import Candidate, Intrusion
+from plumbline.locate.measurables import Nodes
+from plumbline.locate.observation import Measurable
+from plumbline.model.expectation import Expectation
 from plumbline.plan.duration import bytes_of, seconds_of
 from plumbline.plan.rounds import Role, cycle, span, turn
-
-if TYPE_CHECKING:
-    from typing import Any, Iterator, Mapping, Optional, Sequence
-
-    from plumbline.locate.candidates import Candidate
-    from plumbline.locate.measurables import Nodes
-    from plumbline.locate.observation import Measurable
-    from plumbline.model.expectation import Expectation
 
 ALL_AT_ONCE = 1_000_000
 """More nodes than any site has."""
@@ -117,7 +113,7 @@ class Steps:
         entries = self._entries(step.layer, step.node)
         own = next(one for one in entries if one.component == step.component)
         peers = [one for one in entries if one.group == own.group and one is not own]
-        for one in sorted(peers, key=lambda each: len({*each.path} & {*own.path})):
+        for one in sorted(peers, key=lambda peer: len({*peer.path} & {*own.path})):
             yield self.one(one.layer, one.component, step.node)
 
     def _batches(self, nodes: int) -> int:
@@ -136,11 +132,13 @@ class Steps:
         total = slots * sum(moved for _, moved in costs) // 2
         return Step(layer, "", "", words, seconds, total, tuple(range(slots)))
 
-    def _pair(self, of: Measurable) -> Optional[Step]:
+    def _pair(self, measurable: Measurable) -> Optional[Step]:
         one = next(
-            each for each in self._entries(of.layer, of.node) if each.component == of.component
+            each
+            for each in self._entries(measurable.layer, measurable.node)
+            if each.component == measurable.component
         )
-        partner = of.operation.rpartition(" ")[2]
+        partner = measurable.operation.rpartition(" ")[2]
         hosts = _hosts(one)
         for slot in range(cycle(len(hosts))):
             met = turn(hosts, one.component, slot)
@@ -148,13 +146,20 @@ class Steps:
                 words = f"the network between {one.component} and {partner}"
                 seconds, moved = _cost([one], partner)
                 return Step(
-                    one.layer, one.component, of.node, words, seconds, moved, (slot,), partner
+                    one.layer,
+                    one.component,
+                    measurable.node,
+                    words,
+                    seconds,
+                    moved,
+                    (slot,),
+                    partner,
                 )
         return None
 
 
-def _hosts(one: Expectation) -> Sequence[str]:
-    hosts: Sequence[str] = one.target["hosts"]
+def _hosts(entry: Expectation) -> Sequence[str]:
+    hosts: Sequence[str] = entry.target["hosts"]
     return hosts
 
 

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from itertools import islice, product
 from math import exp, inf
+from typing import Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.layers import PAIRED
 from plumbline.locate.alike import find_alike
 from plumbline.locate.hosts import find_hosts
 from plumbline.locate.likelihood import EQUAL, expected, odds
-from plumbline.locate.observation import NETWORK, SEGMENTS, Vote
-from plumbline.locate.parts import find_parts, remaining
-from plumbline.locate.solving import Weighing, fewest, solve
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from typing import Iterator, Mapping, Sequence
-
-    from plumbline.locate.observation import Measurable, Observation
-    from plumbline.locate.parts import Part
-    from plumbline.locate.solving import Alternatives
+from plumbline.locate.observation import NETWORK, SEGMENTS, Measurable, Observation, Vote
+from plumbline.locate.parts import Part, find_parts, remaining
+from plumbline.locate.solving import Alternatives, Weighing, fewest, solve
 
 
 class Loss(NamedTuple):
@@ -49,19 +42,19 @@ class Suspect(NamedTuple):
         """Return whether it loses segments, which slows each connection by another amount."""
         return any(loss.lane.startswith(SEGMENTS) for loss in self.losses)
 
-    def leaves(self, of: Measurable) -> float:
+    def leaves(self, measurable: Measurable) -> float:
         """Return what it leaves of a measurement, in B/s; infinite where it does not slow it."""
         left = {loss.lane: loss.left_Bps for loss in self.losses}
         before = ""
-        if of.layer in PAIRED and any(lane.startswith(NETWORK) for lane in left):
+        if measurable.layer in PAIRED and any(lane.startswith(NETWORK) for lane in left):
             before = NETWORK
-        elif of.layer in PAIRED and self.alike:
+        elif measurable.layer in PAIRED and self.alike:
             return inf
         return min(
             (
                 # who runs beside it takes nothing from a stream that is slowed alike
                 left[before + lane] / (1 if self.alike else flows)
-                for name, lanes, flows in of.crossings()
+                for name, lanes, flows in measurable.crossings()
                 for lane in lanes
                 if name == self.name and before + lane in left
             ),
@@ -120,7 +113,7 @@ def locate(observations: Sequence[Observation], equal: float = EQUAL) -> Located
         left -= explained
     solved = solve(weighing, left)
     sets += [_set(sorted(tuple(sorted(one)) for one in found), parts) for found in solved.sets]
-    sets.sort(key=lambda one: (-len(one.explains), one.alternatives))
+    sets.sort(key=lambda ambiguity: (-len(ambiguity.explains), ambiguity.alternatives))
     unexplained = bad.difference(*(one.explains for one in sets))
     return Located(observations, tuple(sets), tuple(sorted(unexplained)), solved.complete)
 

@@ -6,16 +6,11 @@ Such a measurement does not vote; an alarm about it is explained all the same.
 from __future__ import annotations
 
 from math import exp
+from typing import Iterator, Mapping
 
-from plumbline.locate.observation import Vote
+from plumbline.locate.observation import Observation, Vote
 from plumbline.locate.parts import OVERHEAD, reach
-from plumbline.model.named_tuple import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import Iterator, Mapping
-
-    from plumbline.locate.observation import Observation
-    from plumbline.locate.suspects import AmbiguitySet, Located, Suspect
+from plumbline.locate.suspects import AmbiguitySet, Located, Suspect
 
 _TWO_RATES = reach(2)
 
@@ -38,9 +33,11 @@ def behind(located: Located, ambiguity: AmbiguitySet) -> Iterator[int]:
             yield index
 
 
-def _slowing(one: Observation, suspects: Mapping[str, Suspect]) -> Iterator[str]:
+def _slowing(observation: Observation, suspects: Mapping[str, Suspect]) -> Iterator[str]:
     """Yield the parts that slow an observation to what was measured."""
-    highest = one.measured_Bps * exp(_TWO_RATES * one.error) * OVERHEAD
-    for name in one.of.path:
-        if name in suspects and suspects[name].leaves(one.of) < min(one.of.expected_Bps, highest):
+    highest = observation.measured_Bps * exp(_TWO_RATES * observation.error) * OVERHEAD
+    for name in observation.of.path:
+        if name in suspects and suspects[name].leaves(observation.of) < min(
+            observation.of.expected_Bps, highest
+        ):
             yield name

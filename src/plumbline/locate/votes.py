@@ -9,26 +9,20 @@ from __future__ import annotations
 
 from math import exp, hypot, log, sqrt
 from statistics import median
+from typing import Iterator, NamedTuple, Optional, Sequence
 
-from plumbline.judge.measured import label
-from plumbline.judge.noise import IN_ONE_GO_S
+from plumbline.judge.claims import NamedMeasurement
+from plumbline.judge.noise import IN_ONE_GO_S, Run, Source
+from plumbline.judge.operations import label
 from plumbline.judge.peers import LEAST_SPREAD
-from plumbline.judge.references import beside_baseline
+from plumbline.judge.references import ComparedSource, beside_baseline
+from plumbline.judge.weighing import Weighing
 from plumbline.locate.correlated import correlated
+from plumbline.locate.measurables import PlannedMeasurement
 from plumbline.locate.observation import Vote
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.robust import OF_A_MEDIAN
 
-if TYPE_CHECKING:
-    from typing import Iterator, Optional, Sequence
-
-    from plumbline.judge.claims import NamedMeasurement
-    from plumbline.judge.noise import Run, Source
-    from plumbline.judge.references import ComparedSource
-    from plumbline.judge.weighing import Weighing
-    from plumbline.locate.measurables import PlannedMeasurement
-
-    _One = tuple[NamedMeasurement, ComparedSource]
+_One = tuple[NamedMeasurement, ComparedSource]
 
 _FEWEST = 3
 """Runs of a measurement that speak of today, of a young history two."""
@@ -37,7 +31,7 @@ _MOST = 9
 _TWO = 2
 
 
-class Spoken(NamedTuple):
+class WeighedVote(NamedTuple):
     """The vote of the last runs, what they should give and their middle rate, both in B/s.
 
     ``error`` is that of the rate, a fraction; ``begun`` is when they began, in epoch seconds.
@@ -50,7 +44,7 @@ class Spoken(NamedTuple):
     begun: float
 
 
-def votes(placed: Sequence[PlannedMeasurement], known: Weighing) -> list[Optional[Spoken]]:
+def votes(placed: Sequence[PlannedMeasurement], known: Weighing) -> list[Optional[WeighedVote]]:
     """Return what the last runs of each measurement of a node say, None where there are too few."""
     held = [_held(one, known) for one in placed]
     since = [_own_alarm(one, known) for one in placed]
@@ -61,7 +55,7 @@ def votes(placed: Sequence[PlannedMeasurement], known: Weighing) -> list[Optiona
         for begun, index in _together(group, held, known):
             if since[index] is None:
                 since[index] = begun
-    return [_spoken(*each, known) for each in zip(placed, held, since)]
+    return [_weighed(*each, known) for each in zip(placed, held, since)]
 
 
 def _of_one_component(group: Sequence[PlannedMeasurement]) -> bool:
@@ -95,9 +89,9 @@ def _together(
             yield from ((evidence.since, index) for index in found)
 
 
-def _spoken(
+def _weighed(
     placed: PlannedMeasurement, held: Optional[_One], since: Optional[float], known: Weighing
-) -> Optional[Spoken]:
+) -> Optional[WeighedVote]:
     place = placed.expectation.layer, placed.expectation.component
     of_all = known.of_its_group(place)
     if of_all and of_all.alarm:
@@ -137,20 +131,20 @@ def _group_is_low(placed: PlannedMeasurement, known: Weighing, limit: float) -> 
     return False
 
 
-def _of(vote: Vote, one: NamedMeasurement, source: Source, runs: Sequence[Run]) -> Spoken:
+def _of(vote: Vote, named: NamedMeasurement, source: Source, runs: Sequence[Run]) -> WeighedVote:
     middle = median(run.log_ratio for run in runs)
     # the error of a median of values that differ by s_1 ... s_n is 1.2533 sqrt(n) / sum(1 / s_i)
     own = OF_A_MEDIAN * sqrt(len(runs)) / sum(1 / run.spread for run in runs)
-    expected = _expected(one, source)
+    expected = _expected(named, source)
     error = max(LEAST_SPREAD, hypot(own, source.off))
-    return Spoken(vote, expected, expected * exp(middle), error, runs[0].at)
+    return WeighedVote(vote, expected, expected * exp(middle), error, runs[0].at)
 
 
-def _expected(one: NamedMeasurement, source: Source) -> float:
+def _expected(named: NamedMeasurement, source: Source) -> float:
     """Return what a measurement gives while it is healthy, in B/s."""
-    if one.measurement.baseline:
-        return one.measurement.baseline.median_Bps
-    rates = {each.started_at: each.rate_Bps for each in one.measurement.samples if each.rate_Bps}
+    if named.measurement.baseline:
+        return named.measurement.baseline.median_Bps
+    rates = {each.started_at: each.rate_Bps for each in named.measurement.samples if each.rate_Bps}
     return median(
         rates[run.at] / exp(run.log_ratio) for run in source.runs[-_MOST:] if run.at in rates
     )

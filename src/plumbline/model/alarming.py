@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from typing import Collection, Mapping, NamedTuple, Sequence
 
-if TYPE_CHECKING:
-    from typing import Collection, Mapping, Sequence
-
-    from plumbline.model.expectation import Expectation
-    from plumbline.model.series import Weighable
+from plumbline.model.expectation import Expectation
+from plumbline.model.memory import Weighable
 
 
 class Alarming(NamedTuple):

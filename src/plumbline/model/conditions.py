@@ -5,14 +5,11 @@ The one place that compares conditions: captures, reviews, ages and verdicts all
 
 from __future__ import annotations
 
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from typing import Any, Mapping, NamedTuple, Optional, Union
+
+from plumbline.model.record import Record
+from plumbline.model.reference import Baseline
 from plumbline.model.spec import terms
-
-if TYPE_CHECKING:
-    from typing import Any, Mapping, Optional, Union
-
-    from plumbline.model.record import Record
-    from plumbline.model.reference import Baseline
 
 TERMS = "terms"
 """Names the difference between two specifications of a probe, in words."""
@@ -112,6 +109,6 @@ def _terms(then: Conditions, now: Conditions) -> Difference:
     return Difference(TERMS, ", ".join(gone) or "without", ", ".join(come) or "without")
 
 
-def _words(of: Conditions) -> list[str]:
-    text = of.spec if isinstance(of.spec, str) else terms(of.spec)
+def _words(conditions: Conditions) -> list[str]:
+    text = conditions.spec if isinstance(conditions.spec, str) else terms(conditions.spec)
     return text.split(", ") if text else []

@@ -8,15 +8,7 @@ from plumbline.model.validation import counts, texts, times, within
 from plumbline.units import DAY_S, LARGEST
 
 if TYPE_CHECKING:
-    from typing import Any, Mapping, Optional, Protocol
-
-    class Knowing(Protocol):
-        """What knows what the last runs say: a node's snapshot, or who weighs them."""
-
-        def evidence(self, subject: Subject) -> Optional[Evidence]:
-            """Return what they say of a component or group, None where nothing is comparable."""
-            ...
-
+    from typing import Any, Mapping, Optional
 
 MONTH_S = 30.44 * DAY_S
 
@@ -24,7 +16,7 @@ LEAST_ODDS = 20.0
 """However large the budget, nobody is woken by what chance makes of one run in so many."""
 
 WORTH_A_WORD = 3.0
-"""Odds of 20 to 1, a logarithm: nobody is to be told of less."""
+"""Odds of 20 to 1, a logarithm: less is not reported."""
 
 
 class Evidence(NamedTuple):

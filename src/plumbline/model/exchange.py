@@ -16,13 +16,11 @@ again, restored or pruned: everything is asked again, and the ids prevent double
 
 from __future__ import annotations
 
+from typing import Any, Mapping, NamedTuple, Optional
+
 from plumbline.errors import DocumentError
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.series import Running
 from plumbline.model.validation import names, numbers, texts, times
-
-if TYPE_CHECKING:
-    from typing import Any, Mapping, Optional
 
 SCHEMA = 1
 MOST_RECORDS = 500

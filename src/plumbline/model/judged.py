@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from plumbline.model.named_tuple import NamedTuple
+from typing import NamedTuple
+
 from plumbline.model.verdict import Verdict
 
 

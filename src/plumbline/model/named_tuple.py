@@ -1,8 +1,8 @@
 """Typed named tuples without :mod:`typing`, which takes a third of the time that a check may take.
 
 To a type checker :class:`NamedTuple` is that of :mod:`typing`, and so it is for whoever uses the
-classes made with it.  Modules on the way of a check import it from here, and what they need from
-:mod:`typing` for annotations under :data:`TYPE_CHECKING` alone.
+classes made with it.  Modules that a check loads import it from here, and what they need from
+:mod:`typing` for annotations under :data:`TYPE_CHECKING` alone; all others import from typing.
 """
 
 from __future__ import annotations

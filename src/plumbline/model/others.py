@@ -5,15 +5,12 @@ A record keeps it among its details: the client that has measured cannot know it
 
 from __future__ import annotations
 
+from typing import Any, Mapping, NamedTuple, Optional
+
 from plumbline.errors import DocumentError
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.record import Record
 from plumbline.model.validation import counts, names, within
 from plumbline.units import LARGEST, format_bytes, format_duration
-
-if TYPE_CHECKING:
-    from typing import Any, Mapping, Optional
-
-    from plumbline.model.record import Record
 
 OTHERS = "others"
 """The name among the details of a record."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.validation import rates_or_none, texts
+from typing import Any, Mapping, NamedTuple, Optional
 
-if TYPE_CHECKING:
-    from typing import Any, Mapping, Optional
+from plumbline.model.validation import rates_or_none, texts
 
 
 class SitePart(NamedTuple):

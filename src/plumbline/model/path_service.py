@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.validation import numbers, texts
+from typing import Any, Mapping, NamedTuple
 
-if TYPE_CHECKING:
-    from typing import Any, Mapping
+from plumbline.model.validation import numbers, texts
 
 
 class PathService(NamedTuple):

@@ -14,29 +14,9 @@ from plumbline.model.validation import counts, rates_or_none, same_schema, texts
 from plumbline.units import LARGEST
 
 if TYPE_CHECKING:
-    from typing import Any, Mapping, Optional, Protocol, Sequence
+    from typing import Any, Mapping, Optional, Sequence
 
     from plumbline.model.evidence import Subject
-
-    class Memory(Protocol):
-        """Where judging finds what was measured: a node's snapshot, or a history itself."""
-
-        @property
-        def running(self) -> tuple[Running, ...]:
-            """Return what has begun and not ended."""
-            ...
-
-        def of(self, layer: str, component: str) -> tuple[Series, ...]:
-            """Return every series of a component; raise DocumentError when one is damaged."""
-            ...
-
-    class Weighable(Memory, Protocol):
-        """Where weighing finds them: a history, or what is simulated."""
-
-        def changed_at(self, latest: Record) -> Optional[float]:
-            """Return since when a series has its latest versions, None if always, epoch seconds."""
-            ...
-
 
 SCHEMA = 2
 

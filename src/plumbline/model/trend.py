@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from array import array
+from typing import NamedTuple, Optional
 
-if TYPE_CHECKING:
-    from array import array
-    from typing import Optional
-
-    from plumbline.model.record import Record
+from plumbline.model.record import Record
 
 SERVER = "server"
 """The layer of what a server counts itself: nothing is judged by it, it is there to be seen."""

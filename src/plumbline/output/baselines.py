@@ -14,7 +14,7 @@ from plumbline.output.table import render
 from plumbline.units import format_rate
 
 _SENTENCES = 10
-"""So many outliers are told in full; the table marks all of them."""
+"""So many outliers are shown in full; the table marks all of them."""
 
 _REASONS = 2
 """So many reasons of one baseline fit into a line; JSON has all of them."""
@@ -67,11 +67,11 @@ def _dates(baselines: Sequence[Baseline]) -> str:
     return f"{min(one.first for one in baselines)} to {max(one.last for one in baselines)}"
 
 
-def _moved(one: Moved) -> str:
-    what = f"{one.layer} {one.operation}: {one.number} changed by {_percent(one.ratio)}"
-    if one.number == 1:
+def _moved(moved: Moved) -> str:
+    what = f"{moved.layer} {moved.operation}: {moved.number} changed by {_percent(moved.ratio)}"
+    if moved.number == 1:
         return what
-    least, most = one.least, one.most
+    least, most = moved.least, moved.most
     return (
         f"{what} (median), from {_percent(least.ratio or 1)} ({least.key.component}) "
         f"to {_percent(most.ratio or 1)} ({most.key.component})"
@@ -151,9 +151,9 @@ def _first_line(found: Ages) -> str:
     )
 
 
-def _aged(one: Aged) -> tuple[str, ...]:
-    key = one.key
-    rate, age = format_rate(one.baseline.median_Bps), f"{one.age_days} d"
-    more = len(one.reasons) - _REASONS
-    why = "; ".join([*one.reasons[:_REASONS], *([f"{more} more"] if more > 0 else [])])
-    return (key.layer, key.component, key.step, rate, one.baseline.last, age, why)
+def _aged(aged: Aged) -> tuple[str, ...]:
+    key = aged.key
+    rate, age = format_rate(aged.baseline.median_Bps), f"{aged.age_days} d"
+    more = len(aged.reasons) - _REASONS
+    why = "; ".join([*aged.reasons[:_REASONS], *([f"{more} more"] if more > 0 else [])])
+    return (key.layer, key.component, key.step, rate, aged.baseline.last, age, why)

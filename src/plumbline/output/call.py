@@ -6,24 +6,15 @@ translations of messages, a tenth of it.
 
 from __future__ import annotations
 
-from plumbline import __version__
 from plumbline.errors import UsageError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.store.places import EXPECTATIONS, VERDICTS
 
 if TYPE_CHECKING:
     from typing import Iterator, Mapping, Sequence
 
 TIMEOUT_S = 10.0
 
-_WITH_VALUE = {
-    "--component": "--component",
-    "--group": "--group",
-    "--timeout": "--timeout",
-    "-t": "--timeout",
-    "--expectations": "--expectations",
-    "--verdicts": "--verdicts",
-}
+_COMMON = {"--timeout": "--timeout", "-t": "--timeout"}
 _ALONE = {
     "--verbose": "--verbose",
     "-v": "--verbose",
@@ -33,56 +24,47 @@ _ALONE = {
     "-h": "--help",
 }
 
-_HELP = """\
-{program} {version}: say how one component that this node measures fares
-
-usage: {program} (--component NAME | --group NAME) [options]
-
-  --component NAME      the component
-  --group NAME          a group of peers as one instead; a host has none
-  -t, --timeout SECONDS UNKNOWN when it takes longer, default {timeout:g}
-  -v, --verbose         show the evidence; up to three times
-  --expectations FILE   default {expectations}
-  --verdicts FOLDER     default {verdicts}
-  -V, --version         show the version
-  -h, --help            show this help
-
-Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.  It reads the verdict that the
-node has written, when the expectations were replaced, and of a run that has not ended
-whether its process is there (/proc).  Levels are those of the policy."""
-
 
 class Call(NamedTuple):
-    """What a check was asked; ``answer`` is set when it has only to say something about itself."""
+    """What a check was asked: the values of options by their long names, and how often -v."""
 
-    component: str = ""
-    group: str = ""
-    timeout_s: float = TIMEOUT_S
-    verbosity: int = 0
-    expectations: str = EXPECTATIONS
-    verdicts: str = VERDICTS
-    answer: str = ""
+    program: str
+    given: Mapping[str, str]
+    verbosity: int
+
+    @property
+    def timeout_s(self) -> float:
+        """Return the seconds that it may take; raise UsageError."""
+        return self.seconds("--timeout", TIMEOUT_S, 86400)
+
+    def seconds(self, option: str, usual: float, limit: float) -> float:
+        """Return the seconds of an option, more than none and less than ``limit``.
+
+        Raises:
+            UsageError: it is no such number.
+        """
+        text = self.given.get(option, str(usual))
+        try:
+            found = float(text)
+        except ValueError:
+            found = 0.0
+        if not 0 < found < limit:
+            raise UsageError(
+                f"{option} {text!r} is no number of seconds; write for example {usual:g}"
+            )
+        return found
 
 
-def parse(program: str, argv: Sequence[str]) -> Call:
-    """Return what the arguments ask for; raise UsageError with one sentence."""
-    found = tuple(pairs(program, argv, _WITH_VALUE))
-    given = dict(found)
-    if "--help" in given or "--version" in given:
-        return Call(answer=_answer(program, "--help" in given))
-    if bool(given.get("--component")) is bool(given.get("--group")):
-        raise UsageError(f"name either --component or --group; see {program} --help")
-    return Call(
-        component=given.get("--component", ""),
-        group=given.get("--group", ""),
-        timeout_s=timeout(given),
-        verbosity=sum(name == "--verbose" for name, _ in found),
-        expectations=given.get("--expectations", EXPECTATIONS),
-        verdicts=given.get("--verdicts", VERDICTS),
-    )
+def parse(program: str, argv: Sequence[str], options: Mapping[str, str]) -> Call:
+    """Return what the arguments ask for; ``options`` are a check's own that take a value.
+
+    They have their long names by all spellings.  Raises UsageError with one sentence.
+    """
+    found = tuple(_pairs(program, argv, {**options, **_COMMON}))
+    return Call(program, dict(found), sum(name == "--verbose" for name, _ in found))
 
 
-def pairs(
+def _pairs(
     program: str, argv: Sequence[str], with_value: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
     """Yield long names and values, in the order given; ``-vt5`` is ``-v -t 5``.
@@ -109,36 +91,3 @@ def pairs(
 def _short(word: str) -> tuple[str, str, str]:
     """Return a short option, and twice what is glued to it."""
     return word[:2], word[2:], word[2:]
-
-
-def _answer(program: str, long: bool) -> str:
-    if not long:
-        return f"{program} {__version__} (plumbline)"
-    return _HELP.format(
-        program=program,
-        version=__version__,
-        timeout=TIMEOUT_S,
-        expectations=EXPECTATIONS,
-        verdicts=VERDICTS,
-    )
-
-
-def timeout(given: Mapping[str, str]) -> float:
-    """Return the seconds that a check may take; raise UsageError."""
-    return seconds(given, "--timeout", TIMEOUT_S, 86400)
-
-
-def seconds(given: Mapping[str, str], option: str, usual: float, limit: float) -> float:
-    """Return the seconds of an option, more than none and less than ``limit``.
-
-    Raises:
-        UsageError: it is no such number.
-    """
-    text = given.get(option, str(usual))
-    try:
-        found = float(text)
-    except ValueError:
-        found = 0.0
-    if not 0 < found < limit:
-        raise UsageError(f"{option} {text!r} is no number of seconds; write for example {usual:g}")
-    return found

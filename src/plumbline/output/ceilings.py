@@ -1,6 +1,6 @@
 """Ceilings as tables for people: alike lines are one, written as the topology writes their names.
 
-A site of 320 targets on 80 controllers is told in some ten rows; programs get every line.
+A site of 320 targets on 80 controllers takes some ten rows; programs get every line.
 """
 
 from __future__ import annotations

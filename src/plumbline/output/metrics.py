@@ -1,7 +1,7 @@
-"""From verdicts to metrics: what is told of components, groups and operations, under which name.
+"""From verdicts to metrics: what components, groups and operations export, under which name.
 
 Names follow https://prometheus.io/docs/practices/naming/: base units, and the unit in the name.  An
-age is told as a time stamp, so that it grows where nothing is written any more.
+age is given as a time stamp, so that it grows where nothing is written any more.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Callable, Iterable, Iterator, NamedTuple, Optional
 
 from plumbline import __version__
 from plumbline.layers import ON_TARGETS
+from plumbline.model.device_info import DEVICE_INFO
 from plumbline.model.expectation import PARALLEL, Expectation
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
@@ -91,6 +92,7 @@ SYMPTOMS = (
 )
 LOOKED = ("plumbline_symptoms_timestamp_seconds", "When the node was last looked at for symptoms.")
 JUDGED = ("plumbline_judged_timestamp_seconds", "When all this was judged.")
+DEVICES = (DEVICE_INFO, "Always 1; the component that a device of this host is.")
 BUILD = ("plumbline_build_info", "Always 1; the version of plumbline is a label.")
 STEPS = (
     _OfStep(
@@ -133,9 +135,9 @@ STEPS = (
 )
 
 
-def families(told: Iterable[NodeVerdicts], judged_at: float) -> Iterator[Family]:
+def families(nodes: Iterable[NodeVerdicts], judged_at: float) -> Iterator[Family]:
     """Yield all metrics of some nodes, judged at a moment in seconds since the epoch."""
-    every = tuple(told)
+    every = tuple(nodes)
     yield Family(*BUILD, {(("version", __version__),): 1})
     yield Family(*JUDGED, {(): judged_at})
     yield Family(
@@ -161,6 +163,10 @@ def families(told: Iterable[NodeVerdicts], judged_at: float) -> Iterator[Family]
     reports = [(one.node, one.symptoms) for one in every if one.symptoms]
     yield Family(*SYMPTOMS, {labels: n for one in reports for labels, n in _counted(*one)})
     yield Family(*LOOKED, {(("node", node),): report.looked_at for node, report in reports})
+    devices = (pair for one in every for pair in one.devices.items())
+    yield Family(
+        *DEVICES, {(("device", device), ("component", name)): 1 for name, device in devices}
+    )
     steps = [(_of_step(step), step) for node in every for step in node.steps]
     for metric in STEPS:
         found = ((labels, metric.value(step)) for labels, step in steps)
@@ -181,11 +187,11 @@ def _counted(node: str, report: Report) -> Iterator[tuple[Labels, int]]:
             yield labels, found.count(severity)
 
 
-def _of_component(each: Expectation) -> Labels:
+def _of_component(entry: Expectation) -> Labels:
     return (
-        ("layer", each.layer),
-        ("component", each.component),
-        ("file_system", _file_system(each)),
+        ("layer", entry.layer),
+        ("component", entry.component),
+        ("file_system", _file_system(entry)),
     )
 
 
@@ -203,8 +209,8 @@ def _of_group(node: str, verdict: Verdict) -> Labels:
     return ("layer", verdict.layer), ("group", verdict.component), ("node", node)
 
 
-def _file_system(each: Expectation) -> str:
+def _file_system(entry: Expectation) -> str:
     """Return the file system; empty for a disk, which does not know of any, and for a host."""
-    if each.target.get("kind") == PARALLEL:
-        return each.component
-    return each.group if each.layer in ON_TARGETS else ""
+    if entry.target.get("kind") == PARALLEL:
+        return entry.component
+    return entry.group if entry.layer in ON_TARGETS else ""

@@ -9,14 +9,15 @@ from plumbline.judge.node import JudgedNode, judge_node
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.series import Snapshot
 from plumbline.model.state import State
-from plumbline.output.check import Check, run_check
+from plumbline.output.runtime import Check, run_check
 from plumbline.store.places import EXPECTATIONS, SNAPSHOT
 from plumbline.store.snapshot import load_expectations, load_snapshot
 
 if TYPE_CHECKING:
-    from typing import Mapping, NoReturn, Sequence
+    from typing import NoReturn, Sequence
 
     from plumbline.model.verdict import Verdict
+    from plumbline.output.call import Call
 
 _WITH_VALUE = {
     "--expectations": "--expectations",
@@ -46,13 +47,13 @@ def run(argv: Sequence[str]) -> NoReturn:
     )
 
 
-def _judged(given: Mapping[str, str], now: float) -> Verdict:
-    path = given.get("--expectations", EXPECTATIONS)
+def _judged(call: Call, now: float) -> Verdict:
+    path = call.given.get("--expectations", EXPECTATIONS)
     expectations = load_expectations(path)
     # the role replaces the file when something else is expected
     asked = JudgedNode(expectations, os.stat(path).st_mtime, now)
     try:
-        return judge_node(asked, load_snapshot(given.get("--snapshot", SNAPSHOT)))
+        return judge_node(asked, load_snapshot(call.given.get("--snapshot", SNAPSHOT)))
     except DocumentError as error:
         if not isinstance(error.__cause__, FileNotFoundError):
             raise

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from plumbline.errors import UsageError
 from plumbline.model.named_tuple import TYPE_CHECKING
-from plumbline.output.check import Check, run_check
+from plumbline.output.runtime import Check, run_check
 from plumbline.store.paths import COLLECTION, PATHS, load_collection, load_path
 
 if TYPE_CHECKING:
-    from typing import Mapping, NoReturn, Sequence
+    from typing import NoReturn, Sequence
 
     from plumbline.model.verdict import Verdict
+    from plumbline.output.call import Call
 
 _WITH_VALUE = {
     "--service": "--service",
@@ -38,10 +39,10 @@ def run(argv: Sequence[str]) -> NoReturn:
     run_check(Check(_HELP, {"document": PATHS}, _WITH_VALUE, _judged), argv)
 
 
-def _judged(given: Mapping[str, str], now: float) -> Verdict:
-    document, service = given.get("--document", PATHS), given.get("--service")
+def _judged(call: Call, now: float) -> Verdict:
+    document, service = call.given.get("--document", PATHS), call.given.get("--service")
     if not service:
-        raise UsageError(f"name a service with --service; see {given['program']} --help")
+        raise UsageError(f"name a service with --service; see {call.program} --help")
     if service == COLLECTION:
         return load_collection(document, now)
     return load_path(document, service, now)

@@ -24,15 +24,16 @@ _SURE = 3.0
 def course_lines(records: Iterable[Record]) -> Iterator[str]:
     """Yield a line for each straggler, and one for each operation whose rate did not stay."""
     for record in records:
-        told = record.details or {}
-        if "stragglers" not in told:
+        details = record.details or {}
+        if "stragglers" not in details:
             continue
-        what, late = record.operation.value, told["stragglers"]
+        what, late = record.operation.value, details["stragglers"]
         for one in late[:_SHOWN]:
             yield f"{what}: {one['sentence']}"
         if len(late) > _SHOWN:
             yield f"{what}: {len(late) - _SHOWN} more were late; --json has all of them"
-        words = list(_words(told["shape"], len(record.profile_Bps))) if "shape" in told else []
+        shape = details.get("shape")
+        words = list(_words(shape, len(record.profile_Bps))) if shape is not None else []
         if words:
             yield f"{what} of {record.component}: {', '.join(words)}"
 

@@ -11,18 +11,16 @@ import signal
 import sys
 import time
 
-from plumbline.errors import DocumentError, PlumblineError, UsageError
-from plumbline.model.ages import CLOCK_STEP_S
-from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline import __version__
+from plumbline.errors import PlumblineError
+from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.state import State
-from plumbline.output.call import parse
+from plumbline.output.call import TIMEOUT_S, parse
 from plumbline.output.plugin import plugin_output, status_line
-from plumbline.store.verdicts import load_published
 
 if TYPE_CHECKING:
-    from typing import Callable, NoReturn, Sequence
+    from typing import Callable, Mapping, NoReturn, Sequence
 
-    from plumbline.model.published import Published
     from plumbline.model.verdict import Verdict
     from plumbline.output.call import Call
 
@@ -31,20 +29,28 @@ class _OutOfTime(PlumblineError):
     """The time limit has come."""
 
 
-def run(layer: str, argv: Sequence[str]) -> NoReturn:
-    """Say the verdict that ``argv``, the program's name first, asks for; end the process."""
-    conclude(argv, lambda program, service: _outcome(service, layer, parse(program, argv[1:])))
+class Check(NamedTuple):
+    """What one check takes, and who judges.
+
+    ``text`` is its help, ``shown`` what is filled in there; ``options`` has its own options that
+    take a value, by all spellings.  ``judge`` takes what was asked and a moment in epoch seconds.
+    """
+
+    text: str
+    shown: Mapping[str, object]
+    options: Mapping[str, str]
+    judge: Callable[[Call, float], Verdict]
 
 
-def conclude(argv: Sequence[str], outcome: Callable[[str, str], tuple[State, str]]) -> NoReturn:
-    """Print what ``outcome`` gives for the program and its service, and end the process.
+def run_check(check: Check, argv: Sequence[str]) -> NoReturn:
+    """Say what ``argv``, the program's name first, asks for; end the process.
 
-    Whatever goes wrong in it is UNKNOWN, in one line.
+    Whatever goes wrong is UNKNOWN, in one line.
     """
     program = os.path.basename(argv[0])
     service = program.rpartition("_")[2].upper()
     try:
-        state, text = outcome(program, service)
+        state, text = _outcome(check, service, parse(program, argv[1:], check.options))
     except PlumblineError as error:
         state, text = State.UNKNOWN, f"{status_line(service, State.UNKNOWN, str(error))}\n"
     # The only place that may catch everything: a traceback would go to standard error, and
@@ -54,43 +60,15 @@ def conclude(argv: Sequence[str], outcome: Callable[[str, str], tuple[State, str
     _end(state, text)
 
 
-def _outcome(service: str, layer: str, call: Call) -> tuple[State, str]:
-    if call.answer:
-        return State.UNKNOWN, f"{call.answer}\n"
+def _outcome(check: Check, service: str, call: Call) -> tuple[State, str]:
+    if "--help" in call.given:
+        words = {"program": call.program, "version": __version__, "timeout": TIMEOUT_S}
+        return State.UNKNOWN, f"{check.text.format(**words, **check.shown)}\n"
+    if "--version" in call.given:
+        return State.UNKNOWN, f"{call.program} {__version__} (plumbline)\n"
     with limited(call.timeout_s):
-        now = time.time()
-        found = _as_it_stands(_published(layer, call), now)
+        found = check.judge(call, time.time())
     return found.state, plugin_output(service, found, call.verbosity)
-
-
-def _published(layer: str, call: Call) -> Published:
-    if call.group:
-        from plumbline.layers import PAIRED
-
-        if layer in PAIRED:
-            raise UsageError("--group: a node measures one host, its own; name it with --component")
-    subject = layer, call.group or call.component, bool(call.group)
-    try:
-        return load_published(call.verdicts, subject, call.expectations)
-    except DocumentError as error:
-        if not isinstance(error.__cause__, FileNotFoundError):
-            raise
-        # most checks find their verdict and do not need this
-        from plumbline.output.unpublished import refuse_unexpected
-
-        refuse_unexpected(call.expectations, subject)
-        raise
-
-
-def _as_it_stands(published: Published, now: float) -> Verdict:
-    """Return a verdict with what the clock and the processes of this node add to it."""
-    found = published.at(now)
-    if not published.running and now >= published.judged_at - CLOCK_STEP_S:
-        return found
-    # most checks find neither and do not need this
-    from plumbline.output.unfinished import with_clock, with_runs
-
-    return with_clock(with_runs(found, published, now), published, now)
 
 
 class limited:  # noqa: N801 - reads as a word; contextlib takes a tenth of a check's time

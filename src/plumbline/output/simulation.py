@@ -124,13 +124,13 @@ def _detection(outcome: Outcome) -> str:
     return f"{text}\n\nAlarms a fault: {number:.1f} notifications in the mean{more}."
 
 
-def _size(one: Size) -> tuple[str, ...]:
-    loss = f"{100 * one.most:g} %"
-    if one.least != one.most:
-        loss = f"{100 * one.least:g}-{loss}"
-    shares = ["-" if share is None else f"{100 * share:.0f} %" for share in one.within]
-    counts = (str(one.faults), str(one.identifiable), str(one.found))
-    return (loss, *counts, *shares, _days(one.median), _days(one.most_days))
+def _size(size: Size) -> tuple[str, ...]:
+    loss = f"{100 * size.most:g} %"
+    if size.least != size.most:
+        loss = f"{100 * size.least:g}-{loss}"
+    shares = ["-" if share is None else f"{100 * share:.0f} %" for share in size.within]
+    counts = (str(size.faults), str(size.identifiable), str(size.found))
+    return (loss, *counts, *shares, _days(size.median), _days(size.most_days))
 
 
 def _days(days: Optional[int]) -> str:

@@ -88,19 +88,19 @@ def _table(lines: Sequence[Line], screen: Screen) -> list[str]:
     return [head, *(_coloured(one, line, screen) for one, line in zip(others, lines))]
 
 
-def _row(one: Line, columns: int) -> tuple[str, str, str, str, str]:
-    verdict = one.verdict
+def _row(line: Line, columns: int) -> tuple[str, str, str, str, str]:
+    verdict = line.verdict
     name = f"group {verdict.component}" if verdict.group else verdict.component
     name = _short(name, max(len(_HEADERS[2]), columns // 4))
-    return verdict.state.name, verdict.layer, name, _lately(one, columns), _words(verdict)
+    return verdict.state.name, verdict.layer, name, _lately(line, columns), _words(verdict)
 
 
-def _lately(one: Line, columns: int) -> str:
+def _lately(line: Line, columns: int) -> str:
     """Return bars for each operation; on a narrow screen those of the one that has lost most."""
     if columns >= _NARROW:
-        bars = (f"{step} {sparkline(rates, _BARS_WIDE)}" for step, rates in one.rates.items())
+        bars = (f"{step} {sparkline(rates, _BARS_WIDE)}" for step, rates in line.rates.items())
         return _BETWEEN.join(bars)
-    return sparkline(min(one.rates.values(), key=_left, default=()), _BARS_NARROW)
+    return sparkline(min(line.rates.values(), key=_left, default=()), _BARS_NARROW)
 
 
 def _left(rates: Sequence[float]) -> float:
@@ -136,9 +136,9 @@ def _short(name: str, width: int) -> str:
     return f"{plain[: width - 3 - half]}...{plain[-half:]}"
 
 
-def _coloured(text: str, one: Line, screen: Screen) -> str:
+def _coloured(text: str, line: Line, screen: Screen) -> str:
     """Return a line with its first word in the colour of its state."""
-    state = one.verdict.state
+    state = line.verdict.state
     if not screen.colour:
         return text
     return f"\x1b[{_COLOURS[state]}m{state.name}\x1b[0m{text[len(state.name) :]}"

@@ -11,14 +11,15 @@ from plumbline.model.reason import Reason
 from plumbline.model.service import SYMPTOMS as LAYER
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
-from plumbline.output.call import seconds
-from plumbline.output.check import Check, run_check
+from plumbline.output.runtime import Check, run_check
 from plumbline.store.look import COMMANDS, REMEDY, SYMPTOMS, load_report
 from plumbline.symptoms.kinds import KINDS, title
 from plumbline.units import format_duration
 
 if TYPE_CHECKING:
-    from typing import Mapping, NoReturn, Optional, Sequence
+    from typing import NoReturn, Optional, Sequence
+
+    from plumbline.output.call import Call
 
 STALE_AFTER_S = 3600.0
 """The age at which a look no longer holds, unless the plan says another."""
@@ -65,22 +66,22 @@ def run(argv: Sequence[str]) -> NoReturn:
     run_check(Check(_HELP, _SHOWN, _WITH_VALUE, _judged), argv)
 
 
-def _kind(given: Mapping[str, str]) -> str:
-    kind = given.get("--kind", "")
-    if "--kind" in given and kind not in KINDS:
+def _kind(call: Call) -> str:
+    kind = call.given.get("--kind", "")
+    if "--kind" in call.given and kind not in KINDS:
         raise UsageError(f"--kind {kind!r} is unknown; write one of {', '.join(KINDS)}")
     return kind
 
 
-def _judged(given: Mapping[str, str], now: float) -> Verdict:
-    kind = _kind(given)
-    path = given.get("--document", SYMPTOMS)
-    limit_s = seconds(given, "--stale-after", STALE_AFTER_S, _LONGEST_S)
-    node = given.get("--node", "")
+def _judged(call: Call, now: float) -> Verdict:
+    kind = _kind(call)
+    path = call.given.get("--document", SYMPTOMS)
+    limit_s = call.seconds("--stale-after", STALE_AFTER_S, _LONGEST_S)
+    node = call.given.get("--node", "")
     try:
         report = load_report(path)
     except DocumentError as error:
-        since = _waiting_since(given, error, now - limit_s)
+        since = _waiting_since(call, error, now - limit_s)
         if kind or since is None:
             raise
         text = f"waits for the first look, deployed {format_duration(max(0.0, now - since))} ago"
@@ -92,14 +93,12 @@ def _judged(given: Mapping[str, str], now: float) -> Verdict:
     return judge_kind(asked, kind) if kind else judge_looks(asked)
 
 
-def _waiting_since(
-    given: Mapping[str, str], error: DocumentError, earliest: float
-) -> Optional[float]:
+def _waiting_since(call: Call, error: DocumentError, earliest: float) -> Optional[float]:
     """Return when a node without a look was deployed, in epoch seconds; None where too early."""
     if not isinstance(error.__cause__, FileNotFoundError):
         return None
     try:
-        since = os.stat(given.get("--commands", COMMANDS)).st_mtime
+        since = os.stat(call.given.get("--commands", COMMANDS)).st_mtime
     except OSError:
         return None
     return since if since >= earliest else None

@@ -50,28 +50,28 @@ def assignments(topology: Topology, policy: Policy) -> tuple[Assignment, ...]:
     return tuple(found)
 
 
-def _assignment(policy: Policy, layer: str, place: Place, places: Sequence[Place]) -> Assignment:
-    names = (layer, _system(place), place.component)
-    spec = _spec(policy, layer, place, places)
+def _assignment(policy: Policy, layer: str, location: Place, places: Sequence[Place]) -> Assignment:
+    names = (layer, _system(location), location.component)
+    spec = _spec(policy, layer, location, places)
     limits = limits_of(policy, *names)._replace(
         stale_after_s=policy.layer(layer).schedule.stale_after_s(len(places))
     )
     if not hung_after_given(policy, *names):
-        limits = limits._replace(hung_after_s=_hung_after_s(layer, spec, len(place.steps)))
-    _refuse_contradiction(limits, layer, place.component)
-    refuse_infeasible(layer, place, spec, limits)
-    return Assignment(layer, *place, spec=spec, limits=limits)
+        limits = limits._replace(hung_after_s=_hung_after_s(layer, spec, len(location.steps)))
+    _refuse_contradiction(limits, layer, location.component)
+    refuse_infeasible(layer, location, spec, limits)
+    return Assignment(layer, *location, spec=spec, limits=limits)
 
 
-def _system(place: Place) -> str:
+def _system(location: Place) -> str:
     """Return the group whose rules hold for a component: a whole has those of its members."""
-    return place.component if place.target["kind"] == PARALLEL else place.group
+    return location.component if location.target["kind"] == PARALLEL else location.group
 
 
-def _spec(policy: Policy, layer: str, place: Place, places: Sequence[Place]) -> ProbeSpec:
+def _spec(policy: Policy, layer: str, location: Place, places: Sequence[Place]) -> ProbeSpec:
     if layer not in WHOLE:
-        return spec_of(policy, layer, place.group, place.component)
-    system = _system(place)
+        return spec_of(policy, layer, location.group, location.component)
+    system = _system(location)
     return spec_of_all(policy, system, sum(one.group == system for one in places))
 
 
@@ -109,5 +109,8 @@ def _refuse_unknown_names(policy: Policy, layer: str, places: Sequence[Place]) -
 def by_server(found: Sequence[Assignment]) -> Iterator[list[Assignment]]:
     """Yield the raw measurements of each server that is measured with all devices together."""
     raw = [one for one in found if one.layer in ON_DEVICES and len(one.steps) > 1]
-    for _, members in groupby(sorted(raw, key=lambda one: one.group), key=lambda one: one.group):
+    for _, members in groupby(
+        sorted(raw, key=lambda assignment: assignment.group),
+        key=lambda assignment: assignment.group,
+    ):
         yield list(members)

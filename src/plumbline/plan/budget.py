@@ -86,6 +86,6 @@ def _groups(measured: Sequence[Assignment]) -> dict[tuple[str, str], int]:
     return Counter(_group(one) for one in measured)
 
 
-def _group(one: Assignment) -> tuple[str, str]:
+def _group(assignment: Assignment) -> tuple[str, str]:
     # of hosts all are one group
-    return one.layer, "" if one.layer in PAIRED else one.group
+    return assignment.layer, "" if assignment.layer in PAIRED else assignment.group

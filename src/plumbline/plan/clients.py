@@ -5,15 +5,13 @@ Locks hold on one host, so what two hosts could measure at the same time is refu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Mapping, Optional, Sequence
+from typing import Mapping, Optional, Sequence
 
 from plumbline.errors import DocumentError
 from plumbline.layers import ON_TARGETS, WHOLE
 from plumbline.model.expectation import PARALLEL
+from plumbline.plan.assignment import Assignment
 from plumbline.targets import KINDS
-
-if TYPE_CHECKING:
-    from plumbline.plan.assignment import Assignment
 
 
 def refuse_two_clients(found: Sequence[Assignment]) -> None:
@@ -34,16 +32,16 @@ def _storage(target: Mapping[str, str], name: str) -> Optional[tuple[str, ...]]:
     return None if kind == PARALLEL else KINDS[kind].storage(target, name)
 
 
-def _sentence(one: Assignment, other: Assignment) -> str:
-    names = one.component
-    if one.component != other.component:
+def _sentence(assignment: Assignment, other: Assignment) -> str:
+    names = assignment.component
+    if assignment.component != other.component:
         names += f" and {other.component} are one target, which"
     text = (
-        f"{names} would be measured by {one.node} (layer {one.layer}) and by {other.node} "
-        f"(layer {other.layer}): two clients halve each other's rates"
+        f"{names} would be measured by {assignment.node} (layer {assignment.layer}) and by "
+        f"{other.node} (layer {other.layer}): two clients halve each other's rates"
     )
-    if (one.layer in WHOLE) != (other.layer in WHOLE):
-        own, launcher = (other, one) if one.layer in WHOLE else (one, other)
+    if (assignment.layer in WHOLE) != (other.layer in WHOLE):
+        own, launcher = (other, assignment) if assignment.layer in WHOLE else (assignment, other)
         return (
             f"plumbline_policy: {text}; name {own.node} first in layers.fs.clients, or "
             f"{launcher.node} as client of the file system {own.group}"

@@ -6,14 +6,11 @@ none, and no longer than its limit.
 
 from __future__ import annotations
 
-from plumbline.model.named_tuple import TYPE_CHECKING
+from typing import Iterable, Iterator
+
+from plumbline.model.expectation import Expectation
 from plumbline.model.record import Scenario
 from plumbline.model.waves import in_waves
-
-if TYPE_CHECKING:
-    from typing import Iterable, Iterator
-
-    from plumbline.model.expectation import Expectation
 
 START_S = 4.0
 """To start a unit, to prepare its target and to bring the records back."""
@@ -24,7 +21,7 @@ def seconds_of(found: Iterable[Expectation], partner: str = "") -> float:
 
     Those of a host are with one partner, or with the one to which most can be moved.
     """
-    waves = in_waves(found, lambda one: one.wave)
+    waves = in_waves(found, lambda entry: entry.wave)
     alone = sum(max(_seconds(one, Scenario.SINGLE, partner) for one in wave) for wave in waves)
     together = (_seconds(one, Scenario.TOGETHER, partner) for wave in waves for one in wave)
     return START_S + alone + max(together, default=0.0)
@@ -35,23 +32,23 @@ def bytes_of(found: Iterable[Expectation], partner: str = "") -> int:
     return int(sum(one.spec.repeats * _once_bytes(one, partner) for one in found))
 
 
-def _seconds(one: Expectation, scenario: Scenario, partner: str) -> float:
-    lasts = (lasts for step, lasts, _ in _operations(one, partner) if step is scenario)
-    return one.spec.repeats * sum(lasts)
+def _seconds(entry: Expectation, scenario: Scenario, partner: str) -> float:
+    lasts = (lasts for step, lasts, _ in _operations(entry, partner) if step is scenario)
+    return entry.spec.repeats * sum(lasts)
 
 
-def _once_bytes(one: Expectation, partner: str) -> float:
-    return sum(one.spec.bytes or rate * lasts for _, lasts, rate in _operations(one, partner))
+def _once_bytes(entry: Expectation, partner: str) -> float:
+    return sum(entry.spec.bytes or rate * lasts for _, lasts, rate in _operations(entry, partner))
 
 
-def _operations(one: Expectation, partner: str) -> Iterator[tuple[Scenario, float, float]]:
+def _operations(entry: Expectation, partner: str) -> Iterator[tuple[Scenario, float, float]]:
     """Yield for each step how long a repeat lasts, and the highest rate known of it."""
-    pairs = [each.ceiling.rate_Bps for each in one.partners if partner in ("", each.name)]
-    for key, reference in one.references.items():
+    pairs = [each.ceiling.rate_Bps for each in entry.partners if partner in ("", each.name)]
+    for key, reference in entry.references.items():
         ceiling = reference.ceiling.rate_Bps if reference.ceiling else 0.0
         most = max(pairs, default=ceiling)
         rate = reference.baseline.median_Bps if reference.baseline else most
-        lasts = one.spec.seconds
-        if one.spec.bytes and rate:
-            lasts = min(lasts, one.spec.bytes / rate)
+        lasts = entry.spec.seconds
+        if entry.spec.bytes and rate:
+            lasts = min(lasts, entry.spec.bytes / rate)
         yield Scenario(key.partition("/")[2]), lasts, max(rate, most)

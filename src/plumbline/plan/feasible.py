@@ -20,35 +20,35 @@ from plumbline.probes.interface import Job
 from plumbline.targets import target_for
 
 
-def refuse_infeasible(layer: str, place: Place, spec: ProbeSpec, limits: Limits) -> None:
+def refuse_infeasible(layer: str, location: Place, spec: ProbeSpec, limits: Limits) -> None:
     """Refuse terms with which a component cannot be measured.
 
     Raises:
         DocumentError: naming the document, the component, and what would do.
     """
     try:
-        subject = _subject(place)
+        subject = _subject(location)
     except DocumentError as error:
-        raise DocumentError(f"plumbline_topology: {place.component}: {error}") from error
-    where = f"plumbline_policy: layer {layer}: {place.component}"
+        raise DocumentError(f"plumbline_topology: {location.component}: {error}") from error
+    where = f"plumbline_policy: layer {layer}: {location.component}"
     try:
         limits.refuse_impossible()
         spec.refuse_impossible()
         if layer not in WHOLE:  # ranks have no choice
             _refuse_tool(layer_of(layer).tools, spec.tool)
-            _make_up_calls(place, spec, *subject)
+            _make_up_calls(location, spec, *subject)
     except (DocumentError, TypeError) as error:
         raise DocumentError(f"{where}: {error}") from error
 
 
-def _subject(place: Place) -> tuple[str, Optional[Within]]:
+def _subject(location: Place) -> tuple[str, Optional[Within]]:
     """Return what a tool is called with: the file and where it is found, a device, an address."""
-    if place.target["kind"] == PARALLEL:
+    if location.target["kind"] == PARALLEL:
         return "", None
-    if place.target["kind"] == "pair":
-        return str(place.target["address"]), None
-    within = target_for(place.target, place.component).within()
-    return f"{within.path}/{within.file}" if within else str(place.target["device"]), within
+    if location.target["kind"] == "pair":
+        return str(location.target["address"]), None
+    within = target_for(location.target, location.component).within()
+    return f"{within.path}/{within.file}" if within else str(location.target["device"]), within
 
 
 def _refuse_tool(known: Sequence[str], tool: str) -> None:
@@ -58,9 +58,11 @@ def _refuse_tool(known: Sequence[str], tool: str) -> None:
         )
 
 
-def _make_up_calls(place: Place, spec: ProbeSpec, subject: str, within: Optional[Within]) -> None:
-    probe, target = probe_for(spec.tool), place.target
-    for operation in dict.fromkeys(operation for operation, _ in place.steps):
+def _make_up_calls(
+    location: Place, spec: ProbeSpec, subject: str, within: Optional[Within]
+) -> None:
+    probe, target = probe_for(spec.tool), location.target
+    for operation in dict.fromkeys(operation for operation, _ in location.steps):
         probe.command(
             Job(
                 operation,

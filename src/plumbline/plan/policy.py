@@ -198,6 +198,8 @@ class Policy(Strict):
     limits: LimitsPolicy = LimitsPolicy()
     alarm_budget: Annotated[float, Field(gt=0, le=1000)] = 1.0
     """False alarms that the whole site may have in a month."""
+    job_users: bool = False
+    """Whether it may be shown whose job has used a target."""
     layers: Layers = Layers()
     symptoms: SymptomsPolicy = SymptomsPolicy()
     """Which hosts have services for what hardware and kernel say about themselves."""

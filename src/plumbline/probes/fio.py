@@ -94,8 +94,8 @@ def parse(job: Job, completed: Completed) -> Measurement:
     direction = "write" if job.operation is Operation.WRITE else "read"
     moved, seconds = _moved(last, direction)
     if moved == 0:
-        told = answer.quoted(said) or "the target may hang"
-        raise ToolError(f"fio moved nothing in {seconds:.0f} s; {told}")
+        reason = answer.quoted(said) or "the target may hang"
+        raise ToolError(f"fio moved nothing in {seconds:.0f} s; {reason}")
     short = moved < size_bytes(job.spec)
     if short and seconds < job.spec.seconds - _TICK_S:
         raise ToolError(

@@ -10,11 +10,7 @@ from __future__ import annotations
 
 from itertools import accumulate
 from math import sqrt
-
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from typing import Optional, Sequence
+from typing import NamedTuple, Optional, Sequence
 
 POINTS = 20
 """Of a form; each is a twentieth of the time."""

@@ -119,7 +119,12 @@ def stragglers(tracks: Sequence[Track]) -> tuple[Straggler, ...]:
     middle = max(0, (len(others) - _TYPICAL) // 2)
     crowd = _Crowd(tracks)
     found = [_judged(trace, others[middle : middle + _TYPICAL], crowd) for trace in late]
-    return tuple(sorted(_merged(found), key=lambda one: (-one.missing, -one.late_s, one.ranks)))
+    return tuple(
+        sorted(
+            _merged(found),
+            key=lambda straggler: (-straggler.missing, -straggler.late_s, straggler.ranks),
+        )
+    )
 
 
 class _Trace:
@@ -217,7 +222,7 @@ def _merged(found: Sequence[Straggler]) -> list[Straggler]:
 def _as_one(alike: Sequence[Straggler]) -> Straggler:
     ranks = tuple(sorted(rank for one in alike for rank in one.ranks))
     beside = {rank for one in alike for rank in one.beside} - set(ranks)
-    worst = max(alike, key=lambda one: (one.missing, one.late_s))
+    worst = max(alike, key=lambda straggler: (straggler.missing, straggler.late_s))
     return worst._replace(ranks=ranks, beside=tuple(sorted(beside)))
 
 

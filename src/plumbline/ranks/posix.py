@@ -50,8 +50,8 @@ class PosixFile:
     def position(self) -> Optional[int]:
         """Return where in the file the next call begins, without waiting for one that is stuck."""
         # proc(5): "pos:\t123"; lseek(2) would wait
-        with open(f"/proc/self/fdinfo/{self._descriptor}", encoding="ascii") as told:
-            return int(told.readline().split()[1])
+        with open(f"/proc/self/fdinfo/{self._descriptor}", encoding="ascii") as fdinfo:
+            return int(fdinfo.readline().split()[1])
 
     def close(self) -> None:
         """Let go of the file."""

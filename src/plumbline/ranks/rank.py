@@ -101,7 +101,7 @@ class Rank:
         return result
 
     def _open(
-        self, place: Place, writes: bool, comm: object
+        self, part: Place, writes: bool, comm: object
     ) -> tuple[Optional[File], Optional[str]]:
         """Return the open file, or why it cannot be opened.
 
@@ -109,16 +109,16 @@ class Rank:
         """
         test = self._job.test
         if test.api == "mpiio":
-            obstacle = obstacle_to(place.path, writes)
+            obstacle = obstacle_to(part.path, writes)
             if not voter(comm)(obstacle is None):
-                return None, obstacle or f"{place.path} cannot be opened by another rank"
+                return None, obstacle or f"{part.path} cannot be opened by another rank"
         try:
             if test.api == "mpiio":
                 opened = OpenMode(comm, test.collective, test.hints)
-                return MpiFile(place.path, place.offset, writes, opened), None
-            return PosixFile(place.path, place.offset, writes, self._job.direct), None
+                return MpiFile(part.path, part.offset, writes, opened), None
+            return PosixFile(part.path, part.offset, writes, self._job.direct), None
         except (OSError, RuntimeError) as error:
-            return None, f"{place.path} cannot be opened: {error}"
+            return None, f"{part.path} cannot be opened: {error}"
 
     def _leave(
         self, work: Work, attempt: Attempt, path: Optional[str], who: tuple[int, str, str]

@@ -1,6 +1,6 @@
 """What a parallel run is in words, how long it may take, and what does not go together in it.
 
-The console plans with these, and a node that is told its terms by options has the same.
+The console plans with these, and a node that takes its terms from options has the same.
 """
 
 from __future__ import annotations

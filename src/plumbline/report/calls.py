@@ -20,7 +20,7 @@ from plumbline.units import format_bytes, format_rate
 
 ABOUT = (
     "Each line is a rank: to the right the bytes that it has moved, upwards the time that it took. "
-    "All alike make one bundle; who is held up leaves it. Below, how long single calls took."
+    "All alike make one bundle; a slow rank leaves it. Below, how long single calls took."
 )
 ABSENT = (
     "no run that drives all targets at once was recorded in this time, and no call profile was "
@@ -74,7 +74,7 @@ def _finding(every: Sequence[Rank]) -> str:
 
 def _bundle(ranks: Ranks) -> Plot:
     found = ranks.found
-    late = sorted((one for one in found if one.straggles), key=lambda one: -one.end_s)
+    late = sorted((one for one in found if one.straggles), key=lambda rank: -rank.end_s)
     named = late[:_SHOWN_STRAGGLERS]
     rest = [one for one in found if one not in named]
     data = [_together("ranks", rest)] if rest else []
@@ -161,25 +161,25 @@ def _above(bars: Mapping[int, int]) -> float:
     return log(max(bars.values(), default=1)) / log(10) + 0.2
 
 
-def _bar(place: int) -> float:
-    return exp(place / TENTHS * log(10))
+def _bar(index: int) -> float:
+    return exp(index / TENTHS * log(10))
 
 
-def _cells(one: Rank) -> tuple[str, ...]:
+def _cells(rank: Rank) -> tuple[str, ...]:
     return (
-        str(one.rank),
-        one.client,
-        one.target,
-        one.operation,
-        "" if one.calls is None else str(one.calls),
-        format_bytes(one.bytes),
-        f"{one.end_s:.2f} s",
-        format_rate(one.bytes / one.end_s) if one.end_s else "",
-        "straggles" if one.straggles else "",
+        str(rank.rank),
+        rank.client,
+        rank.target,
+        rank.operation,
+        "" if rank.calls is None else str(rank.calls),
+        format_bytes(rank.bytes),
+        f"{rank.end_s:.2f} s",
+        format_rate(rank.bytes / rank.end_s) if rank.end_s else "",
+        "straggles" if rank.straggles else "",
     )
 
 
-def _numbers(one: Rank) -> Sequence[Cell]:
-    longest = None if one.longest_s is None else round(one.longest_s, 9)
-    place = (one.operation, one.rank, one.client, one.target)
-    return (*place, one.calls, one.bytes, round(one.end_s, 6), longest)
+def _numbers(rank: Rank) -> Sequence[Cell]:
+    longest = None if rank.longest_s is None else round(rank.longest_s, 9)
+    place = (rank.operation, rank.rank, rank.client, rank.target)
+    return (*place, rank.calls, rank.bytes, round(rank.end_s, 6), longest)

@@ -12,7 +12,7 @@ from plumbline.layers import ON_TARGETS
 from plumbline.report.figure import Figure, Plot, Row, Table, shown
 from plumbline.report.marks import Mark, chosen_moment, drawn, levels, line_at, marks, moment
 from plumbline.report.palette import GREY, line
-from plumbline.report.site import Cohort, Cohorts, Member, Site, by_group, daily, middle
+from plumbline.report.site import Member, Metric, Metrics, Site, by_group, daily, middle
 from plumbline.units import DAY_S, format_rate
 
 WINDOW_DAYS = 14
@@ -59,17 +59,17 @@ class _Halves(NamedTuple):
     last_Bps: Optional[float]
 
 
-def change_figure(site: Site, cohorts: Cohorts, against: Optional[float] = None) -> Figure:
+def change_figure(site: Site, metrics: Metrics, against: Optional[float] = None) -> Figure:
     """Return the figure; ``against`` is a moment in seconds since the epoch."""
     happened = marks(site)
     if against is None:
-        against = chosen_moment(site, (one for found in cohorts.values() for one in found))
+        against = chosen_moment(site, (one for found in metrics.values() for one in found))
     day = _iso(int(against // DAY_S))
     figure = Figure("change", f"Change against {day}", ABOUT)
     changes = [
         one
-        for of in cohorts
-        for name, members in _split(of, cohorts[of]).items()
+        for of in metrics
+        for name, members in _split(of, metrics[of]).items()
         if (one := find_change(name, members, against))
     ]
     if not changes:
@@ -85,12 +85,12 @@ def change_figure(site: Site, cohorts: Cohorts, against: Optional[float] = None)
     )
 
 
-def _split(of: Cohort, members: Sequence[Member]) -> dict[str, Sequence[Member]]:
+def _split(metric: Metric, members: Sequence[Member]) -> dict[str, Sequence[Member]]:
     """Return the members of each file system; what else is measured is one test for the site."""
     groups = by_group(members)
-    if of.layer not in ON_TARGETS or not 1 < len(groups) <= _MOST_GROUPS:
-        return {str(of): members}
-    return {f"{of} {group}": found for group, found in groups.items()}
+    if metric.layer not in ON_TARGETS or not 1 < len(groups) <= _MOST_GROUPS:
+        return {str(metric): members}
+    return {f"{metric} {group}": found for group, found in groups.items()}
 
 
 def find_change(name: str, members: Sequence[Member], against: float) -> Optional[Change]:
@@ -116,15 +116,15 @@ def find_change(name: str, members: Sequence[Member], against: float) -> Optiona
     )
 
 
-def _halves(one: Member, against: float) -> Optional[_Halves]:
+def _halves(member: Member, against: float) -> Optional[_Halves]:
     """Return what a member gave before a moment and since, None when nothing before."""
-    until = (max(one.days) + 1) * DAY_S if one.days else 0.0
-    earlier = daily(one.times, one.rates, 0.0, min(against, until))
+    until = (max(member.days) + 1) * DAY_S if member.days else 0.0
+    earlier = daily(member.times, member.rates, 0.0, min(against, until))
     first = int(against // DAY_S) - WINDOW_DAYS
     before = middle(rate for day, rate in earlier.items() if day >= first)
     if before is None:
         return None
-    later = daily(one.times, one.rates, against, until)
+    later = daily(member.times, member.rates, against, until)
     last = max(later, default=0)
     latest = middle(rate for day, rate in later.items() if day > last - WINDOW_DAYS)
     # a day on which both were measured is one of the new time
@@ -139,7 +139,7 @@ def _findings(changes: Sequence[Change], day: str) -> Iterable[str]:
     """Yield the largest change, and what else has changed by much."""
     known = sorted(
         (one for one in changes if one.change is not None),
-        key=lambda one: -abs(one.change or 0.0),
+        key=lambda change: -abs(change.change or 0.0),
     )
     if not known:
         yield f"Nothing has been measured since {day}."
@@ -199,16 +199,16 @@ def _plot(changes: Sequence[Change], happened: Sequence[Mark], against: float) -
     return Plot("change", data, layout, 480)
 
 
-def _trace(number: int, one: Change) -> dict[str, Any]:
+def _trace(number: int, change: Change) -> dict[str, Any]:
     return {
         "type": "scatter",
-        "mode": "lines+markers" if len(one.days) < 60 else "lines",
-        "name": shown(one.name),
-        "x": [_iso(day) for day in one.days],
-        "y": [round(100 * value, 2) for value in one.days.values()],
+        "mode": "lines+markers" if len(change.days) < 60 else "lines",
+        "name": shown(change.name),
+        "x": [_iso(day) for day in change.days],
+        "y": [round(100 * value, 2) for value in change.days.values()],
         "line": line(number),
         "marker": {"size": 5},
-        "hovertemplate": f"{_plain(one.name)}<br>%{{x}}: %{{y}}<extra></extra>",
+        "hovertemplate": f"{_plain(change.name)}<br>%{{x}}: %{{y}}<extra></extra>",
     }
 
 
@@ -217,14 +217,14 @@ def _plain(name: str) -> str:
     return shown(name).replace("%", "&#37;")
 
 
-def _cells(one: Change) -> tuple[str, ...]:
+def _cells(change: Change) -> tuple[str, ...]:
     return (
-        one.name,
-        str(one.members),
-        format_rate(one.before_Bps),
-        "not measured since" if one.latest_Bps is None else format_rate(one.latest_Bps),
-        _signed(one.change),
-        _signed(one.last),
+        change.name,
+        str(change.members),
+        format_rate(change.before_Bps),
+        "not measured since" if change.latest_Bps is None else format_rate(change.latest_Bps),
+        _signed(change.change),
+        _signed(change.last),
     )
 
 

@@ -154,7 +154,7 @@ def _named(found: Sequence[Curve]) -> list[str]:
     """Return the components with a colour of their own: of many, the slowest."""
     if len(found) <= _LABELLED:
         return [one.record.component for one in found]
-    slowest = sorted(found, key=lambda one: one.record.rate_Bps or 0.0)[:_SLOWEST]
+    slowest = sorted(found, key=lambda curve: curve.record.rate_Bps or 0.0)[:_SLOWEST]
     return [one.record.component for one in slowest]
 
 
@@ -169,15 +169,15 @@ def _sum_trace(total: Sequence[float]) -> dict[str, Any]:
     }
 
 
-def _trace(one: Curve, named: Sequence[str]) -> dict[str, Any]:
-    own = one.record.component in named
-    look = line(named.index(one.record.component), 1.5, _COLOURS) if own else _UNNAMED
+def _trace(curve: Curve, named: Sequence[str]) -> dict[str, Any]:
+    own = curve.record.component in named
+    look = line(named.index(curve.record.component), 1.5, _COLOURS) if own else _UNNAMED
     return {
         "type": "scatter",
         "mode": "lines",
-        "name": shown(one.record.component),
-        **steps(one.begin_s, one.rates_Bps),
-        "text": [shown(one.record.component)] * (len(one.rates_Bps) + 1),
+        "name": shown(curve.record.component),
+        **steps(curve.begin_s, curve.rates_Bps),
+        "text": [shown(curve.record.component)] * (len(curve.rates_Bps) + 1),
         "line": {**look, "shape": "hv"},
         "showlegend": own,
         "hovertemplate": "%{text}<br>second %{x}: %{y} MB/s<extra></extra>",
@@ -213,14 +213,14 @@ def _label(net: float) -> dict[str, Any]:
     }
 
 
-def _cells(one: Curve) -> tuple[str, ...]:
-    of = one.record
+def _cells(curve: Curve) -> tuple[str, ...]:
+    of = curve.record
     net = "" if of.rate_Bps is None else format_rate(of.rate_Bps)
-    ends = (format_rate(max(one.rates_Bps)), format_rate(min(one.rates_Bps)))
+    ends = (format_rate(max(curve.rates_Bps)), format_rate(min(curve.rates_Bps)))
     return (of.component, of.operation.value, of.host, net, *ends)
 
 
-def _numbers(one: Curve) -> Iterable[Sequence[Cell]]:
-    for second, rate in enumerate(one.rates_Bps):
-        of = one.record
-        yield of.operation.value, of.component, of.host, round(one.begin_s + second, 3), rate
+def _numbers(curve: Curve) -> Iterable[Sequence[Cell]]:
+    for second, rate in enumerate(curve.rates_Bps):
+        of = curve.record
+        yield of.operation.value, of.component, of.host, round(curve.begin_s + second, 3), rate

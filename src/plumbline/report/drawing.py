@@ -12,7 +12,7 @@ from plumbline.report.figure import Figure
 from plumbline.report.heat_map import heat_map_figure
 from plumbline.report.network import network_figure
 from plumbline.report.path import path_figure
-from plumbline.report.site import Cohorts, Site, find_cohorts
+from plumbline.report.site import Metrics, Site, find_metrics
 from plumbline.report.suspects import Found, suspects_figure
 from plumbline.report.targets import targets_figure
 
@@ -30,16 +30,16 @@ class Extras(NamedTuple):
 
 def draw(site: Site, extras: Extras) -> list[Figure]:
     """Return every figure; one that cannot be drawn says why."""
-    return figures(site, find_cohorts(site), extras)
+    return figures(site, find_metrics(site), extras)
 
 
-def figures(site: Site, cohorts: Cohorts, extras: Extras) -> list[Figure]:
-    """Return the same for whoever has the cohorts already."""
+def figures(site: Site, metrics: Metrics, extras: Extras) -> list[Figure]:
+    """Return the same for whoever has the metrics already."""
     return [
-        path_figure(site, cohorts),
-        targets_figure(site, cohorts),
-        heat_map_figure(cohorts),
-        change_figure(site, cohorts, extras.against),
+        path_figure(site, metrics),
+        targets_figure(site, metrics),
+        heat_map_figure(metrics),
+        change_figure(site, metrics, extras.against),
         network_figure(site),
         composite_figure(site),
         calls_figure(extras.profile, site.run),

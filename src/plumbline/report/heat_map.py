@@ -12,7 +12,7 @@ from typing import Any, Iterable, NamedTuple, Optional, Sequence
 
 from plumbline.report.figure import Cell, Figure, Plot, Row, Table, percent, unique
 from plumbline.report.palette import BLUE, SEQUENTIAL
-from plumbline.report.site import Cohort, Cohorts, Member
+from plumbline.report.site import Member, Metric, Metrics
 from plumbline.units import format_rate
 
 ABOUT = (
@@ -46,15 +46,15 @@ _NAMED = 60
 class Line(NamedTuple):
     """One component's days; ``variation`` is a fraction, None of fewer than two days."""
 
-    of: Cohort
+    of: Metric
     member: Member
     median_Bps: float
     variation: Optional[float]
 
 
-def heat_map_figure(cohorts: Cohorts) -> Figure:
-    """Return the figure: a picture for each cohort that was measured on any day."""
-    drawn = {of: found for of in cohorts if (found := list(_lines(of, cohorts[of])))}
+def heat_map_figure(metrics: Metrics) -> Figure:
+    """Return the figure: a picture for each metric that was measured on any day."""
+    drawn = {of: found for of in metrics if (found := list(_lines(of, metrics[of])))}
     figure = Figure("heat-map", "Heat map", ABOUT)
     if not drawn:
         return figure._replace(absent="nothing was measured in this time")
@@ -71,12 +71,12 @@ def heat_map_figure(cohorts: Cohorts) -> Figure:
     )
 
 
-def _lines(of: Cohort, members: Iterable[Member]) -> Iterable[Line]:
+def _lines(metric: Metric, members: Iterable[Member]) -> Iterable[Line]:
     for one in members:
         rates = list(one.days.values())
         if rates:
             variation = pstdev(rates) / mean(rates) if len(rates) > 1 else None
-            yield Line(of, one, median(rates), variation)
+            yield Line(metric, one, median(rates), variation)
 
 
 def _days(lines: Iterable[Line]) -> range:
@@ -92,7 +92,7 @@ def _finding(lines: Sequence[Line]) -> str:
     known = [(one.variation, one) for one in lines if one.variation is not None]
     if not known:
         return "One day alone: nothing varies yet."
-    worst = max(known, key=lambda each: each[0])
+    worst = max(known, key=lambda day: day[0])
     names = f"{worst[1].member.name} {worst[1].of.operation}"
     middle = median(variation for variation, _ in known)
     return (
@@ -101,7 +101,7 @@ def _finding(lines: Sequence[Line]) -> str:
     )
 
 
-def _plot(of: Cohort, lines: Sequence[Line]) -> Plot:
+def _plot(metric: Metric, lines: Sequence[Line]) -> Plot:
     days = _days(lines)
     names = unique([one.member.name for one in lines])
     axis = {
@@ -123,7 +123,7 @@ def _plot(of: Cohort, lines: Sequence[Line]) -> Plot:
     }
     row = _WIDE_ROW_PX if len(lines) <= _FEW else _ROW_PX
     height = min(_MOST_PX, max(_LEAST_PX, 120 + row * len(lines)))
-    return Plot(str(of), [_map(lines, days, names), _bars(lines, names)], layout, height)
+    return Plot(str(metric), [_map(lines, days, names), _bars(lines, names)], layout, height)
 
 
 def _end_of_variation(lines: Sequence[Line]) -> float:
@@ -147,9 +147,9 @@ def _map(lines: Sequence[Line], days: range, names: Sequence[str]) -> dict[str, 
     }
 
 
-def _percents(one: Line, days: range) -> list[Optional[float]]:
-    whole = one.member.baseline_Bps or one.median_Bps
-    rates = (one.member.days.get(day) for day in days)
+def _percents(line: Line, days: range) -> list[Optional[float]]:
+    whole = line.member.baseline_Bps or line.median_Bps
+    rates = (line.member.days.get(day) for day in days)
     return [None if rate is None else round(100 * rate / whole, 1) for rate in rates]
 
 
@@ -165,28 +165,28 @@ def _bars(lines: Sequence[Line], names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _cells(one: Line) -> tuple[str, ...]:
-    rates = one.member.days.values()
+def _cells(line: Line) -> tuple[str, ...]:
+    rates = line.member.days.values()
     return (
-        one.of.layer,
-        one.member.of.group,
-        one.member.name,
-        one.of.step,
+        line.of.layer,
+        line.member.of.group,
+        line.member.name,
+        line.of.step,
         str(len(rates)),
-        format_rate(one.median_Bps),
-        percent(min(rates) / (one.member.baseline_Bps or one.median_Bps)),
-        "" if one.variation is None else f"{100 * one.variation:.1f} %",
+        format_rate(line.median_Bps),
+        percent(min(rates) / (line.member.baseline_Bps or line.median_Bps)),
+        "" if line.variation is None else f"{100 * line.variation:.1f} %",
     )
 
 
-def _numbers(one: Line, days: range) -> Sequence[Cell]:
-    rates = (one.member.days.get(day) for day in days)
+def _numbers(line: Line, days: range) -> Sequence[Cell]:
+    rates = (line.member.days.get(day) for day in days)
     return (
-        one.of.layer,
-        one.member.of.group,
-        one.member.name,
-        one.of.operation,
-        one.of.scenario,
-        None if one.variation is None else round(one.variation, 5),
+        line.of.layer,
+        line.member.of.group,
+        line.member.name,
+        line.of.operation,
+        line.of.scenario,
+        None if line.variation is None else round(line.variation, 5),
         *(None if rate is None else round(rate) for rate in rates),
     )

@@ -64,19 +64,19 @@ def labels(points: Iterable[Named], places: int, top: float) -> Iterator[dict[st
         }
 
 
-def _free(one: _Taken, taken: Sequence[_Taken]) -> Optional[_Taken]:
+def _free(candidate: _Taken, taken: Sequence[_Taken]) -> Optional[_Taken]:
     """Return a name at the nearest level where it has place, None where there is none."""
     for level in range(_LEVELS):
-        found = one._replace(level=level)
+        found = candidate._replace(level=level)
         if not any(_meet(found, other) for other in taken):
             return found
     return None
 
 
-def _meet(one: _Taken, other: _Taken) -> bool:
-    if one.level == other.level:
-        return one.begin < other.end and other.begin < one.end
-    far, near = (one, other) if one.level > other.level else (other, one)
+def _meet(label: _Taken, other: _Taken) -> bool:
+    if label.level == other.level:
+        return label.begin < other.end and other.begin < label.end
+    far, near = (label, other) if label.level > other.level else (other, label)
     return near.begin - _LINE_PX <= far.at <= near.end + _LINE_PX
 
 

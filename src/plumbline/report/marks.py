@@ -51,7 +51,7 @@ def marks(site: Site) -> list[Mark]:
     ]
     found = [Mark(one.at, one.text, TEAL, one.wide, one.nodes) for one in site.conditions]
     # what was found at once stays in its order, the most telling first
-    return sorted([*noted, *changed, *found], key=lambda one: one.at)
+    return sorted([*noted, *changed, *found], key=lambda mark: mark.at)
 
 
 def chosen_moment(site: Site, members: Iterable[Member]) -> float:
@@ -76,7 +76,7 @@ def drawn(found: Sequence[Mark], since: float) -> tuple[list[dict[str, Any]], li
         for colour in (RED, MAGENTA, TEAL)
         for mark in [one for one in found if one.colour == colour and one.at >= since][-_MOST:]
     ]
-    seen.sort(key=lambda one: one.at)
+    seen.sort(key=lambda mark: mark.at)
     return (
         [line_at(moment(one.at), one.colour) for one in seen],
         [_words(one, place) for place, one in enumerate(seen)],
@@ -106,13 +106,13 @@ def line_at(x: str, colour: str) -> dict[str, Any]:
     }
 
 
-def _words(mark: Mark, place: int) -> dict[str, Any]:
+def _words(mark: Mark, index: int) -> dict[str, Any]:
     return {
         "x": moment(mark.at),
         "yref": "paper",
         "y": 1,
         "yanchor": "bottom",
-        "yshift": 16 * (place % _LEVELS),
+        "yshift": 16 * (index % _LEVELS),
         "text": shown(mark.text),
         "showarrow": False,
     }

@@ -186,12 +186,12 @@ def _labels(nodes: Sequence[Node]) -> Iterable[dict[str, Any]]:
     named = [Named(place, min(_both(one), default=0.0), one.name) for place, one in sick]
     rates = [rate for one in nodes for rate in (*_both(one), megabytes(one.ceiling_Bps))]
     top = max((rate for rate in rates if rate is not None), default=0.0)
-    return labels(sorted(named, key=lambda one: one.height), len(nodes), top)
+    return labels(sorted(named, key=lambda label: label.height), len(nodes), top)
 
 
-def _both(one: Node) -> list[float]:
+def _both(node: Node) -> list[float]:
     """Return the rates of a host that are known, in MB/s."""
-    rates = (megabytes(one.send_Bps), megabytes(one.receive_Bps))
+    rates = (megabytes(node.send_Bps), megabytes(node.receive_Bps))
     return [rate for rate in rates if rate is not None]
 
 
@@ -249,26 +249,26 @@ def _matrix(
     return Plot(f"every pair, {operation}", [trace], layout, size)
 
 
-def _cells(one: Node) -> tuple[str, ...]:
-    rates = (one.send_Bps, one.receive_Bps, one.ceiling_Bps)
+def _cells(node: Node) -> tuple[str, ...]:
+    rates = (node.send_Bps, node.receive_Bps, node.ceiling_Bps)
     return (
-        one.state.name,
-        one.name,
+        node.state.name,
+        node.name,
         *("" if rate is None else format_rate(rate) for rate in rates),
-        "not recorded" if one.retransmits is None else str(one.retransmits),
-        str(one.partners),
-        one.sentence,
+        "not recorded" if node.retransmits is None else str(node.retransmits),
+        str(node.partners),
+        node.sentence,
     )
 
 
-def _numbers(one: PairTest, ceilings: dict[str, dict[str, float]]) -> Sequence[Cell]:
+def _numbers(test: PairTest, ceilings: dict[str, dict[str, float]]) -> Sequence[Cell]:
     return (
-        one.component,
-        one.partner,
-        one.operation,
-        one.rate_Bps,
-        ceilings.get(one.component, _NOWHERE).get(one.partner),
-        one.retransmits,
-        one.bytes,
-        one.started_at,
+        test.component,
+        test.partner,
+        test.operation,
+        test.rate_Bps,
+        ceilings.get(test.component, _NOWHERE).get(test.partner),
+        test.retransmits,
+        test.bytes,
+        test.started_at,
     )

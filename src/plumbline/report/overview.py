@@ -18,7 +18,7 @@ from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
 from plumbline.report.marks import Mark, marks
 from plumbline.report.since import Beginnings, Since
-from plumbline.report.site import Cohorts, Site
+from plumbline.report.site import Metrics, Site
 from plumbline.report.suspects import Found
 
 RANK = (State.CRITICAL, State.UNKNOWN, State.WARNING, State.OK)
@@ -74,19 +74,19 @@ class _Known(NamedTuple):
     hosts: Mapping[tuple[str, str], tuple[str, ...]]
 
 
-def overview(site: Site, cohorts: Cohorts, found: Optional[Found]) -> list[Entry]:
+def overview(site: Site, metrics: Metrics, found: Optional[Found]) -> list[Entry]:
     """Return all rows, the worst of each kind first; none where nothing is wrong."""
     behind = dict(_behind(found)) if found else {}
     hosts = {
         (one.layer, one.component): (one.host, site.nodes.get((one.layer, one.component), ""))
         for one in site.expectations
     }
-    known = _Known(site, found, behind, Beginnings(cohorts), marks(site), hosts)
+    known = _Known(site, found, behind, Beginnings(metrics), marks(site), hosts)
     rows = [*_suspects(known), *_groups(known), *_alarms(known), *_unmeasured(known)]
     rows += _watched(known)
     kinds = list(Kind)
     # rows of one kind and state keep their order: suspects begin with what explains most
-    return sorted(rows, key=lambda one: (kinds.index(one.kind), RANK.index(one.state)))
+    return sorted(rows, key=lambda row: (kinds.index(row.kind), RANK.index(row.state)))
 
 
 def _behind(found: Found) -> Iterator[tuple[tuple[str, str], str]]:

@@ -20,7 +20,7 @@ from plumbline.report.figure import (
     shown,
 )
 from plumbline.report.palette import BASELINE, CEILING, NOW, RED
-from plumbline.report.site import Cohort, Cohorts, Member, Site, by_group
+from plumbline.report.site import Member, Metric, Metrics, Site, by_group
 from plumbline.report.stages import Path, Stage, find_path
 from plumbline.units import format_rate
 
@@ -51,12 +51,12 @@ _MOST_WHOLES = 12
 """File systems and directions in one picture, the slowest; table and text have all."""
 
 
-def path_figure(site: Site, cohorts: Cohorts) -> Figure:
+def path_figure(site: Site, metrics: Metrics) -> Figure:
     """Return the figure: a picture for all file systems and directions that are alike."""
     paths = [
-        find_path(site, cohorts, of, members)._replace(group=group)
-        for of in _whole(cohorts)
-        for group, members in _paths(of, cohorts[of]).items()
+        find_path(site, metrics, of, members)._replace(group=group)
+        for of in _whole(metrics)
+        for group, members in _paths(of, metrics[of]).items()
     ]
     figure = Figure("path", "The path", ABOUT)
     if not paths:
@@ -97,9 +97,9 @@ def _together(alike: Sequence[Path]) -> list[Stage]:
     return [*alike[0].parts, *layers.values(), *wholes]
 
 
-def _share(one: Path) -> float:
+def _share(path: Path) -> float:
     """Return what a path gives as a share of its ceiling, 0 where it was not measured."""
-    whole = one.whole
+    whole = path.whole
     return whole.now_Bps / whole.ceiling_Bps if whole.now_Bps and whole.ceiling_Bps else 0.0
 
 
@@ -114,15 +114,15 @@ def _at_once(site: Site) -> Iterator[str]:
                 yield f"{of} {course.operation}: {latest} from all at once."
 
 
-def _whole(cohorts: Cohorts) -> list[Cohort]:
+def _whole(metrics: Metrics) -> list[Metric]:
     """Return what crosses the whole path: targets, or disks where no target is measured."""
-    targets = [of for of in cohorts if of.scenario == "single" and of.layer in SINGLE_TARGETS]
-    return targets or [of for of in cohorts if of.scenario == "single" and of.layer not in PAIRED]
+    targets = [of for of in metrics if of.scenario == "single" and of.layer in SINGLE_TARGETS]
+    return targets or [of for of in metrics if of.scenario == "single" and of.layer not in PAIRED]
 
 
-def _paths(of: Cohort, members: Sequence[Member]) -> dict[str, list[Member]]:
+def _paths(metric: Metric, members: Sequence[Member]) -> dict[str, list[Member]]:
     """Return the targets of each file system; disks are alike wherever they are."""
-    return by_group(members) if of.layer in SINGLE_TARGETS else {"": list(members)}
+    return by_group(members) if metric.layer in SINGLE_TARGETS else {"": list(members)}
 
 
 def _finding(path: Path) -> str:
@@ -197,7 +197,7 @@ def _limit(number: int) -> dict[str, Any]:
     }
 
 
-def _cells(name: str, one: Stage) -> tuple[str, ...]:
-    rates = (one.ceiling_Bps, one.sum_Bps, one.baseline_Bps, one.now_Bps)
+def _cells(name: str, stage: Stage) -> tuple[str, ...]:
+    rates = (stage.ceiling_Bps, stage.sum_Bps, stage.baseline_Bps, stage.now_Bps)
     words = tuple(format_rate(rate) if rate else "" for rate in rates)
-    return (name, one.name, str(one.number), *words, "limits" if one.limits else "")
+    return (name, stage.name, str(stage.number), *words, "limits" if stage.limits else "")

@@ -195,15 +195,15 @@ def server_traces(found: Sequence[Served]) -> list[dict[str, Any]]:
     return traces
 
 
-def _trace(one: Served) -> dict[str, Any]:
-    name = shown(f"{one.record.component} on {one.record.host}")
+def _trace(server: Served) -> dict[str, Any]:
+    name = shown(f"{server.record.component} on {server.record.host}")
     return {
         "type": "scatter",
         "mode": "lines",
         "name": name,
-        **steps(one.begin_s, one.rates_Bps),
-        "text": [name] * (len(one.rates_Bps) + 1),
-        "line": {"color": _SOURCES.get(one.source, ("", GREY))[1], "width": 1, "shape": "hv"},
+        **steps(server.begin_s, server.rates_Bps),
+        "text": [name] * (len(server.rates_Bps) + 1),
+        "line": {"color": _SOURCES.get(server.source, ("", GREY))[1], "width": 1, "shape": "hv"},
         "opacity": 0.6,
         "showlegend": False,
         "hovertemplate": "%{text}, its own counter<br>second %{x}: %{y} MB/s<extra></extra>",

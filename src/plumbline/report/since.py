@@ -6,7 +6,7 @@ from datetime import date
 from typing import Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.report.marks import Mark
-from plumbline.report.site import Cohort, Cohorts, Member, middle
+from plumbline.report.site import Member, Metric, Metrics, middle
 from plumbline.units import DAY_S
 
 _LOW = 0.95
@@ -40,11 +40,11 @@ class Since(NamedTuple):
 class Beginnings:
     """Finds since when components of a site have been low."""
 
-    def __init__(self, cohorts: Cohorts) -> None:
-        self._members: dict[tuple[str, str], list[tuple[Cohort, Member]]] = {}
-        self._groups: dict[tuple[Cohort, str], list[Member]] = {}
-        self._peers: dict[tuple[Cohort, str], Mapping[int, float]] = {}
-        for of, members in cohorts.items():
+    def __init__(self, metrics: Metrics) -> None:
+        self._members: dict[tuple[str, str], list[tuple[Metric, Member]]] = {}
+        self._groups: dict[tuple[Metric, str], list[Member]] = {}
+        self._peers: dict[tuple[Metric, str], Mapping[int, float]] = {}
+        for of, members in metrics.items():
             for one in members:
                 self._members.setdefault((of.layer, one.name), []).append((of, one))
                 self._groups.setdefault((of, one.of.group), []).append(one)
@@ -60,26 +60,26 @@ class Beginnings:
             return None
         return _streak(min(known, key=lambda ratios: ratios[max(ratios)]))
 
-    def _ratios(self, of: Cohort, one: Member) -> Mapping[int, float]:
+    def _ratios(self, metric: Metric, member: Member) -> Mapping[int, float]:
         """Return rate / reference of each day that has both."""
-        if one.baseline_Bps:
-            return {day: rate / one.baseline_Bps for day, rate in one.days.items()}
-        peers = self._group(of, one.of.group)
-        return {day: rate / peers[day] for day, rate in one.days.items() if peers.get(day)}
+        if member.baseline_Bps:
+            return {day: rate / member.baseline_Bps for day, rate in member.days.items()}
+        peers = self._group(metric, member.of.group)
+        return {day: rate / peers[day] for day, rate in member.days.items() if peers.get(day)}
 
-    def _group(self, of: Cohort, group: str) -> Mapping[int, float]:
+    def _group(self, metric: Metric, group: str) -> Mapping[int, float]:
         """Return the median of a group on each day on which two members were measured."""
-        if (of, group) not in self._peers:
+        if (metric, group) not in self._peers:
             days: dict[int, list[float]] = {}
-            for one in self._groups[of, group]:
+            for one in self._groups[metric, group]:
                 for day, rate in one.days.items():
                     days.setdefault(day, []).append(rate)
-            self._peers[of, group] = {
+            self._peers[metric, group] = {
                 day: value
                 for day, rates in days.items()
                 if len(rates) > 1 and (value := middle(rates))
             }
-        return self._peers[of, group]
+        return self._peers[metric, group]
 
 
 def _streak(ratios: Mapping[int, float]) -> Optional[Since]:

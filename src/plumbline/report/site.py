@@ -1,4 +1,4 @@
-"""A site as pictures need it: every cohort with its members, references, verdicts and courses."""
+"""A site as pictures need it: every metric with its members, references, verdicts and courses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from plumbline.model.verdict import Verdict
 from plumbline.units import DAY_S
 
 
-class Cohort(NamedTuple):
+class Metric(NamedTuple):
     """What is measured alike: one operation of one layer."""
 
     layer: str
@@ -35,7 +35,7 @@ class Cohort(NamedTuple):
 
 
 class Member(NamedTuple):
-    """One component in one cohort; rates are bytes per second and None where there is none.
+    """One component in one metric; rates are bytes per second and None where there is none.
 
     ``days`` maps days since the epoch, in UTC, to the median rate of that day; ``now_Bps`` is the
     latest.  ``times`` and ``rates`` are what the days are made of, in the order of arrival.
@@ -114,21 +114,21 @@ class Site(NamedTuple):
         return verdict.sentence if verdict else f"{component} was not judged"
 
 
-Cohorts = Mapping[Cohort, Sequence[Member]]
+Metrics = Mapping[Metric, Sequence[Member]]
 
 
-def find_cohorts(site: Site) -> Cohorts:
+def find_metrics(site: Site) -> Metrics:
     """Return all that is expected, or was measured of an expected component, peers together."""
     courses = _courses(site.courses)
-    found: dict[Cohort, list[Member]] = {}
+    found: dict[Metric, list[Member]] = {}
     for one in site.expectations:
         place = one.layer, one.component
         measured = courses.get(place, {})
         steps = dict.fromkeys(tuple(key.split("/", 1)) for key in one.references)
         for step in dict.fromkeys([*steps, *measured]):
             operation, scenario = step
-            cohort = Cohort(one.layer, operation, scenario)
-            found.setdefault(cohort, []).append(_member(site, one, step, measured.get(step, ())))
+            metric = Metric(one.layer, operation, scenario)
+            found.setdefault(metric, []).append(_member(site, one, step, measured.get(step, ())))
     return {of: _side_by_side(members) for of, members in found.items()}
 
 
@@ -156,7 +156,7 @@ def _courses(
 
 
 def _member(
-    site: Site, one: Expectation, step: tuple[str, ...], courses: Sequence[Course]
+    site: Site, entry: Expectation, step: tuple[str, ...], courses: Sequence[Course]
 ) -> Member:
     """Return a member; a host's courses with all its partners are one."""
     times, rates = array("d"), array("d")
@@ -164,10 +164,10 @@ def _member(
         times.extend(course.times)
         rates.extend(course.rates)
     days, latest = daily(times, rates, 0.0, site.until), _latest(times, rates, site.until)
-    place = one.layer, one.component
+    place = entry.layer, entry.component
     return Member(
-        one,
-        _reference(one, "/".join(step)),
+        entry,
+        _reference(entry, "/".join(step)),
         site.state(*place),
         site.sentence(*place),
         days,
@@ -201,11 +201,13 @@ def _latest(
     return found
 
 
-def _reference(one: Expectation, key: str) -> Reference:
+def _reference(entry: Expectation, key: str) -> Reference:
     """Return the references of a step; a host's ceiling is that of its middle partner."""
-    found = one.references.get(key, Reference(None, None))
-    if found.ceiling is None and one.partners:
-        ceilings = sorted((each.ceiling for each in one.partners), key=lambda each: each.rate_Bps)
+    found = entry.references.get(key, Reference(None, None))
+    if found.ceiling is None and entry.partners:
+        ceilings = sorted(
+            (each.ceiling for each in entry.partners), key=lambda ceiling: ceiling.rate_Bps
+        )
         return found._replace(ceiling=ceilings[len(ceilings) // 2])
     return found
 

@@ -10,7 +10,7 @@ from typing import Iterator, NamedTuple, Optional, Sequence
 from plumbline.layers import SINGLE_TARGETS
 from plumbline.layers.net import NET
 from plumbline.layers.raw import RAW
-from plumbline.report.site import Cohort, Cohorts, Member, Site, middle
+from plumbline.report.site import Member, Metric, Metrics, Site, middle
 
 _AWAY = ("write", "send")
 
@@ -30,7 +30,7 @@ class Stage(NamedTuple):
 class Path(NamedTuple):
     """The way of one operation to the targets of one file system; ``whole`` is the last stage."""
 
-    of: Cohort
+    of: Metric
     group: str
     parts: Sequence[Stage]
     layers: Sequence[Stage]
@@ -52,14 +52,14 @@ class Path(NamedTuple):
         return (self.of.layer, _digits(self.whole.ceiling_Bps), *rates)
 
 
-def find_path(site: Site, cohorts: Cohorts, of: Cohort, members: Sequence[Member]) -> Path:
+def find_path(site: Site, metrics: Metrics, metric: Metric, members: Sequence[Member]) -> Path:
     """Return the path that the bytes of some members cross, without the name of a group."""
-    layers = list(_layers(cohorts, of)) if of.layer in SINGLE_TARGETS else []
-    whole = _measured(f"whole path: {of.layer} {of.operation}", members)
-    return Path(of, "", list(_parts(site, of, members)), layers, whole)
+    layers = list(_layers(metrics, metric)) if metric.layer in SINGLE_TARGETS else []
+    whole = _measured(f"whole path: {metric.layer} {metric.operation}", members)
+    return Path(metric, "", list(_parts(site, metric, members)), layers, whole)
 
 
-def _parts(site: Site, of: Cohort, members: Sequence[Member]) -> Iterator[Stage]:
+def _parts(site: Site, metric: Metric, members: Sequence[Member]) -> Iterator[Stage]:
     longest = max((one.of.path for one in members), key=len, default=())
     crossed = dict.fromkeys(name for one in members for name in one.of.path)
     limiting = {
@@ -70,7 +70,7 @@ def _parts(site: Site, of: Cohort, members: Sequence[Member]) -> Iterator[Stage]
     }
     for kind in dict.fromkeys(site.parts[name].kind for name in longest if name in site.parts):
         names = [name for name in crossed if name in site.parts and site.parts[name].kind == kind]
-        away = of.operation in _AWAY
+        away = metric.operation in _AWAY
         rates = [
             site.parts[name].write_Bps if away else site.parts[name].read_Bps for name in names
         ]
@@ -81,14 +81,17 @@ def _parts(site: Site, of: Cohort, members: Sequence[Member]) -> Iterator[Stage]
             yield Stage(kind, len(names), middle(rated), total, None, None, limits)
 
 
-def _layers(cohorts: Cohorts, of: Cohort) -> Iterator[Stage]:
+def _layers(metrics: Metrics, topmost: Metric) -> Iterator[Stage]:
     """Yield what the layers below show: the network for this direction, the disks for reads."""
-    wanted = {NET.name: "send" if of.operation in _AWAY else "receive", RAW.name: of.operation}
+    wanted = {
+        NET.name: "send" if topmost.operation in _AWAY else "receive",
+        RAW.name: topmost.operation,
+    }
     for layer, operation in wanted.items():
         members = [
             one
-            for cohort, found in cohorts.items()
-            if (cohort.layer, cohort.operation, cohort.scenario) == (layer, operation, "single")
+            for metric, found in metrics.items()
+            if (metric.layer, metric.operation, metric.scenario) == (layer, operation, "single")
             for one in found
         ]
         if members:

@@ -14,7 +14,7 @@ from plumbline.report.palette import BLUE, RED
 
 ABOUT = (
     "The smallest set of components that explains every slow measurement (plumbline locate). Each "
-    "column is a suspect, or several that explain it equally well; each mark a measurement that "
+    "column is a suspect, or several that are ambiguous; each mark a measurement that "
     "crosses it, in percent of what is expected: slow ones speak against it, fast ones for it."
 )
 _COLUMN = 0.6
@@ -23,11 +23,15 @@ _FAST = 60
 
 
 class Found(NamedTuple):
-    """What was located, for each set the measurement that would divide it, and shared losses."""
+    """What was located, for each set the measurement that would divide it, and shared losses.
+
+    ``jobs`` says who used slow targets meanwhile.
+    """
 
     located: Located
     probes: Sequence[Optional[NextProbe]]
     shared: Sequence[str] = ()
+    jobs: Sequence[str] = ()
 
 
 def suspects_figure(found: Optional[Found], parts: Mapping[str, SitePart]) -> Figure:
@@ -40,7 +44,8 @@ def suspects_figure(found: Optional[Found], parts: Mapping[str, SitePart]) -> Fi
         )
     located = found.located
     said = [sentence(located, one, parts, probe) for one, probe in zip(located.sets, found.probes)]
-    finding = "\n".join([*said, *found.shared, *remarks(located, parts), summary(located)])
+    said += [*found.shared, *remarks(located, parts), *found.jobs, summary(located)]
+    finding = "\n".join(said)
     if not located.sets:
         return figure._replace(finding=finding, absent="no component is a suspect")
     lines = [(_name(one), line) for one in located.sets for line in rows(located, one)]
@@ -84,10 +89,10 @@ def _plot(located: Located) -> Plot:
     return Plot("what crosses the suspects", [one for one in data if one["x"]], layout, 420)
 
 
-def _beside(place: int, found: Sequence[Observation]) -> list[tuple[float, Observation]]:
+def _beside(index: int, found: Sequence[Observation]) -> list[tuple[float, Observation]]:
     """Return what belongs to one column, side by side in it."""
     step = _COLUMN / max(1, len(found) - 1)
-    start = place - _COLUMN / 2 if len(found) > 1 else float(place)
+    start = index - _COLUMN / 2 if len(found) > 1 else float(index)
     return [(round(start + step * number, 3), one) for number, one in enumerate(found)]
 
 

@@ -11,7 +11,7 @@ from plumbline.model.state import State
 from plumbline.report.figure import Cell, Figure, Plot, Row, Table, counted, megabytes, shown
 from plumbline.report.labels import Named, labels
 from plumbline.report.palette import BASELINE, BASELINE_BAND, CEILING, GREY, mark
-from plumbline.report.site import Cohort, Cohorts, Member, Site, by_group
+from plumbline.report.site import Member, Metric, Metrics, Site, by_group
 from plumbline.units import format_rate
 
 _T = TypeVar("_T")
@@ -38,9 +38,9 @@ _NAMED = 40
 _RANK = (State.CRITICAL, State.WARNING, State.UNKNOWN)
 
 
-def targets_figure(site: Site, cohorts: Cohorts) -> Figure:
-    """Return the figure: a picture for each cohort, the hosts of the network apart from it."""
-    drawn = {of: found for of, found in cohorts.items() if of.layer not in PAIRED}
+def targets_figure(site: Site, metrics: Metrics) -> Figure:
+    """Return the figure: a picture for each metric, the hosts of the network apart from it."""
+    drawn = {of: found for of, found in metrics.items() if of.layer not in PAIRED}
     figure = Figure("targets", "All targets", ABOUT)
     if not drawn:
         return figure._replace(absent="the plan has no target and no disk that is measured")
@@ -52,7 +52,7 @@ def targets_figure(site: Site, cohorts: Cohorts) -> Figure:
     )
 
 
-def _finding(site: Site, drawn: Cohorts) -> str:
+def _finding(site: Site, drawn: Metrics) -> str:
     every = dict.fromkeys((of.layer, one.name) for of, found in drawn.items() for one in found)
     states = [site.state(*place) for place in every]
     words = [f"{states.count(state)} {state.name}" for state in _RANK if state in states]
@@ -61,7 +61,7 @@ def _finding(site: Site, drawn: Cohorts) -> str:
     return f"{counted(len(every), 'component')}, {', '.join(words) or 'all OK'}.{accepted}"
 
 
-def _plot(of: Cohort, members: Sequence[Member]) -> Plot:
+def _plot(metric: Metric, members: Sequence[Member]) -> Plot:
     places = list(range(len(members)))
     names = [shown(one.name) for one in members]
     data = [*_band(members, places, names), *_dots(members, names)]
@@ -72,7 +72,7 @@ def _plot(of: Cohort, members: Sequence[Member]) -> Plot:
         "annotations": list(_labels(members)),
         "hovermode": "closest",
     }
-    return Plot(str(of), data, layout)
+    return Plot(str(metric), data, layout)
 
 
 def _axis(members: Sequence[Member], names: list[str]) -> dict[str, Any]:
@@ -126,11 +126,11 @@ def _band(members: Sequence[Member], places: list[int], names: list[str]) -> lis
     return found
 
 
-def _lowest(one: Member) -> Optional[float]:
+def _lowest(member: Member) -> Optional[float]:
     """Return the rate below which the baseline warns."""
-    if one.baseline_Bps is None:
+    if member.baseline_Bps is None:
         return None
-    return max(0.0, one.of.limits.warning.start) / 100 * one.baseline_Bps
+    return max(0.0, member.of.limits.warning.start) / 100 * member.baseline_Bps
 
 
 def _reference(
@@ -173,18 +173,18 @@ def _dots(members: Sequence[Member], names: Sequence[str]) -> Iterable[dict[str,
 def _labels(members: Sequence[Member]) -> Iterable[dict[str, Any]]:
     """Return the names of those that are not OK, the most severe and slowest first."""
     sick = [(number, one) for number, one in enumerate(members) if one.state is not State.OK]
-    sick.sort(key=lambda each: (_RANK.index(each[1].state), each[1].now_Bps or 0.0))
+    sick.sort(key=lambda member: (_RANK.index(member[1].state), member[1].now_Bps or 0.0))
     rates = [rate for one in members for rate in (one.now_Bps, one.ceiling_Bps)]
     top = max((rate for rate in map(megabytes, rates) if rate is not None), default=0.0)
     named = (Named(number, megabytes(one.now_Bps) or 0.0, one.name) for number, one in sick)
     return labels(named, len(members), top)
 
 
-def _rate(one: Member) -> str:
-    return "no rate" if one.now_Bps is None else format_rate(one.now_Bps)
+def _rate(member: Member) -> str:
+    return "no rate" if member.now_Bps is None else format_rate(member.now_Bps)
 
 
-def _table(site: Site, drawn: Cohorts) -> Table:
+def _table(site: Site, drawn: Metrics) -> Table:
     """Return one row for each component and for each group, where Nagios leads to."""
     steps = tuple(dict.fromkeys(of.step for of in drawn))
     rows: dict[tuple[str, str, str], dict[str, str]] = {}
@@ -215,7 +215,7 @@ def _table(site: Site, drawn: Cohorts) -> Table:
     )
 
 
-def _groups(site: Site, drawn: Cohorts, width: int) -> Iterable[Row]:
+def _groups(site: Site, drawn: Metrics, width: int) -> Iterable[Row]:
     """Yield the groups that were judged as such."""
     every = ((of.layer, one.of.group) for of, found in drawn.items() for one in found)
     for layer, group in dict.fromkeys(every):
@@ -232,7 +232,7 @@ def _groups(site: Site, drawn: Cohorts, width: int) -> Iterable[Row]:
             yield Row(cells, group_anchor(layer, group))
 
 
-def _numbers(drawn: Cohorts) -> Iterable[Sequence[Cell]]:
+def _numbers(drawn: Metrics) -> Iterable[Sequence[Cell]]:
     for of, found in drawn.items():
         for one in found:
             yield (

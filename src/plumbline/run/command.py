@@ -51,7 +51,7 @@ _PAUSE_S = 0.05
 _SYSTEM_FOLDERS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 # kept, because subprocess warns of a process that is forgotten before its end
-_ABANDONED: list[subprocess.Popen[bytes]] = []
+ABANDONED: list[subprocess.Popen[bytes]] = []
 
 
 class SystemRunner:
@@ -94,7 +94,7 @@ class SystemRunner:
                 self._end(process, printed)
             hung = bool(_survivors(process.pid))
             if hung:
-                _ABANDONED.append(process)
+                ABANDONED.append(process)
             output, errors = printed.texts()
             if printed.endless and not hung:
                 raise ToolError(

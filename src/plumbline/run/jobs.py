@@ -118,7 +118,7 @@ class Jobs:
 
 
 def _top(target: str, before: _Reading, now: _Reading) -> list[JobTraffic]:
-    found = sorted(_growth(target, before, now), key=lambda one: -sum(one.moved.values()))
+    found = sorted(_growth(target, before, now), key=lambda job: -sum(job.moved.values()))
     return found[:_TOP]
 
 

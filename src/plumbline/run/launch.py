@@ -60,7 +60,7 @@ class Launch(NamedTuple):
 
 
 def by_slurm(launcher: str) -> bool:
-    """Return whether a program is Slurm's, which finds the hosts of its allocation by itself."""
+    """Return whether a program is Slurm's, which finds the hosts of its allocation."""
     return Path(launcher).name == "srun"
 
 

@@ -1,6 +1,6 @@
 """How each launcher is called to start the ranks.
 
-Each is told to end all ranks when one dies, and none of them needs more of a node than ssh, or
+Each has to end all ranks when one dies, and none of them needs more of a node than ssh, or
 Slurm, gives the user of the probes.
 """
 
@@ -92,7 +92,7 @@ def _unset(found: Launcher) -> tuple[str, ...]:
 
 def _mpich(ranks: int, clients: Sequence[Client]) -> tuple[str, ...]:
     hosts = ",".join(f"{client.name}:{client.slots}" for client in clients)
-    # the ranks of other hosts are told of a death then, and not killed
+    # the ranks of other hosts learn of a death then, and not killed
     return ("-n", str(ranks), *(("-hosts", hosts) if hosts else ()), "-disable-auto-cleanup")
 
 

@@ -32,7 +32,7 @@ if usual is None:
 print(found)
 sys.exit(usual is None and not found)
 """
-"""Prints where mpi4py lies when Python does not look there by itself; 1 when it is nowhere."""
+"""Prints where mpi4py lies when Python does not look there; 1 when it is nowhere."""
 
 _LIBRARY = """
 import mpi4py
@@ -76,7 +76,7 @@ class Launcher(NamedTuple):
     """A launcher that is there: what it is, its version, and the Python to start.
 
     ``program`` is its path where it lies apart from all others, else empty; ``modules`` is the
-    folder of mpi4py where Python does not look by itself; ``pmi`` is how Slurm brings ranks
+    folder of mpi4py where Python does not look; ``pmi`` is how Slurm brings ranks
     together, empty for what the site has set; ``folder`` is one of this host that is removed after
     the run, for what the launcher keeps meanwhile, empty for the place of its own choice.
     """
@@ -91,7 +91,7 @@ class Launcher(NamedTuple):
 
     @property
     def kills_at_once(self) -> bool:
-        """Whether it kills all ranks of a host as soon as one has died, whatever it is told.
+        """Whether it kills all ranks of a host as soon as one has died, whatever its options.
 
         Hydra of MPICH 4.0 and PRRTE do so.
         """

@@ -182,7 +182,7 @@ class Locks:
         """Return what a run that is gone has left; None when a run is there.
 
         A living run that has not signed yet looks like one that is gone, and what a killed one has
-        left may be ending by itself: two looks have to agree.
+        left may just be ending: two looks have to agree.
         """
         left = left_at(path)
         for _ in range(_LOOKS):

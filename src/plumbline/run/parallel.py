@@ -1,4 +1,4 @@
-"""One start of the ranks: what they are told, how they are watched, and what records come of it.
+"""One start of the ranks: what they get, how they are watched, and what records come of it.
 
 What a rank has left in the run's folder counts, however the launcher ended.
 """
@@ -126,7 +126,9 @@ class Run:
         self._results = tuple(read_results(folder))
         if self._course.calls is not None:
             try:
-                in_turn = sorted(self._results, key=lambda one: job.operations.index(one.operation))
+                in_turn = sorted(
+                    self._results, key=lambda result: job.operations.index(result.operation)
+                )
                 _keep_calls(folder, in_turn, self._course.calls, self._about(job))
             except (ToolError, DocumentError) as error:
                 self._unkept = ToolError(f"{error}; what was measured is kept")
@@ -201,8 +203,8 @@ class Run:
         if member is None:
             together = self._of_all(crew, tally)
             when = tally.times(tally.results, recorder.host) or when
-            told = details_of_all(tally, together)
-            return recorder.of_run(task, TaskResult(together, self._tool, *when, told))
+            whole = details_of_all(tally, together)
+            return recorder.of_run(task, TaskResult(together, self._tool, *when, whole))
         conditions = Conditions(member.state, self._coverage(crew, member))
         if member.failure is not None and not member.made:
             return recorder.without(task, member.failure, conditions)

@@ -10,8 +10,6 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from selectors import EVENT_READ, DefaultSelector
-from types import TracebackType
-from typing import Optional
 
 _CHUNK = 1 << 16
 
@@ -36,12 +34,7 @@ class Printed:
     def __enter__(self) -> Printed:
         return self
 
-    def __exit__(
-        self,
-        kind: Optional[type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.begun()
         for key in list(self._selector.get_map().values()):
             self._close(key.fd)

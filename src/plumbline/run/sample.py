@@ -1,6 +1,6 @@
 """Counters of a server, second by second -> records of each part of the time.
 
-The loop ends by itself: at its limit, or as soon as it is told.  Between two readings it sleeps, so
+The loop ends at its limit, or as soon as it is signalled.  Between two readings it sleeps, so
 a minute of it costs some milliseconds.
 """
 
@@ -179,7 +179,7 @@ def records_of(
             "host": origin.host,
         }
         own = [one for one in jobs if one.target == counter.component]
-        told = {"jobs": as_rows(own)} if own and counter.operation is Operation.READ else {}
+        job_rows = {"jobs": as_rows(own)} if own and counter.operation is Operation.READ else {}
         moving = [one for one in stretches if any(one.rates_Bps)]
         still = _still(sampled, counter, stretches, closed.get(counter, ""))
         results = [_moved(sampled, one) for one in moving] or [still]
@@ -188,7 +188,7 @@ def records_of(
                 "source": counter.source,
                 "watched_s": sampled.seconds,
                 **result.details,
-                **({} if number else told),
+                **({} if number else job_rows),
             }
             at = sampled.began_at
             times = {"started_at": at + result.begin_s, "finished_at": at + result.end_s}

@@ -104,8 +104,8 @@ def _said(completed: Completed) -> str:
     words = [line for line in said if line]
     own = [line for line in words if line.startswith("plumbline: ")]
     on_exit = [line for line in words if any(mark in line for mark in _ON_EXIT)]
-    told = own or on_exit or words[-1:] or ["it said nothing"]
-    return f"{completed.argv[0]} ended with {completed.exit_code}: {told[0]}"
+    chosen = own or on_exit or words[-1:] or ["it said nothing"]
+    return f"{completed.argv[0]} ended with {completed.exit_code}: {chosen[0]}"
 
 
 def _measured(results: Sequence[Result]) -> Measurement:

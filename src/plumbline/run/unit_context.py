@@ -51,7 +51,7 @@ class Step(NamedTuple):
 class UnitContext(NamedTuple):
     """The means of one unit.
 
-    ``runners`` are by component, each passes its own lock on.  ``step`` is told the title of each
+    ``runners`` are by component, each passes its own lock on.  ``step`` gets the title of each
     repeat that is over; ``stop`` ends whatever the runners are running or are given, until
     ``go_on``.
     """

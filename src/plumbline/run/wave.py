@@ -7,7 +7,7 @@ records, locks and the list of what runs does so alone.
 from __future__ import annotations
 
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from queue import SimpleQueue
 from typing import Iterator, NamedTuple, Optional, Union
@@ -48,7 +48,7 @@ class Wave:
         self._contexts.append(own)
         self._measured += 1
         future = self._threads.submit(self._measure, unit, own)
-        future.add_done_callback(lambda done: self._said.put((unit, _ended(done))))
+        future.add_done_callback(lambda done: self._said.put((unit, Ended(done.exception()))))
 
     def __iter__(self) -> Iterator[tuple[Unit, Said]]:
         """Yield what comes of the units until all of them are done."""
@@ -76,7 +76,3 @@ class Wave:
                     context.go_on()
                     return
                 self._said.put((unit, one))
-
-
-def _ended(done: Future[None]) -> Ended:
-    return Ended(done.exception())

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING, Iterator, Sequence
+from typing import Iterator, Sequence
 
 from plumbline.judge.past import Past
 from plumbline.judge.weighing import Weighing
 from plumbline.model.expectation import Expectation
+from plumbline.model.memory import Weighable
 from plumbline.model.verdict import Verdict
 from plumbline.site.judging import Judging
-
-if TYPE_CHECKING:
-    from plumbline.model.series import Weighable
 
 
 class JudgingDaily:
@@ -33,7 +31,7 @@ class JudgingDaily:
             return
         first = chosen[0]
         past = self._past.setdefault((first.layer, first.component), Past())
-        weighing = Weighing({"": chosen}, {"": memory}, past, told=inf)
+        weighing = Weighing({"": chosen}, {"": memory}, past, min_odds=inf)
         judging = Judging(memory, weighing, now, evidence=False)
         yield from judging.components(chosen)
         yield from judging.groups(chosen)

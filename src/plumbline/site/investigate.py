@@ -44,6 +44,7 @@ from plumbline.site.limited import within
 from plumbline.site.locate import left_out, locate_site
 from plumbline.site.request import Request
 from plumbline.site.unreachable import Silence
+from plumbline.site.used_meanwhile import used_meanwhile
 from plumbline.store.history import History
 from plumbline.store.places import DATABASE
 from plumbline.store.plan import SitePlan
@@ -75,6 +76,8 @@ class _Standing(NamedTuple):
     said: Said
     silence: Silence
     remarks: Sequence[str]
+    jobs: Sequence[str]
+    """Who used slow targets meanwhile, as far as their servers have said it by now."""
 
 
 def investigate(
@@ -142,10 +145,11 @@ def _standing(
                 # peers are those of the whole investigation: its steps are minutes apart
                 history.save(one._replace(run_id=one.layer) if one.layer in GROUPED else one)
         slow, probes, *_ = locate_site(plan, path, time.time(), before.memories, last_run=True)
+        jobs = used_meanwhile(plan, path, slow)
     nodes = plan.measured()
     failed = locate_failures(Site(nodes).measurables(), records)
-    told = _said(plan, request)
-    found = Found(ordered(slow, told.symptoms), ordered(failed, told.symptoms))
+    reports = _said(plan, request)
+    found = Found(ordered(slow, reports.symptoms), ordered(failed, reports.symptoms))
     silence = Silence(nodes, request.silent, found, request.outside)
     asked = [
         probe
@@ -153,18 +157,18 @@ def _standing(
         if not silence.explains(found.slow, one)
     ]
     accused = Found(silence.without(found.slow), silence.without(found.failed))
-    return _Standing(plan, records, accused, asked, told, silence, before.remarks)
+    return _Standing(plan, records, accused, asked, reports, silence, before.remarks, jobs)
 
 
 def _said(plan: SitePlan, request: Request) -> Said:
     """Return what holds of what the nodes have said, by the clock of each."""
     now = time.time()
-    documents = {node: _document(raw) for node, raw in request.symptoms.items()}
+    documents = {node: sent_symptoms(raw) for node, raw in request.symptoms.items()}
     return said(documents, {node: request.begun.get(node, now) for node in plan.nodes})
 
 
-def _document(raw: Any) -> Any:
-    """Return a document that may still be text, as a file of a node holds it."""
+def sent_symptoms(raw: Any) -> Any:
+    """Return the symptoms of a node, which may still be text, as its file holds them."""
     try:
         return read_json(raw) if isinstance(raw, str) else raw
     except ValueError as error:
@@ -208,6 +212,7 @@ def _sentences(standing: _Standing, decision: Decision) -> Iterator[str]:
     yield from remarks(slow, parts)
     yield from left_out(standing.said)
     yield from standing.remarks
+    yield from standing.jobs
     if decision.step is None and decision.reason == NOTHING:
         if _reason(standing, decision) != NOTHING:
             yield "Nothing was measured that could be judged, so nothing is known to be healthy."
@@ -246,8 +251,8 @@ def _cost(step: Step) -> str:
 def _evidence(standing: _Standing) -> Iterator[tuple[Row, ...]]:
     """Yield the rows of each ambiguity set, those of the slow ones first."""
     for located, one in standing.found.sets():
-        told = rows if located is standing.found.slow else failure_rows
-        yield tuple(told(located, one))
+        row_maker = rows if located is standing.found.slow else failure_rows
+        yield tuple(row_maker(located, one))
 
 
 def _commands(records: Iterable[Record]) -> list[str]:

@@ -76,7 +76,7 @@ def _judge_plan(plan: SitePlan, task: Task) -> list[Judged]:
     with without_collector():
         found = _judge_all(tasks)
     places = {name: place for place, name in enumerate(plan.nodes)}
-    return sorted(found, key=lambda one: places[one.node])
+    return sorted(found, key=lambda judged: places[judged.node])
 
 
 def shares(nodes: Sequence[Expectations]) -> list[tuple[Expectations, ...]]:

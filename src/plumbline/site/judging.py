@@ -5,26 +5,24 @@ A file system whose targets are driven at once is a group that is judged as a wh
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, Iterator, Optional, Sequence
+from typing import Iterable, Iterator, Optional, Sequence
 
 from plumbline.errors import DocumentError
 from plumbline.judge.component import decide, rulings_on
 from plumbline.judge.evidence import evidence
+from plumbline.judge.finding import Ruling
 from plumbline.judge.fs import Ruled, decide_whole, wholes
 from plumbline.judge.group import by_group, decide_group
 from plumbline.judge.pair import judge_pair_host, judge_pair_service
 from plumbline.judge.phrases import odds_text, weighed
 from plumbline.judge.service import by_evidence, with_runs
 from plumbline.layers import PAIRED
+from plumbline.model.evidence import Evidence
+from plumbline.model.expectation import Expectation
+from plumbline.model.memory import Knowing, Memory
 from plumbline.model.reason import Reason
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
-
-if TYPE_CHECKING:
-    from plumbline.judge.finding import Ruling
-    from plumbline.model.evidence import Evidence, Knowing
-    from plumbline.model.expectation import Expectation
-    from plumbline.model.series import Memory
 
 
 class Judging:
@@ -85,36 +83,38 @@ class Judging:
             return _damaged(whole.layer, whole.component, error)._replace(group=True)
         return found if self._evidence else found._replace(evidence=())
 
-    def _component(self, each: Expectation) -> Verdict:
+    def _component(self, entry: Expectation) -> Verdict:
         try:
-            known = self._weighed.evidence(each.subject)
-            found = self._host(each, known) if each.layer in PAIRED else self._target(each, known)
+            known = self._weighed.evidence(entry.subject)
+            found = (
+                self._host(entry, known) if entry.layer in PAIRED else self._target(entry, known)
+            )
         except DocumentError as error:
-            return _damaged(each.layer, each.component, error)
+            return _damaged(entry.layer, entry.component, error)
         return found if self._evidence else found._replace(evidence=())
 
-    def _host(self, each: Expectation, known: Optional[Evidence]) -> Verdict:
-        of = each, self._memory.of(each.layer, each.component), self._memory.running, self._now
+    def _host(self, entry: Expectation, known: Optional[Evidence]) -> Verdict:
+        of = entry, self._memory.of(entry.layer, entry.component), self._memory.running, self._now
         if self._last_run:
             return _with_others(judge_pair_host(*of), known)
         return judge_pair_service(*of, known)
 
-    def _target(self, each: Expectation, known: Optional[Evidence]) -> Verdict:
-        rulings = self._by_evidence(each, known)
-        found = decide(each, rulings, self._memory.running, self._now)
+    def _target(self, entry: Expectation, known: Optional[Evidence]) -> Verdict:
+        rulings = self._by_evidence(entry, known)
+        found = decide(entry, rulings, self._memory.running, self._now)
         if self._evidence:
             lines = tuple(line for ruling in rulings for line in evidence(ruling, self._now))
             found = found._replace(evidence=lines)
         return _with_others(found, known) if self._last_run else with_runs(found, known)
 
-    def _by_evidence(self, each: Expectation, known: Optional[Evidence]) -> tuple[Ruling, ...]:
-        rulings = self._rulings(each)
+    def _by_evidence(self, entry: Expectation, known: Optional[Evidence]) -> tuple[Ruling, ...]:
+        rulings = self._rulings(entry)
         return rulings if self._last_run else by_evidence(rulings, known)
 
-    def _rulings(self, each: Expectation) -> tuple[Ruling, ...]:
-        place = each.layer, each.component
+    def _rulings(self, entry: Expectation) -> tuple[Ruling, ...]:
+        place = entry.layer, entry.component
         if place not in self._known:
-            self._known[place] = rulings_on(each, self._memory.of(*place), self._now)
+            self._known[place] = rulings_on(entry, self._memory.of(*place), self._now)
         return self._known[place]
 
 

@@ -5,14 +5,12 @@ They are not silent: nobody has asked them, so what fails beyond them is judged 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Collection, Iterator, Mapping, Sequence
+from typing import Collection, Iterator, Mapping, Sequence
 
 from plumbline.errors import UsageError
+from plumbline.locate.measurables import Nodes
 from plumbline.locate.sentences import listed
-
-if TYPE_CHECKING:
-    from plumbline.locate.measurables import Nodes
-    from plumbline.model.expectation import Expectation
+from plumbline.model.expectation import Expectation
 
 
 def within(

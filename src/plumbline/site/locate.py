@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError
 from plumbline.judge.weighing import Weighing
@@ -20,6 +20,7 @@ from plumbline.locate.observe import observe
 from plumbline.locate.sentences import listed, sentence
 from plumbline.locate.suspects import Located, locate
 from plumbline.model.expectation import Expectation
+from plumbline.model.memory import Memory
 from plumbline.model.state import State
 from plumbline.site.changed import differing, with_changes
 from plumbline.site.garbage import without_collector
@@ -29,9 +30,6 @@ from plumbline.store.plan import SitePlan
 from plumbline.store.recent import Recent, groups_of
 from plumbline.store.symptoms import collected_symptoms
 from plumbline.symptoms.reported import Said
-
-if TYPE_CHECKING:
-    from plumbline.model.series import Memory
 
 
 class SiteLocated(NamedTuple):
@@ -136,20 +134,20 @@ class _Observed(NamedTuple):
     losses: Sequence[SharedLoss]
 
 
-def _observations(of: _Site, now: float) -> _Observed:
-    site = Site(of.nodes)
+def _observations(asked: _Site, now: float) -> _Observed:
+    site = Site(asked.nodes)
     found: list[Observation] = []
-    with opened(of.history) as history:
+    with opened(asked.history) as history:
         memories = {
-            node: Recent(history, groups_of(measured)) for node, measured in of.nodes.items()
+            node: Recent(history, groups_of(measured)) for node, measured in asked.nodes.items()
         }
-        known = None if of.last_run else Weighing(of.nodes, memories)
+        known = None if asked.last_run else Weighing(asked.nodes, memories)
         for node, memory in memories.items():
-            whole = WithEarlier(memory, of.earlier[node]) if node in of.earlier else memory
+            whole = WithEarlier(memory, asked.earlier[node]) if node in asked.earlier else memory
             found += observe(site.of(node), whole, now, known)
-        every = [(node, of.nodes[node], memory) for node, memory in memories.items()]
+        every = [(node, asked.nodes[node], memory) for node, memory in memories.items()]
         missed = {one.host: one for one in cut_off(every, now)}
-        return _Observed(found, missed, tuple(shared_losses(of.nodes, known)) if known else ())
+        return _Observed(found, missed, tuple(shared_losses(asked.nodes, known)) if known else ())
 
 
 def _probes(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Iterator, NamedTuple, Optional, Sequence
+from typing import Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError
 from plumbline.judge.component import rulings_on
@@ -12,15 +12,14 @@ from plumbline.judge.node import JudgedNode, judge_node
 from plumbline.judge.pair import rulings_on_host
 from plumbline.layers import PAIRED, WHOLE
 from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.memory import Memory
+from plumbline.model.series import Snapshot
 from plumbline.model.verdict import Verdict
 from plumbline.site.judging import Judging
 from plumbline.site.nodes import memories, require
 from plumbline.store.plan import SitePlan
 from plumbline.store.symptoms import collected_reports
-
-if TYPE_CHECKING:
-    from plumbline.model.series import Memory, Snapshot
-    from plumbline.symptoms.symptom import Report
+from plumbline.symptoms.symptom import Report
 
 
 class Step(NamedTuple):
@@ -35,7 +34,8 @@ class NodeVerdicts(NamedTuple):
     """What was judged of one node: its components, its groups, each operation, and its probes.
 
     ``probes`` is None where nothing is expected to be measured, ``symptoms`` where no report of
-    them could be read.
+    them could be read.  ``devices`` are the components that are devices of the node, each with the
+    kernel's name of it; of a whole site they are not known.
     """
 
     node: str
@@ -44,6 +44,7 @@ class NodeVerdicts(NamedTuple):
     steps: tuple[Step, ...]
     probes: Optional[Verdict]
     symptoms: Optional[Report] = None
+    devices: Mapping[str, str] = {}
 
 
 def tell_node(
@@ -55,7 +56,9 @@ def tell_node(
         DocumentError: the expectations are damaged.
     """
     judging = Judging(snapshot, snapshot, now, evidence=False)
-    return _told(JudgedNode(expectations, since, now), expectations.every(), snapshot, judging)
+    return _judged_node(
+        JudgedNode(expectations, since, now), expectations.every(), snapshot, judging
+    )
 
 
 def tell_site(plan: SitePlan, history: Path, since: float, now: float) -> Iterator[NodeVerdicts]:
@@ -66,15 +69,15 @@ def tell_site(plan: SitePlan, history: Path, since: float, now: float) -> Iterat
         DocumentError: the expectations of a node are damaged.
     """
     require(history)
-    told = collected_reports(history, plan.nodes, now)
+    reports = collected_reports(history, plan.nodes, now)
     for one in memories(plan, history):
         judging = Judging(one.memory, one.known, now, evidence=False)
         asked = JudgedNode(plan.nodes[one.node], since, now)
-        found = _told(asked, one.chosen, one.memory, judging)
-        yield found._replace(symptoms=told[one.node].report)
+        found = _judged_node(asked, one.chosen, one.memory, judging)
+        yield found._replace(symptoms=reports[one.node].report)
 
 
-def _told(
+def _judged_node(
     asked: JudgedNode, chosen: Sequence[Expectation], memory: Memory, judging: Judging
 ) -> NodeVerdicts:
     # of what is driven at once the whole has a verdict, among the groups
@@ -92,12 +95,12 @@ def _steps_of(chosen: Sequence[Expectation], memory: Memory, now: float) -> Iter
     return (step for each in chosen for step in _steps(each, memory, now))
 
 
-def _steps(each: Expectation, memory: Memory, now: float) -> list[Step]:
+def _steps(entry: Expectation, memory: Memory, now: float) -> list[Step]:
     """Return the operations of a component; of a damaged document none, as its verdict says."""
     try:
-        series = memory.of(each.layer, each.component)
-        if each.layer in PAIRED:
-            return [Step(each, *found) for found in rulings_on_host(each, series, now)]
-        return [Step(each, ruling) for ruling in rulings_on(each, series, now)]
+        series = memory.of(entry.layer, entry.component)
+        if entry.layer in PAIRED:
+            return [Step(entry, *found) for found in rulings_on_host(entry, series, now)]
+        return [Step(entry, ruling) for ruling in rulings_on(entry, series, now)]
     except DocumentError:
         return []

@@ -110,7 +110,7 @@ def _shared(site: Site) -> dict[str, str]:
 
 
 def _bearers(
-    one: AmbiguitySet,
+    ambiguity: AmbiguitySet,
     shared: Mapping[str, str],
     parts: Mapping[str, SitePart],
     standing: Collection[str],
@@ -126,7 +126,7 @@ def _bearers(
         hosts = [name for name in known if name in parts and parts[name].kind in _HOSTS]
         return len(before), len(known), len(hosts)
 
-    return tuple(name for name in max(headline(one), key=telling) if name in shared)
+    return tuple(name for name in max(headline(ambiguity), key=telling) if name in shared)
 
 
 def _crossing(observations: Sequence[Observation]) -> dict[str, list[Vote]]:
@@ -269,16 +269,16 @@ def _targets(located: Located, indices: Iterable[int]) -> frozenset[str]:
     return frozenset(of.component for of in found if of.layer in SINGLE_TARGETS)
 
 
-def _is_of(one: Observation, targets: set[str]) -> bool:
-    return one.of.layer in SINGLE_TARGETS and one.of.component in targets
+def _is_of(observation: Observation, targets: set[str]) -> bool:
+    return observation.of.layer in SINGLE_TARGETS and observation.of.component in targets
 
 
 def _is_bad(located: Located, index: int) -> bool:
     return located.observations[index].vote is Vote.BAD
 
 
-def _is_gross(located: Located, one: AmbiguitySet) -> bool:
-    slow = (located.observations[index] for index in one.explains)
+def _is_gross(located: Located, ambiguity: AmbiguitySet) -> bool:
+    slow = (located.observations[index] for index in ambiguity.explains)
     return any(each.of.is_rate and each.ratio < _GROSS for each in slow)
 
 

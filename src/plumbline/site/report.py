@@ -13,6 +13,7 @@ from plumbline.report.suspects import Found
 from plumbline.site.changed import condition_changes
 from plumbline.site.judge import judge_site
 from plumbline.site.locate import locate_site
+from plumbline.site.used_meanwhile import used_meanwhile
 from plumbline.store.notes import read_notes
 from plumbline.store.plan import SitePlan
 from plumbline.store.trends import Pictures
@@ -60,7 +61,8 @@ def find_suspects(plan: SitePlan, history: Path, now: float) -> Optional[Found]:
     if not plan.parts:
         return None
     found = locate_site(plan, history, now)
-    return Found(found.located, found.probes, [one.sentence for one in found.shared])
+    jobs = used_meanwhile(plan, history, found.located)
+    return Found(found.located, found.probes, [one.sentence for one in found.shared], jobs)
 
 
 def _groups(judged: Iterable[Verdict]) -> dict[tuple[str, str], Verdict]:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Iterable, Iterator, NamedTuple, Optional, Sequence
+from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError
 from plumbline.judge.explain import explain
 from plumbline.judge.phrases import weighed
 from plumbline.layers import LAYERS, WHOLE
 from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.memory import Knowing, Memory
 from plumbline.model.verdict import Verdict
 from plumbline.site.judge import judge_site
 from plumbline.site.judging import Judging
 from plumbline.site.nodes import memories
 from plumbline.store.plan import SitePlan
 from plumbline.store.snapshot import load_expectations, load_snapshot
-
-if TYPE_CHECKING:
-    from plumbline.model.evidence import Knowing
-    from plumbline.model.series import Memory
 
 
 class Choice(NamedTuple):
@@ -85,10 +82,10 @@ def place_here(expectations: str, snapshot: str, choice: Choice) -> tuple[str, P
     return node.node, Place(chosen, known, known)
 
 
-def judge_here(place: Place, choice: Choice, now: float, *, last_run: bool) -> list[Verdict]:
+def judge_here(selection: Place, choice: Choice, now: float, *, last_run: bool) -> list[Verdict]:
     """Return the verdicts asked for of this node; with a component named, without groups."""
-    chosen = place.chosen
-    judging = Judging(place.memory, place.known, now, last_run=last_run)
+    chosen = selection.chosen
+    judging = Judging(selection.memory, selection.known, now, last_run=last_run)
     if choice.component:
         return list(judging.components(chosen))
     # what is driven at once is judged as a whole

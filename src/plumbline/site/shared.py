@@ -7,16 +7,14 @@ them; a member that is slow beside its peers as well remains a suspect.
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Iterator, Mapping, NamedTuple, Sequence
+from typing import Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.judge.group import by_group
 from plumbline.judge.phrases import over_runs
-
-if TYPE_CHECKING:
-    from plumbline.judge.weighing import Weighing
-    from plumbline.locate.suspects import AmbiguitySet, Located
-    from plumbline.model.evidence import Evidence
-    from plumbline.model.expectation import Expectation
+from plumbline.judge.weighing import Weighing
+from plumbline.locate.suspects import AmbiguitySet, Located
+from plumbline.model.evidence import Evidence
+from plumbline.model.expectation import Expectation
 
 Component = tuple[str, str]
 """Layer and name."""
@@ -47,9 +45,9 @@ class SharedLoss(NamedTuple):
         told = self.sentence.replace(_LOOK, f"Since {changes}.")
         return self._replace(sentence=told)
 
-    def excuses(self, place: Component) -> bool:
+    def excuses(self, component: Component) -> bool:
         """Return whether a component is as slow as its group, and no slower."""
-        layer, name = place
+        layer, name = component
         return layer == self.layer and name in self.members - self.slow
 
     def to_json(self) -> dict[str, str]:
@@ -90,8 +88,8 @@ def _of(measured: Sequence[Expectation], layer: str) -> Iterator[str]:
     return (one.component for one in measured if one.layer == layer)
 
 
-def _in_alarm(known: Weighing, place: Component) -> bool:
-    found = known.evidence((*place, False))
+def _in_alarm(known: Weighing, component: Component) -> bool:
+    found = known.evidence((*component, False))
     return found is not None and found.alarm
 
 
@@ -102,8 +100,8 @@ def _sentence(layer: str, group: str, found: Evidence) -> str:
     )
 
 
-def _explained(located: Located, one: AmbiguitySet) -> set[Component]:
-    found = (located.observations[index].of for index in one.explains)
+def _explained(located: Located, ambiguity: AmbiguitySet) -> set[Component]:
+    found = (located.observations[index].of for index in ambiguity.explains)
     return {(of.layer, of.component) for of in found}
 
 

@@ -38,10 +38,10 @@ class Scene(NamedTuple):
     now: float
     notified_after_s: float
 
-    def speaks(self, place: int) -> bool:
+    def speaks(self, index: int) -> bool:
         """Return whether a service is in alarm, and no other one bears its alarm."""
-        behind = self.services[place].behind
-        return place in self.alarms and not any(bearer in self.alarms for bearer in behind)
+        behind = self.services[index].behind
+        return index in self.alarms and not any(bearer in self.alarms for bearer in behind)
 
 
 def settle(

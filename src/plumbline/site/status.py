@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from math import isnan, nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
+from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.layers import WHOLE
 from plumbline.model.expectation import Expectations
+from plumbline.model.series import Sample, Snapshot
 from plumbline.model.state import State
 from plumbline.model.trend import Course
 from plumbline.model.verdict import Verdict
@@ -19,9 +20,6 @@ from plumbline.site.judging import Judging
 from plumbline.store.plan import SitePlan
 from plumbline.store.trends import Pictures
 from plumbline.units import DAY_S
-
-if TYPE_CHECKING:
-    from plumbline.model.series import Sample, Snapshot
 
 _BACK_DAYS = 60
 
@@ -69,7 +67,7 @@ def status_of_node(expectations: Expectations, snapshot: Snapshot, now: float) -
 
 def _in_time(samples: Iterable[Sample]) -> list[float]:
     """Return the rates of a component with all its partners, oldest first."""
-    ordered = sorted(samples, key=lambda one: one.started_at)
+    ordered = sorted(samples, key=lambda sample: sample.started_at)
     return [nan if one.rate_Bps is None else one.rate_Bps for one in ordered]
 
 

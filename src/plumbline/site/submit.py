@@ -22,7 +22,7 @@ def judge_with_causes(plan: SitePlan, history: Path, now: float) -> list[Judged]
         DocumentError: the plan is damaged.
     """
     judged = judge_services(plan, history, now)
-    told = judge_symptoms(plan, history, now)
+    of_symptoms = judge_symptoms(plan, history, now)
     bad = {
         (one.verdict.layer, one.verdict.component)
         for one in judged
@@ -30,21 +30,21 @@ def judge_with_causes(plan: SitePlan, history: Path, now: float) -> list[Judged]
         and (one.verdict.state.alarm or one.verdict.reason is Reason.WATCHED)
     }
     if not plan.paths or not bad:
-        return [*judged, *told]
+        return [*judged, *of_symptoms]
     located = locate_site(plan, history, now).located
     found = causes(Site(plan.paths, plan.services, plan.parts), located)
-    return [*(_noted(one, bad, found) for one in judged), *told]
+    return [*(_noted(one, bad, found) for one in judged), *of_symptoms]
 
 
 def _noted(
-    one: Judged,
+    judged: Judged,
     bad: Collection[tuple[str, str]],
     found: Mapping[tuple[str, str], str],
 ) -> Judged:
     """Return a verdict with a note where a shared component bears its alarm."""
-    verdict = one.verdict
+    verdict = judged.verdict
     place = verdict.layer, verdict.component
     if verdict.group or place not in bad or place not in found:
-        return one
+        return judged
     sentence = f"{verdict.sentence}; explained by {found[place]}"
-    return one._replace(verdict=verdict._replace(sentence=sentence))
+    return judged._replace(verdict=verdict._replace(sentence=sentence))

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, Iterator, Mapping, Sequence
+from typing import Iterable, Iterator, Mapping, Sequence
 
 from plumbline.layers import PAIRED
 from plumbline.locate.failures import fails
-from plumbline.locate.observation import Vote
-from plumbline.locate.sentences import listed, titled
+from plumbline.locate.investigation import Found
+from plumbline.locate.measurables import Nodes
+from plumbline.locate.observation import Observation, Vote
+from plumbline.locate.sentences import Parts, listed, titled
+from plumbline.locate.step import Step
+from plumbline.locate.suspects import AmbiguitySet, Located
 from plumbline.plan.rounds import Role, turn
-
-if TYPE_CHECKING:
-    from plumbline.locate.investigation import Found
-    from plumbline.locate.measurables import Nodes
-    from plumbline.locate.observation import Observation
-    from plumbline.locate.sentences import Parts
-    from plumbline.locate.step import Step
-    from plumbline.locate.suspects import AmbiguitySet, Located
 
 
 class Silence:
@@ -40,18 +36,18 @@ class Silence:
         }
         self._dead = [name for name in self._silent if name not in crossed]
 
-    def explains(self, located: Located, one: AmbiguitySet) -> bool:
+    def explains(self, located: Located, ambiguity: AmbiguitySet) -> bool:
         """Return whether all that a set explains crosses a silent node and gave no rate at all."""
-        return all(self.loses(located.observations[index]) for index in one.explains)
+        return all(self.loses(located.observations[index]) for index in ambiguity.explains)
 
     def without(self, located: Located) -> Located:
         """Return what was found less the sets that a silent node explains: they accuse nothing."""
         sets = tuple(one for one in located.sets if not self.explains(located, one))
         return located._replace(sets=sets)
 
-    def loses(self, one: Observation) -> bool:
+    def loses(self, observation: Observation) -> bool:
         """Return whether a measurement gave no rate and crosses a silent node."""
-        return _without_rate(one) and not set(self._dead).isdisjoint(one.of.path)
+        return _without_rate(observation) and not set(self._dead).isdisjoint(observation.of.path)
 
     def sentences(self, parts: Parts) -> Iterator[str]:
         """Yield for each silent node what nothing is concluded about, and what that explains.
@@ -88,6 +84,6 @@ class Silence:
                 yield node
 
 
-def _without_rate(one: Observation) -> bool:
+def _without_rate(observation: Observation) -> bool:
     """Return whether a measurement failed or hung."""
-    return one.vote is Vote.BAD and (fails(one.of) or not one.measured_Bps)
+    return observation.vote is Vote.BAD and (fails(observation.of) or not observation.measured_Bps)

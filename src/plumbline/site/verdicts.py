@@ -149,16 +149,16 @@ def _services(node: Expectations) -> Iterator[_Service]:
         yield _Service(subject, _whole(whole, targets), (whole, *targets), alone=True)
 
 
-def _component(one: Expectation) -> Callable[[Judging], Verdict]:
-    return lambda judging: next(iter(judging.components((one,))))
+def _component(entry: Expectation) -> Callable[[Judging], Verdict]:
+    return lambda judging: next(iter(judging.components((entry,))))
 
 
 def _group(members: Sequence[Expectation]) -> Callable[[Judging], Verdict]:
     return lambda judging: judging.group(members)
 
 
-def _whole(one: Expectation, members: Sequence[Expectation]) -> Callable[[Judging], Verdict]:
-    return lambda judging: judging.file_system(one, members)
+def _whole(entry: Expectation, members: Sequence[Expectation]) -> Callable[[Judging], Verdict]:
+    return lambda judging: judging.file_system(entry, members)
 
 
 def _rests_on(service: _Service, snapshot: Snapshot) -> Any:

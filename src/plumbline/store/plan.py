@@ -35,6 +35,8 @@ class SitePlan(NamedTuple):
     services: tuple[Service, ...]
     parts: Mapping[str, SitePart] = {}
     paths: tuple[PathService, ...] = ()
+    job_users: bool = False
+    """Whether the policy lets it be shown whose job it is."""
 
     @property
     def site(self) -> str:
@@ -62,7 +64,8 @@ def load_plan(path: str) -> SitePlan:
         services = tuple(map(Service.from_json, raw["services"]))
         parts = {name: SitePart.from_json(part) for name, part in raw.get("parts", {}).items()}
         paths = tuple(map(PathService.from_json, raw.get("paths", ())))
-        return SitePlan(path, _nodes(raw["nodes"]), services, parts, paths)
+        users = raw.get("job_users", False) is True
+        return SitePlan(path, _nodes(raw["nodes"]), services, parts, paths, users)
     except (KeyError, TypeError, AttributeError) as error:
         raise DocumentError(f"plan {path} is damaged ({error!r}); {_REMEDY}") from error
 

@@ -92,7 +92,7 @@ class Publisher:
         }
         series: dict[str, Mapping[str, Any]] = {}
         for layer, component in self._groups:
-            operations = [_entry(one) for one in recent.of(layer, component)]
+            operations = [operation_entry(one) for one in recent.of(layer, component)]
             said = known.get((layer, component, False))
             if operations:
                 series[f"{layer}/{component}"] = {
@@ -102,7 +102,8 @@ class Publisher:
         return Snapshot(self._host, now, recent.running, groups, series)
 
 
-def _entry(series: Series) -> dict[str, Any]:
+def operation_entry(series: Series) -> dict[str, Any]:
+    """Return a series in the form that a snapshot has it."""
     return {
         "latest": _light(series.latest).to_json(),
         "samples": series.samples,

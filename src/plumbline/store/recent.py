@@ -49,10 +49,10 @@ def groups_of(expected: Iterable[Expectation]) -> Groups:
     }
 
 
-def _profiles(one: Expectation) -> Mapping[str, Sequence[float]]:
+def _profiles(entry: Expectation) -> Mapping[str, Sequence[float]]:
     return {
         key: reference.baseline.profile
-        for key, reference in one.references.items()
+        for key, reference in entry.references.items()
         if reference.baseline and reference.baseline.profile
     }
 
@@ -69,10 +69,10 @@ class _Place(NamedTuple):
 class Rates:
     """The rates of peers in one run, one a component, in bytes per second."""
 
-    def __init__(self, of: Mapping[str, float]) -> None:
+    def __init__(self, starts: Mapping[str, float]) -> None:
         """Order them once; whose own rate is left out changes the median to one of three."""
-        self._own = of.get
-        ordered = sorted(of.values())
+        self._own = starts.get
+        ordered = sorted(starts.values())
         last = len(ordered) - 1
         self._all = (median(ordered), len(ordered)) if ordered else _NOBODY
         self._middle = ordered[last // 2] if ordered else 0.0
@@ -174,7 +174,7 @@ class Recent:
             places.setdefault(self._place(key), []).append(key)
         return places
 
-    def _of_runs(self, place: _Place, keys: Sequence[SeriesKey]) -> dict[str, Rates]:
+    def _of_runs(self, subject: _Place, keys: Sequence[SeriesKey]) -> dict[str, Rates]:
         """Return the rates of each run by which a sample of these peers can be judged."""
         rates: defaultdict[str, dict[str, float]] = defaultdict(dict)
         for key in keys:
@@ -184,7 +184,7 @@ class Recent:
                 if rate_Bps is not None:
                     of_run[key.component] = rate_Bps
         for run_id in rates.keys() - self._whole(keys):
-            rates[run_id] = self._asked(run_id, place)
+            rates[run_id] = self._asked(run_id, subject)
         return {run_id: Rates(of_run) for run_id, of_run in rates.items()}
 
     def _whole(self, keys: Sequence[SeriesKey]) -> frozenset[str]:
@@ -193,14 +193,14 @@ class Recent:
         cut = [runs for key, runs in zip(keys, windows) if len(self._points[key]) >= SAMPLES]
         return frozenset.intersection(*cut) if cut else frozenset().union(*windows)
 
-    def _asked(self, run_id: str, place: _Place) -> dict[str, float]:
+    def _asked(self, run_id: str, subject: _Place) -> dict[str, float]:
         found = self._history.rates(
-            run_id, place.layer, Operation(place.operation), Scenario(place.scenario)
+            run_id, subject.layer, Operation(subject.operation), Scenario(subject.scenario)
         )
         return {
             component: rate_Bps
             for component, rate_Bps in found.items()
-            if self._group_of(place.layer, component) == place.group
+            if self._group_of(subject.layer, component) == subject.group
         }
 
     def _group_of(self, layer: str, component: str) -> Optional[str]:

@@ -73,7 +73,7 @@ def collected_reports(history: Path, nodes: Iterable[str], now: float) -> dict[s
     """
     folder = history.parent / COLLECTED
     return {
-        node: _report(node, str(folder / f"{node}.json"), its_now)
+        node: collected_report(node, str(folder / f"{node}.json"), its_now)
         for node, its_now in _by_their_clocks(history, nodes, now).items()
     }
 
@@ -85,7 +85,8 @@ def _by_their_clocks(history: Path, nodes: Iterable[str], now: float) -> dict[st
     return {node: now + ahead.get(node, 0.0) for node in nodes}
 
 
-def _report(node: str, path: str, now: float) -> Collected:
+def collected_report(node: str, path: str, now: float) -> Collected:
+    """Return what a node has said last, by its copy at ``path``; its clock shows ``now``."""
     document = _collected(path)
     if isinstance(document, dict) and TROUBLE in document:
         return Collected(None, now, whole(f"{document[TROUBLE]!s:.300}"))

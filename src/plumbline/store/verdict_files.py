@@ -57,16 +57,16 @@ class VerdictFiles:
             ) from error
         return len(written)
 
-    def _write(self, path: Path, one: Published) -> bool:
+    def _write(self, path: Path, published: Published) -> bool:
         """Write a verdict unless the same is there, only judged at another time."""
         # a node has hundreds, and of most nothing has changed since this process looked
-        if (one, _stamp(path)) == self._seen.get(path.name):
+        if (published, _stamp(path)) == self._seen.get(path.name):
             return False
-        text = json.dumps(one.to_json(), allow_nan=False, separators=(",", ":"))
+        text = json.dumps(published.to_json(), allow_nan=False, separators=(",", ":"))
         changed = _content(_there(path)) != _content(read_json(text))
         if changed:
             replace(path, seal(text), mode=0o640, group=READERS)
-        self._seen[path.name] = one, _stamp(path)
+        self._seen[path.name] = published, _stamp(path)
         return changed
 
 
@@ -91,12 +91,12 @@ def _there(path: Path) -> Optional[dict[str, object]]:
     return found if isinstance(found, dict) else None
 
 
-def _remove_others(place: Path, names: Collection[str]) -> None:
+def _remove_others(path: Path, names: Collection[str]) -> None:
     """Remove the verdicts of services that this node no longer has."""
-    for name in os.listdir(place):
+    for name in os.listdir(path):
         if name.endswith(".json") and name not in names and not name.startswith("."):
             with suppress(FileNotFoundError):
-                os.unlink(place / name)
+                os.unlink(path / name)
 
 
 @contextmanager

@@ -75,7 +75,7 @@ def version_changes(database: Database, since: float) -> tuple[VersionChange, ..
         place = (layer, component)
         if versions and seen.get(place) != (host, versions):
             seen[place] = (host, versions)
-            found.add(place, host, _parsed(versions), at)
+            found.add(place, host, parse_versions(versions), at)
     changes = [
         VersionChange(
             began,
@@ -99,7 +99,7 @@ def changed_at(rows: Iterable[tuple[Any, ...]]) -> Optional[float]:
     latest: tuple[str, Mapping[str, str]] = ("", {})
     for at, body in rows:
         host = _cut(body, '"host":', ',"started_at":')
-        versions = _parsed(text) if (text := _cut(body, '"versions":', ',"flags":')) else {}
+        versions = parse_versions(text) if (text := _cut(body, '"versions":', ',"flags":')) else {}
         if not since:
             latest = host, versions
         # what a run could not find out is no change
@@ -127,8 +127,8 @@ def _cut(body: str, begin: str, end: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _parsed(text: str) -> Mapping[str, str]:
-    """Return versions from e.g. ``"versions":{"client":"2.15.5"}``."""
+def parse_versions(text: str) -> Mapping[str, str]:
+    """Return versions from e.g. ``"versions":{"client":"2.15.5"}``; raise DocumentError."""
     try:
         found = read_json(f"{{{text}}}")["versions"] or {}
         texts("versions", (part for pair in found.items() for part in pair))

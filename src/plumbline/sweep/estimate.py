@@ -34,7 +34,7 @@ class Estimate(NamedTuple):
 def estimate(point: Point, load: Load, ledger: Ledger) -> Estimate:
     """Return how long a point will take, by the rates of the measured point most like it."""
     known = [one for one in ledger.done if one.rates]
-    nearest = min(known, key=lambda one: _distance(point, one.point), default=None)
+    nearest = min(known, key=lambda known_point: _distance(point, known_point.point), default=None)
     if load.fixed_time or nearest is None:
         longest = START_S + len(load.operations) * load.seconds
         return Estimate(longest, not load.fixed_time)
@@ -48,6 +48,6 @@ def estimate(point: Point, load: Load, ledger: Ledger) -> Estimate:
     return Estimate(beside + moving, at_most=False)
 
 
-def _distance(one: Point, other: Point) -> float:
+def _distance(point: Point, other: Point) -> float:
     """Return how far two points are apart, in doublings along all axes."""
-    return sum(abs(log2(a / b)) for a, b in zip(one, other))
+    return sum(abs(log2(a / b)) for a, b in zip(point, other))

@@ -6,11 +6,9 @@ at night is still told in the morning and is forgotten after a day.
 
 from __future__ import annotations
 
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.validation import numbers, times
+from typing import Any, Mapping, NamedTuple, Optional
 
-if TYPE_CHECKING:
-    from typing import Any, Mapping, Optional
+from plumbline.model.validation import numbers, times
 
 KEPT_S = 43200.0
 """Age at which the newer look takes the place of the older one, and this look its own."""

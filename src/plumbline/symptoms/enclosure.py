@@ -64,7 +64,7 @@ def _slots(node: Node, enclosure: str) -> Iterator[Symptom]:
 
 
 def _elements(node: Node, enclosure: str) -> Iterator[Symptom]:
-    """Yield fans, supplies and sensors at fault; slots are told from /sys."""
+    """Yield fans, supplies and sensors at fault; slots come from /sys."""
     devices = node.system.names(f"{_ROOT}/{enclosure}/device/scsi_generic")
     if not devices:
         raise ToolError("it has no generic SCSI device; load the module sg")

@@ -18,7 +18,7 @@ MOST_QUOTED = 2
 _ORDER = (State.CRITICAL, State.WARNING, State.UNKNOWN, State.OK)
 
 
-class Leaning(str, Enum):
+class Suspicion(str, Enum):
     """What all symptoms of a component come to."""
 
     RAISED = "raised"
@@ -37,15 +37,15 @@ def gravest(symptoms: Iterable[Symptom]) -> tuple[Symptom, ...]:
     return tuple(sorted(symptoms, key=_weight))
 
 
-def leaning(component: str, symptoms: Iterable[Symptom]) -> Leaning:
+def suspicion(component: str, symptoms: Iterable[Symptom]) -> Suspicion:
     """Return what the symptoms of a component come to: a fault outweighs a reason to be slow.
 
     Without any there is NONE: nothing found is no proof of health.
     """
     directions = {one.direction for one in about(component, symptoms)}
     if Direction.RAISES in directions:
-        return Leaning.RAISED
-    return Leaning.LOWERED if directions else Leaning.NONE
+        return Suspicion.RAISED
+    return Suspicion.LOWERED if directions else Suspicion.NONE
 
 
 def phrase(component: str, symptoms: Iterable[Symptom], most: int = MOST_QUOTED) -> str:

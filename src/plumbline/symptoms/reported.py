@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any, Mapping, NamedTuple, Optional
+
 from plumbline.errors import DocumentError
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.validation import whole
-from plumbline.symptoms.symptom import Report
+from plumbline.symptoms.symptom import Report, Symptom
 from plumbline.units import format_duration
-
-if TYPE_CHECKING:
-    from typing import Any, Mapping, Optional
-
-    from plumbline.symptoms.symptom import Symptom
 
 HOLDS_S = 3600.0
 """How long a look holds: six times the period at which the role symptoms looks.

@@ -1,7 +1,7 @@
 """The log of a kernel -> what of it no routine work explains.
 
 A disk that is probed, a link that comes up after a boot, a Lustre target that is unmounted, a
-connection that came back and one that was switched off are told by messages which alone look like
+connection that came back and one that was switched off print messages which alone look like
 faults.  Their order tells.
 """
 
@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from typing import Callable, Collection, Iterable, Iterator, NamedTuple, Optional, Sequence
 
-from plumbline.symptoms.messages import LINK, TARGET, ParsedMessage, understand
+from plumbline.symptoms.messages import ParsedMessage, understand
+from plumbline.symptoms.patterns import match
 
 _RECOVERY_S = 900.0
 """The longest recovery of a Lustre target: its clients are back by then, or evicted."""
@@ -19,21 +20,6 @@ _SHUTDOWN_S = 300.0
 _PLANNED_LOSSES = 2
 """A failover and its failback take a connection once each."""
 
-_BOOT = re.compile(r"^Linux version \d")
-# the journal keeps what systemd writes into the kernel's log without its name
-_SHUTDOWN = re.compile(
-    r"^(?:systemd-shutdown\[1\]: )?"
-    r"(?:Syncing filesystems and block devices|Sending SIGTERM to remaining processes)"
-)
-_PROBED = re.compile(r"^scsi (?P<name>\d+:\d+:\d+:\d+): .*\bPQ: \d+ ANSI: \d")
-_ATTACHED = re.compile(r"^sd (?P<name>\d+:\d+:\d+:\d+): \[\w+\] Attached SCSI ")
-_LINK_UP = re.compile(rf"(?:^|[ ]){LINK}(?: \w+)?: (?:NIC )?[Ll]ink (?:is )?[Uu]p")
-_STOPPED = re.compile(rf"^Lustre: Failing over {TARGET}$")
-_GONE = re.compile(rf"^Lustre: server umount {TARGET} complete$")
-# while a target is being stopped it says to its clients that it is not available
-_SERVED = re.compile(rf"^Lustre: {TARGET}: (?![Nn]ot available)")
-_DEACTIVATED = re.compile(rf"^Lustre: setting import {TARGET}_UUID INACTIVE by administrator req")
-_RESTORED = re.compile(r"^Lustre: (?P<name>\S+): Connection restored to ")
 _DEVICE = re.compile(r"(?P<name>\S+): (?:Connection to|This client was evicted by) ")
 
 
@@ -55,6 +41,12 @@ class Heard(NamedTuple):
         """Return the name that a message of one of these kinds is about, else nothing."""
         return self.told.name if self.told and self.told.message.kind in kinds else ""
 
+    @property
+    def device(self) -> str:
+        """Return the device of Lustre that lost its target, empty where none did."""
+        matched = _DEVICE.search(self.text)
+        return matched["name"] if matched else ""
+
 
 _Log = Sequence[Heard]
 
@@ -75,9 +67,9 @@ def faults(
             yield one.at, one.told
 
 
-def _named(pattern: re.Pattern[str], text: str) -> str:
-    match = pattern.search(text)
-    return match["name"] if match else ""
+def _named(kind: str, text: str, group: str = "name") -> str:
+    matched = match(kind, text)
+    return matched[group] if matched else ""
 
 
 def _probing(log: _Log) -> Iterator[int]:
@@ -87,10 +79,10 @@ def _probing(log: _Log) -> Iterator[int]:
         if name := one.tells("command_reset"):
             if name in probed and "Power-on" in one.text:
                 yield place
-        elif name := _named(_PROBED, one.text):
+        elif name := _named("disk_probed", one.text):
             probed.add(name)
         else:
-            probed.discard(_named(_ATTACHED, one.text))
+            probed.discard(_named("disk_attached", one.text, "address"))
 
 
 def _links(log: _Log) -> Iterator[int]:
@@ -102,12 +94,12 @@ def _links(log: _Log) -> Iterator[int]:
         if name:
             down.setdefault(name, []).append(place)
             continue
-        if _BOOT.search(one.text):
+        if match("boot", one.text):
             down, up = {}, set()
-        elif _SHUTDOWN.search(one.text):
+        elif match("shutdown", one.text):
             latest = [each for places in down.values() for each in places]
             yield from (each for each in latest if log[each].at >= one.at - _SHUTDOWN_S)
-        elif name := _named(_LINK_UP, one.text):
+        elif name := _named("link_up", one.text):
             before = down.pop(name, [])
             if up is not None and name not in up:
                 up.add(name)
@@ -118,7 +110,7 @@ def _targets(log: _Log) -> Iterator[int]:
     """Yield what follows from unmounting a target on this node: its clients here lose it.
 
     A local client takes no part in the recovery and is evicted when the target is back.  The
-    unmounting itself is told as long as the target is elsewhere.
+    unmounting itself is reported as long as the target is elsewhere.
     """
     stops: dict[str, list[int]] = {}
     gone: set[str] = set()
@@ -127,13 +119,13 @@ def _targets(log: _Log) -> Iterator[int]:
         lost = one.tells("connection_lost", "evicted")
         if lost in stops and one.at <= served_at.get(lost, one.at) + _RECOVERY_S:
             yield place
-        elif name := _named(_STOPPED, one.text):
+        elif name := one.tells("failover"):
             stops.setdefault(name, []).append(place)
             served_at.pop(name, None)
-        elif name := _named(_GONE, one.text):
+        elif name := _named("unmounted", one.text):
             stops.setdefault(name, [])
             gone.add(name)
-        elif (name := _named(_SERVED, one.text)) in gone:
+        elif (name := _named("served", one.text)) in gone:
             gone.remove(name)
             served_at[name] = one.at
             yield from stops[name]
@@ -147,7 +139,7 @@ def _deactivated(log: _Log) -> Iterator[int]:
     """
     off: dict[str, int] = {}
     for place, one in enumerate(log):
-        if name := _named(_DEACTIVATED, one.text):
+        if name := _named("deactivated", one.text):
             off[name] = off.get(name, 0) + 1
             continue
         name = one.tells("connection_lost", "evicted")
@@ -163,8 +155,8 @@ def _losses(
     lost: dict[str, list[int]] = {}
     restored: set[str] = set()
     for place, one in enumerate(log):
-        restored.add(_named(_RESTORED, one.text))
-        device = _named(_DEVICE, one.text) if one.tells("connection_lost", "evicted") else ""
+        restored.add(_named("connection_restored", one.text, "device"))
+        device = one.device if one.tells("connection_lost", "evicted") else ""
         if one.tells("evicted"):
             # who is evicted has spoken with the target again
             restored.add(device)

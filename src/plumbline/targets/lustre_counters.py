@@ -73,15 +73,11 @@ def _jobs(lines: Sequence[str], path: str) -> Iterator[tuple[str, Moved]]:
         elif name:
             word, _, rest = line.partition(":")
             operation = _JOB_WORDS.get(word.strip())
-            if operation is not None and _unit(rest) == "bytes":
+            if operation is not None and _field(rest, " unit:") == "bytes":
                 found = _field(rest, " sum:")
                 moved[operation] = whole(found, f"the bytes of job {name[:80]} in {path}")
     if name:
         yield name, moved
-
-
-def _unit(fields: str) -> str:
-    return _field(fields, " unit:")
 
 
 def _field(fields: str, name: str) -> str:

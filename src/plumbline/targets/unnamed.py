@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Mapping, NamedTuple, Sequence
+from typing import Mapping, NamedTuple, Sequence
 
 from plumbline.errors import SkipTarget, ToolError
+from plumbline.model.command import CommandRunner
 from plumbline.targets.lustre_output import parse_osts
 from plumbline.targets.query import ask
-
-if TYPE_CHECKING:
-    from plumbline.model.command import CommandRunner
 
 
 class Difference(NamedTuple):

@@ -6,15 +6,13 @@ controller or any other part of the storage goes to one of them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, Iterator, Mapping, NamedTuple, Sequence
+from typing import Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.errors import DocumentError
+from plumbline.topology.component import Component, Target
 from plumbline.topology.document import NETWORK
 from plumbline.topology.ranges import expand, meet
 from plumbline.topology.routes import Route
-
-if TYPE_CHECKING:
-    from plumbline.topology.component import Component, Target
 
 
 def in_blocks(names: tuple[str, ...], text: str) -> dict[str, str]:
@@ -113,7 +111,7 @@ def _sets(members: Sequence[Target], parts: Mapping[str, set[str]]) -> list[_Set
         own = _Set([member.name], set(parts[member.name]))
         near = {id(one): one for part in own.parts if (one := of_part.get(part))}
         # the few go to the many, so that no name moves often
-        ranked = sorted([own, *near.values()], key=lambda one: len(one.names), reverse=True)
+        ranked = sorted([own, *near.values()], key=lambda route: len(route.names), reverse=True)
         largest = ranked[0]
         for one in ranked[1:]:
             found.pop(id(one), None)
@@ -124,4 +122,4 @@ def _sets(members: Sequence[Target], parts: Mapping[str, set[str]]) -> list[_Set
             of_part.update(dict.fromkeys(own.parts, own))
         found[id(largest)] = largest
     place = {member.name: number for number, member in enumerate(members)}
-    return sorted(found.values(), key=lambda one: min(map(place.__getitem__, one.names)))
+    return sorted(found.values(), key=lambda route: min(map(place.__getitem__, route.names)))

@@ -65,9 +65,9 @@ def to_network(topology: Topology, host: Component) -> Route:
     return ways[0]
 
 
-def between(topology: Topology, one: Component, other: Component) -> Route:
+def between(topology: Topology, component: Component, other: Component) -> Route:
     """Return the path of a pair of hosts; raise DocumentError when they are not connected."""
-    return join([to_network(topology, one)], [to_network(topology, other)])
+    return join([to_network(topology, component)], [to_network(topology, other)])
 
 
 def host_of(topology: Topology, path: Route) -> str:

@@ -100,10 +100,10 @@ def join(near: Sequence[Route], far: Sequence[Route]) -> Route:
     return next(iter(paths))
 
 
-def _joined(one: Route, other: Route) -> list[Route]:
-    for index, name in enumerate(one):
+def _joined(route: Route, other: Route) -> list[Route]:
+    for index, name in enumerate(route):
         if name in other:
-            return [one[: index + 1] + tuple(reversed(other[: other.index(name)]))]
+            return [route[: index + 1] + tuple(reversed(other[: other.index(name)]))]
     return []
 
 

@@ -15,7 +15,6 @@ from pydantic import (
 
 from plumbline.errors import DocumentError
 from plumbline.model.printed import real
-from plumbline.topology.ranges import expand
 from plumbline.units import parse_bytes, parse_duration, parse_line_rate, parse_rate
 
 
@@ -173,8 +172,3 @@ Spread = Annotated[float, _text(_percent(100.0), "10 %")]
 
 Names = Annotated[list[str], BeforeValidator(_as_list)]
 """One name or range, or a list of them."""
-
-
-def expand_all(names: Names) -> tuple[str, ...]:
-    """Return all names of several ranges in order; raise DocumentError for a damaged one."""
-    return tuple(name for text in names for name in expand(text))

@@ -11,7 +11,7 @@ import pytest
 
 from plumbline.model.record import Record
 from plumbline.model.series import Sample, Series, Snapshot
-from plumbline.store.publish import _entry
+from plumbline.store.publish import operation_entry
 from tests.package.cli.driver import call
 from tests.package.cli.test_locate import LAB, measured
 from tests.package.locate.scenes import both
@@ -106,7 +106,7 @@ class Site:
                 latest = one._replace(started_at=at, finished_at=at + 1)
                 peers = 5 if peers_Bps else 0
                 sample = Sample(at, latest.rate_Bps, None, peers_Bps, peers, None)
-                series.append(_entry(Series(latest, (sample,))))
+                series.append(operation_entry(Series(latest, (sample,))))
         known = {f"ost/{NAME}": {"evidence": None, "operations": series}}
         document = Snapshot("client1", now, (), {}, known).to_json()
         path = self._folder / "client1.snapshot"

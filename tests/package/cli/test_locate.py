@@ -18,6 +18,7 @@ from plumbline.store.conditions import keep_collected
 from plumbline.store.history import History
 from tests.package.cli.driver import call
 from tests.package.conditions.nodes import condition, ledger
+from tests.package.coverage.servers import counted
 from tests.package.locate.scenes import Left, Scene, both, lab, rate
 from tests.package.records import night_after_night, record
 
@@ -252,3 +253,30 @@ def test_a_suspected_host_that_differs_from_its_peers_has_that_as_a_symptom(
     out = capsys.readouterr().out
     assert out.startswith("Suspects, ambiguous: client client1 or nic client1-nic")
     assert "Symptoms of client client1: governor powersave, 3 peers performance." in out
+
+
+def test_jobs_that_used_a_slow_target_are_named_and_the_probes_are_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at = time.time() - 100
+    rows = [
+        [at, at + 10, "4711", 0, 38 * 10**9],
+        [at, at + 10, "fio.987", 0, 10**9],
+        [at + 10, at + 20, "a\x1b[31m", 5 * 10**9, 0],
+    ]
+    counts = [
+        one._replace(component=target, id=f"{one.id} {target} {one.operation}")
+        for target in ("scratch-OST0001", "scratch-OST0002")
+        for one in counted([1.0], start=at, jobs=rows)
+    ]
+    faults = {"oss2-disk1": both(80e6)}
+    with History(tmp_path / "history.sqlite") as history:
+        for one in counts:
+            history.save(one)
+    assert execute(tmp_path, measured(faults)) == 1
+    (said,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Jobs on")]
+    assert said.startswith("Jobs on scratch-OST0002 within 10 min of its low ")
+    jobs = "job 4711 moved 38.0 GB, job a\N{REPLACEMENT CHARACTER}[31m moved 5000.0 MB."
+    assert said.endswith(f"Z: {jobs}")
+    assert execute(tmp_path, [], "--json") == 1
+    assert said in json.loads(capsys.readouterr().out)["remarks"]

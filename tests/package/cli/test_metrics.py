@@ -41,8 +41,14 @@ READ = {"read/single": REFERENCE}
 EXPECTED = [
     expectation(component="OST0", references=READ),
     expectation(component="OST1", references=READ),
-    expectation(layer="raw", component="disk1", group="oss1", references=READ),
-    host_expectation("oss1"),
+    expectation(
+        layer="raw",
+        component="disk1",
+        group="oss1",
+        references=READ,
+        target={"kind": "device", "device": "/dev/disk/by-id/sdz"},
+    ),
+    host_expectation("oss1", target={"kind": "host", "address": "10.0.0.3"}),
     *expected(),
 ]
 OST0 = {"layer": "ost", "component": "OST0", "file_system": "scratch"}
@@ -192,6 +198,11 @@ def test_a_damaged_component_is_unknown_and_the_others_are_told(tmp_path: Path) 
 
 
 @pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed")
+def test_a_device_is_told_by_the_kernel_s_name_of_it(tmp_path: Path) -> None:
+    found = values(told(tmp_path, measured()))["plumbline_device_info"]
+    assert found == [({"device": "sdz", "component": "disk1"}, 1.0)]
+
+
 def test_promtool_finds_nothing_wrong(tmp_path: Path) -> None:
     assert PROMTOOL is not None
     looked(tmp_path, "client1", "symptoms")

@@ -12,11 +12,24 @@ from tests.package.sites import part, site
 
 
 def behind(document: dict[str, Any]) -> dict[str, list[str]]:
-    """Return what each service of a site is behind, by their components."""
-    found = services(assignments(build(document), load({})))
+    """Return what the service of each component of a site is behind, by their components."""
+    found = _behind(document)
+    return {name: bearers for name, bearers in found.items() if not name.startswith("group")}
+
+
+def groups_behind(document: dict[str, Any]) -> dict[str, list[str]]:
+    """Return what the service of each group of a site is behind."""
     return {
-        one.component: [found[place].component for place in one.behind]
-        for one in found
+        name: bearers for name, bearers in _behind(document).items() if name.startswith("group")
+    }
+
+
+def _behind(document: dict[str, Any]) -> dict[str, list[str]]:
+    found = services(assignments(build(document), load({})))
+    names = [one.component or f"group {one.layer} {one.group}" for one in found]
+    return {
+        name: [names[place] for place in one.behind]
+        for name, one in zip(names, found)
         if one.behind
     }
 
@@ -57,3 +70,14 @@ def test_a_target_that_lies_on_a_host_bears_the_alarm_of_no_device() -> None:
     targets = document["file_systems"][0]["targets"][0]
     targets.update(name="OST[0-1]", part="oss[1-2]", subvolume="scratch-client-[0-1]")
     assert behind(document) == {}
+
+
+def test_what_all_devices_of_a_server_lost_is_behind_what_all_their_targets_did() -> None:
+    bearer = ["group ost scratch"]
+    assert groups_behind(site()) == {"group raw oss1": bearer, "group raw oss2": bearer}
+
+
+def test_devices_without_a_target_alarm_as_a_group() -> None:
+    document = site()
+    document["file_systems"][0]["retired"] = ["scratch-OST0", "scratch-OST1"]
+    assert set(groups_behind(document)) == {"group raw oss2"}

@@ -54,7 +54,7 @@ def test_expectations_survive_the_way_to_the_node() -> None:
 def test_the_document_has_what_the_roles_need() -> None:
     raw = json.loads(json.dumps(plan().to_json()))
     keys = ["schema", "site", "nodes", "schedule", "takes_s", "confirm", "netserver", "services"]
-    assert list(raw) == [*keys, "hosts", "parts", "paths", "parents"]
+    assert list(raw) == [*keys, "hosts", "parts", "paths", "parents", "kernel_messages"]
     assert raw["schedule"] == {
         "ost": {"calendar": "*-*-* 02:06", "randomized_delay_s": 600, "limit_s": 2400},
         "raw": {"calendar": "*-*-* 03:06", "randomized_delay_s": 600, "limit_s": 2400},

@@ -116,7 +116,7 @@ def test_what_is_measured_in_one_go_is_one_moment() -> None:
 
 def odds_of(ratios: Sequence[float], change: Optional[Change] = None) -> float:
     """Return the odds of some nights, whether anybody is to be told of them or not."""
-    asked = Question(LIMIT, inf, change, told=-inf)
+    asked = Question(LIMIT, inf, change, min_odds=-inf)
     return weigh([Alone(source(ratios))], [], asked).odds
 
 
@@ -194,7 +194,7 @@ def test_what_speaks_for_health_is_no_odds_at_all() -> None:
 
 
 def test_one_low_night_has_odds_and_names_that_night() -> None:
-    found = weigh([Alone(source([1.0, 1.0, 0.3]))], [], ASKED._replace(told=0.0))
+    found = weigh([Alone(source([1.0, 1.0, 0.3]))], [], ASKED._replace(min_odds=0.0))
     assert found.odds > 0
     assert (found.since, found.moments) == (2 * DAY_S, 1)
     assert list(found.middles) == pytest.approx([log(0.3)])
@@ -213,7 +213,7 @@ def test_nobody_is_told_of_odds_that_cannot_reach_what_is_worth_a_word(
 ) -> None:
     low = source(nights)
     bound = surprise(low.runs[-1], low.noise, LIMIT)
-    found = weigh([Alone(low)], [], ASKED._replace(told=bound + more))
+    found = weigh([Alone(low)], [], ASKED._replace(min_odds=bound + more))
     assert (found.odds > 0) is told
 
 
@@ -227,7 +227,7 @@ def test_one_operation_that_was_not_measured_since_does_not_hide_the_other() -> 
     """The mean of both factors, of which the one without runs is 1."""
     reads = source([1.0, 1.0, 0.5, 0.5], 1)
     writes = source([1.0, 1.0])
-    asked = Question(LIMIT, inf, told=-inf)
+    asked = Question(LIMIT, inf, min_odds=-inf)
     found = weigh([Alone(writes), Alone(reads)], [], asked).odds
     one = Alone(writes).factors([night * DAY_S for night in range(4)], inf, LIMIT)
     other = Alone(reads).factors([night * DAY_S for night in range(4)], inf, LIMIT)

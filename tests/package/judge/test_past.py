@@ -132,10 +132,10 @@ def test_a_reference_that_is_known_better_may_turn_the_answer() -> None:
 def test_who_asks_for_alarms_alone_is_told_no_odds_but_theirs() -> None:
     runs = drawn(1, 20, [(14, 20)])
     few, many = (Alone(Source(runs[:count], 0.02)) for count in (15, 20))
-    asked = Question(LIMIT, log(10_000), told=inf)
-    assert weigh([few], [], asked._replace(told=0.0)).odds > 0
+    asked = Question(LIMIT, log(10_000), min_odds=inf)
+    assert weigh([few], [], asked._replace(min_odds=0.0)).odds > 0
     assert weigh([few], [], asked).odds == 0
-    assert weigh([many], [], asked) == weigh([many], [], asked._replace(told=0.0))
+    assert weigh([many], [], asked) == weigh([many], [], asked._replace(min_odds=0.0))
     assert weigh([many], [], asked).alarm
 
 

@@ -309,7 +309,7 @@ def test_who_asks_for_alarms_alone_is_told_no_odds_of_what_raises_none() -> None
     memory = taken((NAMES[3], Operation.READ, [*HEALTHY, *[120e6] * 2]))
     nodes, memories = {"client1": fleet()}, {"client1": Past(memory)}
     subject = ("ost", NAMES[3], False)
-    told, alarms = Weighing(nodes, memories), Weighing(nodes, memories, told=inf)
+    told, alarms = Weighing(nodes, memories), Weighing(nodes, memories, min_odds=inf)
     for weighing, known in ((told, True), (alarms, False)):
         found = weighing.evidence(subject)
         assert found
@@ -456,7 +456,7 @@ def test_the_odds_of_one_operation_are_those_of_its_runs_alone() -> None:
     two = Weighing({"c": [both]}, {"c": Past(memory)}).evidence(("ost", NAMES[0], False))
     assert two
     assert two.odds > runs.odds
-    asked = Question(-log(0.9), 99.0, told=0.0)
+    asked = Question(-log(0.9), 99.0, min_odds=0.0)
     write = alone_source([200e6, 80e6, 80e6])
     assert runs.odds == pytest.approx(weigh([Alone(write)], [], asked).odds)
     read = write._replace(runs=tuple(run._replace(source=1) for run in write.runs))
@@ -502,7 +502,7 @@ def test_two_operations_of_a_host_are_weighed_with_all_its_partners_together() -
 
     claims = [Shared((source(number), source(number))) for number in (0, 1)]
     together = Shared((source(0, 1), source(0, 1)))
-    weight = weigh(claims, [together], Question(-log(0.9), 99.0, told=0.0))
+    weight = weigh(claims, [together], Question(-log(0.9), 99.0, min_odds=0.0))
     assert found.odds == pytest.approx(weight.odds)
 
 

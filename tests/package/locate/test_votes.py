@@ -9,7 +9,7 @@ import pytest
 from plumbline.judge.weighing import Weighing
 from plumbline.locate.measurables import Site
 from plumbline.locate.observation import Vote
-from plumbline.locate.votes import Spoken, votes
+from plumbline.locate.votes import WeighedVote, votes
 from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Limits
 from plumbline.model.record import Operation, Scenario
@@ -34,7 +34,7 @@ SITE = fleet(odds=1000.0)
 
 def spoken(
     memory: Snapshot, measured: Sequence[Expectation], node: str = "client1"
-) -> dict[str, Optional[Spoken]]:
+) -> dict[str, Optional[WeighedVote]]:
     """Return what the measurements of a node say, by component and operation."""
     nodes = {node: measured}
     placed = tuple(Site(nodes).of(node))
@@ -165,7 +165,7 @@ def test_what_no_device_shows_for_certain_all_behind_one_adapter_do_together() -
     assert [one.vote for one in alone.values() if one] == [Vote.NONE, *[Vote.GOOD] * 3]
 
 
-def pairs(*rates: Sequence[float]) -> dict[str, Optional[Spoken]]:
+def pairs(*rates: Sequence[float]) -> dict[str, Optional[WeighedVote]]:
     one = host_expectation("oss1", "oss2", "oss4", limits=Limits(alarm_odds=1000.0))
     made: list[Series] = [
         nightly(

@@ -14,14 +14,14 @@ from tests.package.judgements import expectation, published, series, snapshot
 ROOT = Path(__file__).parents[3]
 PROGRAM = """
 import sys, time
-from plumbline.output import runtime
+from plumbline.output import component_check
 from plumbline.errors import ToolError
 
 def load(*_):
     {body}
 
-runtime.load_published = load
-runtime.run("ost", ["check_ost", *sys.argv[1:]])
+component_check.load_published = load
+component_check.run("ost", ["check_ost", *sys.argv[1:]])
 """
 
 

@@ -15,7 +15,7 @@ import pytest
 from plumbline.report.drawing import Extras, draw
 from plumbline.report.overview import overview
 from plumbline.report.page import LIBRARY, pages
-from plumbline.report.site import Site, find_cohorts
+from plumbline.report.site import Site, find_metrics
 from tests.package.report.browser import Browser, PageLeftError
 from tests.package.report.sites import HOSTILE, hostile, read, sick
 from tests.package.report.test_drawing import EMPTY, IDS, extras
@@ -52,7 +52,7 @@ def written(folder: Path, site: Site, more: Extras) -> str:
 
     library = Path(plotly.__file__).parent / "package_data" / LIBRARY
     (folder / LIBRARY).symlink_to(library)
-    entries = overview(site, find_cohorts(site), more.found)
+    entries = overview(site, find_metrics(site), more.found)
     for name, text in pages(site, draw(site, more), entries).items():
         path = folder / name
         path.parent.mkdir(exist_ok=True)

@@ -8,27 +8,27 @@ import pytest
 
 from plumbline.model.trend import Note, VersionChange
 from plumbline.report.change import change_figure, find_change
-from plumbline.report.site import Cohort, Cohorts, Site, find_cohorts
+from plumbline.report.site import Metric, Metrics, Site, find_metrics
 from tests.package.locate.scenes import both
 from tests.package.report.sites import sick
 from tests.package.report.years import DAY_S, NOW, Year
 
 TODAY = int(NOW // DAY_S)
 LINKS = Year(60, {"client1-nic": both(60e6)}, since=10, noise=0.001)
-WRITES = Cohort("ost", "write", "single")
+WRITES = Metric("ost", "write", "single")
 LOST = 60 / 119.6 - 1
 """Of the writes through a link that has 60 MB/s left."""
 
 
-def drawn(folder: Path, since: int) -> tuple[Site, Cohorts]:
+def drawn(folder: Path, since: int) -> tuple[Site, Metrics]:
     """Return the lab whose client has a slow link since so many days."""
     site = sick(folder, LINKS._replace(since=since))
-    return site, find_cohorts(site)
+    return site, find_metrics(site)
 
 
 def test_a_test_is_held_against_the_fortnight_before_the_day(tmp_path: Path) -> None:
-    _, cohorts = drawn(tmp_path, since=10)
-    found = find_change("ost write", cohorts[WRITES], (TODAY - 9) * DAY_S)
+    _, metrics = drawn(tmp_path, since=10)
+    found = find_change("ost write", metrics[WRITES], (TODAY - 9) * DAY_S)
     assert found is not None
     assert found.members == 6
     assert found.days[TODAY - 20] == pytest.approx(0, abs=0.01)
@@ -38,8 +38,8 @@ def test_a_test_is_held_against_the_fortnight_before_the_day(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("nights", [1, 2, 5, 10])
 def test_a_change_is_whole_from_its_first_night_on(tmp_path: Path, nights: int) -> None:
-    _, cohorts = drawn(tmp_path, since=nights)
-    found = find_change("ost write", cohorts[WRITES], (TODAY - nights + 1) * DAY_S)
+    _, metrics = drawn(tmp_path, since=nights)
+    found = find_change("ost write", metrics[WRITES], (TODAY - nights + 1) * DAY_S)
     assert found is not None
     assert found.change == pytest.approx(LOST, abs=0.01)
     assert found.latest_Bps == pytest.approx(54e6, rel=0.01)
@@ -51,8 +51,8 @@ def test_a_change_is_whole_from_its_first_night_on(tmp_path: Path, nights: int) 
     ("day", "change"), [(TODAY - 4, LOST / 2), (TODAY - 3, LOST)], ids=["the day before", "the day"]
 )
 def test_the_day_itself_belongs_to_the_new_time(tmp_path: Path, day: int, change: float) -> None:
-    _, cohorts = drawn(tmp_path, since=4)
-    one, end = cohorts[WRITES][0], (TODAY - 2) * DAY_S
+    _, metrics = drawn(tmp_path, since=4)
+    one, end = metrics[WRITES][0], (TODAY - 2) * DAY_S
     runs = [run for run in zip(one.times, one.rates) if run[0] < end]
     cut = one._replace(
         times=[at for at, _ in runs],
@@ -65,8 +65,8 @@ def test_the_day_itself_belongs_to_the_new_time(tmp_path: Path, day: int, change
 
 
 def test_a_change_in_the_middle_of_a_day_parts_its_runs(tmp_path: Path) -> None:
-    _, cohorts = drawn(tmp_path, since=0)
-    one = cohorts[WRITES][0]
+    _, metrics = drawn(tmp_path, since=0)
+    one = metrics[WRITES][0]
     noon = (TODAY - 1) * DAY_S + 43200
     before = [(noon - 3600 - day * DAY_S, 100.0) for day in range(5)]
     times, rates = zip(*before, (noon + 3600, 30.0))
@@ -80,23 +80,23 @@ def test_a_change_in_the_middle_of_a_day_parts_its_runs(tmp_path: Path) -> None:
 
 def test_what_was_not_measured_before_the_day_has_no_change(tmp_path: Path) -> None:
     site = sick(tmp_path)
-    cohorts = find_cohorts(site)
-    assert find_change("ost", cohorts[WRITES], (TODAY - 300) * DAY_S) is None
-    figure = change_figure(site, cohorts, (TODAY - 300) * DAY_S)
+    metrics = find_metrics(site)
+    assert find_change("ost", metrics[WRITES], (TODAY - 300) * DAY_S) is None
+    figure = change_figure(site, metrics, (TODAY - 300) * DAY_S)
     assert "choose another day with --against" in figure.absent
 
 
 def test_what_was_not_measured_since_the_day_says_so(tmp_path: Path) -> None:
     site = sick(tmp_path)
-    figure = change_figure(site, find_cohorts(site), NOW)
+    figure = change_figure(site, find_metrics(site), NOW)
     assert figure.finding == "Nothing has been measured since 2026-09-21."
     assert {row.cells[-3:] for row in figure.table.rows} == {("not measured since", "", "")}
 
 
 def test_an_upgrade_that_slows_all_reads_is_told_the_next_day(tmp_path: Path) -> None:
-    site, cohorts = drawn(tmp_path, since=1)
+    site, metrics = drawn(tmp_path, since=1)
     upgrade = VersionChange(NOW - 7200, "client", "2.3.0", "2.4.0", 6, 6)
-    figure = change_figure(site._replace(changes=[upgrade]), cohorts)
+    figure = change_figure(site._replace(changes=[upgrade]), metrics)
     first, second, third = figure.finding.splitlines()
     assert first.startswith("The largest change: ost ")
     assert float(first.split()[-2]) == pytest.approx(100 * LOST, abs=1)
@@ -109,8 +109,8 @@ def test_a_fresh_change_that_nobody_has_marked_is_told_the_next_day(
     tmp_path: Path, nights: int
 ) -> None:
     """The median of a fortnight, against a month ago, does not know of it for a week."""
-    site, cohorts = drawn(tmp_path, since=nights)
-    figure = change_figure(site, cohorts)
+    site, metrics = drawn(tmp_path, since=nights)
+    figure = change_figure(site, metrics)
     assert figure.title == "Change against 2026-08-22"
     (writes,) = [row.cells for row in figure.table.rows if row.cells[0] == "ost write"]
     assert abs(float(writes[-2].split()[0])) < 1
@@ -121,8 +121,8 @@ def test_a_fresh_change_that_nobody_has_marked_is_told_the_next_day(
 
 
 def test_an_old_change_is_not_told_twice(tmp_path: Path) -> None:
-    site, cohorts = drawn(tmp_path, since=20)
-    assert "On the last day alone" not in change_figure(site, cohorts).finding
+    site, metrics = drawn(tmp_path, since=20)
+    assert "On the last day alone" not in change_figure(site, metrics).finding
 
 
 def test_notes_and_changes_of_versions_are_marked_with_their_words(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_notes_and_changes_of_versions_are_marked_with_their_words(tmp_path: Pat
         notes=[Note(NOW - 20 * DAY_S, "Lustre <2.15.8>")],
         changes=[VersionChange(NOW - 30 * DAY_S, "server", "2.15.7", "2.15.8", 2, 6)],
     )
-    figure = change_figure(site, find_cohorts(site))
+    figure = change_figure(site, find_metrics(site))
     (plot,) = figure.plots
     assert figure.title == "Change against 2026-09-01"
     assert [one["text"] for one in plot.layout["annotations"]] == [
@@ -144,5 +144,5 @@ def test_notes_and_changes_of_versions_are_marked_with_their_words(tmp_path: Pat
 
 def test_a_change_that_rounds_to_nothing_has_no_sign(tmp_path: Path) -> None:
     site = sick(tmp_path, Year(60, noise=0.0))
-    figure = change_figure(site, find_cohorts(site))
+    figure = change_figure(site, find_metrics(site))
     assert {row.cells[-2:] for row in figure.table.rows} == {("0.0 %", "0.0 %")}

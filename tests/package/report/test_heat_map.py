@@ -8,13 +8,13 @@ from statistics import mean, pstdev
 import pytest
 
 from plumbline.report.heat_map import heat_map_figure
-from plumbline.report.site import Cohort, find_cohorts
+from plumbline.report.site import Metric, find_metrics
 from tests.package.report.sites import sick
 from tests.package.report.years import Year
 
 
 def test_a_cell_is_the_days_rate_in_percent_of_the_baseline(tmp_path: Path) -> None:
-    plot = heat_map_figure(find_cohorts(sick(tmp_path))).plots[0]
+    plot = heat_map_figure(find_metrics(sick(tmp_path))).plots[0]
     cells = plot.data[0]["z"][2]
     assert plot.data[0]["y"][2] == "oss2-disk1"
     assert len(plot.data[0]["x"]) == len(cells) == 40
@@ -25,21 +25,21 @@ def test_a_cell_is_the_days_rate_in_percent_of_the_baseline(tmp_path: Path) -> N
 def test_without_a_baseline_its_own_median_is_the_whole(tmp_path: Path) -> None:
     site = sick(tmp_path)
     bare = [one._replace(references={}) for one in site.expectations]
-    plot = heat_map_figure(find_cohorts(site._replace(expectations=bare))).plots[0]
+    plot = heat_map_figure(find_metrics(site._replace(expectations=bare))).plots[0]
     assert plot.data[0]["z"][2][0] == pytest.approx(100, abs=3)
 
 
 def test_the_variation_is_the_deviation_over_the_mean(tmp_path: Path) -> None:
-    cohorts = find_cohorts(sick(tmp_path))
-    figure = heat_map_figure(cohorts)
-    rates = list(cohorts[Cohort("raw", "read", "single")][2].days.values())
+    metrics = find_metrics(sick(tmp_path))
+    figure = heat_map_figure(metrics)
+    rates = list(metrics[Metric("raw", "read", "single")][2].days.values())
     wanted = 100 * pstdev(rates) / mean(rates)
     assert figure.plots[0].data[1]["x"][2] == pytest.approx(wanted, abs=0.01)
     assert "the most unsteady, oss2-disk1" in figure.finding
 
 
 def test_what_is_steady_has_short_bars(tmp_path: Path) -> None:
-    sick_raw, *_, steady = heat_map_figure(find_cohorts(sick(tmp_path, Year(5)))).plots
+    sick_raw, *_, steady = heat_map_figure(find_metrics(sick(tmp_path, Year(5)))).plots
     for plot in (sick_raw, steady):
         bars, end = plot.data[1]["x"], plot.layout["xaxis2"]["range"][1]
         assert max(bars) < end
@@ -47,21 +47,21 @@ def test_what_is_steady_has_short_bars(tmp_path: Path) -> None:
 
 
 def test_days_without_a_rate_are_empty(tmp_path: Path) -> None:
-    plot = heat_map_figure(find_cohorts(sick(tmp_path, Year(11, every=5)))).plots[0]
+    plot = heat_map_figure(find_metrics(sick(tmp_path, Year(11, every=5)))).plots[0]
     assert [cell is None for cell in plot.data[0]["z"][0]] == [day % 5 != 0 for day in range(11)]
 
 
 def test_one_day_does_not_vary(tmp_path: Path) -> None:
-    figure = heat_map_figure(find_cohorts(sick(tmp_path, Year(1))))
+    figure = heat_map_figure(find_metrics(sick(tmp_path, Year(1))))
     assert figure.finding == "One day alone: nothing varies yet."
     assert figure.plots[0].data[1]["x"] == [None] * 6
 
 
 def test_the_csv_has_the_days_as_columns(tmp_path: Path) -> None:
-    head, first, *_ = heat_map_figure(find_cohorts(sick(tmp_path))).numbers
+    head, first, *_ = heat_map_figure(find_metrics(sick(tmp_path))).numbers
     assert len(head) == len(first) == 6 + 40
     assert head[-1] == "2026-09-21"
 
 
 def test_nothing_measured_is_said(tmp_path: Path) -> None:
-    assert heat_map_figure(find_cohorts(sick(tmp_path)._replace(courses=()))).absent
+    assert heat_map_figure(find_metrics(sick(tmp_path)._replace(courses=()))).absent

@@ -8,7 +8,7 @@ import pytest
 
 from plumbline.model.trend import ConditionChange, Note, VersionChange
 from plumbline.report.marks import chosen_moment, drawn, marks
-from plumbline.report.site import Member, Site, find_cohorts
+from plumbline.report.site import Member, Site, find_metrics
 from tests.package.report.sites import sick
 from tests.package.report.years import DAY_S, NOW
 
@@ -23,7 +23,7 @@ def site(tmp_path: Path) -> Site:
 
 
 def members(site: Site) -> list[Member]:
-    return [one for found in find_cohorts(site).values() for one in found]
+    return [one for found in find_metrics(site).values() for one in found]
 
 
 def upgrade(at: float, components: int = 6) -> VersionChange:

@@ -13,7 +13,7 @@ from plumbline.model.trend import ConditionChange, VersionChange
 from plumbline.model.verdict import Verdict
 from plumbline.report.overview import Entry, Kind, overview
 from plumbline.report.page import pages
-from plumbline.report.site import Site, find_cohorts
+from plumbline.report.site import Site, find_metrics
 from plumbline.report.suspects import Found
 from tests.package.report.sites import sick
 from tests.package.report.test_drawing import EMPTY, extras
@@ -23,7 +23,7 @@ SINCE = "2026-09-17"
 
 
 def rows(site: Site, found: Optional[Found] = None) -> list[Entry]:
-    return overview(site, find_cohorts(site), found)
+    return overview(site, find_metrics(site), found)
 
 
 def unknown(site: Site, layer: str) -> Site:

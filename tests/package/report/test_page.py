@@ -16,7 +16,7 @@ from plumbline.report.drawing import Extras, draw
 from plumbline.report.figure import Cell, Figure
 from plumbline.report.overview import overview
 from plumbline.report.page import pages
-from plumbline.report.site import find_cohorts
+from plumbline.report.site import find_metrics
 from tests.package.locate.scenes import lab
 from tests.package.report.sites import HOSTILE, hostile, read, sick
 from tests.package.report.test_drawing import EMPTY, IDS, extras
@@ -53,7 +53,7 @@ def test_every_figure_has_its_place_and_its_csv(tmp_path: Path) -> None:
 
 def test_links_to_alarms_lead_somewhere(tmp_path: Path) -> None:
     site = sick(tmp_path)
-    entries = overview(site, find_cohorts(site), extras().found)
+    entries = overview(site, find_metrics(site), extras().found)
     found = Tags(pages(site, draw(site, Extras()), entries)["index.html"])
     inside = [one[1:] for one in found.sources if one.startswith("#")]
     assert "ost-scratch-OST0002" in inside
@@ -86,7 +86,7 @@ def test_hostile_names_add_no_tag_and_end_no_script(tmp_path: Path) -> None:
         place: one._replace(state=State.CRITICAL, sentence=HOSTILE[1])
         for place, one in site.verdicts.items()
     }
-    entries = overview(site._replace(verdicts=bad), find_cohorts(site), None)
+    entries = overview(site._replace(verdicts=bad), find_metrics(site), None)
     assert len(entries) == len(bad)
     text = pages(site, draw(site, Extras()), entries)["index.html"]
     found = Tags(text)

@@ -10,18 +10,18 @@ import pytest
 from plumbline.model.trend import Course
 from plumbline.report.figure import Plot
 from plumbline.report.path import path_figure
-from plumbline.report.site import Cohort, Cohorts, Site, find_cohorts
+from plumbline.report.site import Metric, Metrics, Site, find_metrics
 from plumbline.report.stages import find_path
 from tests.package.report.sites import sick
 
-WRITE = Cohort("ost", "write", "single")
-READ = Cohort("ost", "read", "single")
+WRITE = Metric("ost", "write", "single")
+READ = Metric("ost", "read", "single")
 
 
 def test_the_stages_go_from_the_client_to_the_disk_and_end_with_the_whole(tmp_path: Path) -> None:
     site = sick(tmp_path)
-    cohorts = find_cohorts(site)
-    found = find_path(site, cohorts, READ, cohorts[READ]).stages
+    metrics = find_metrics(site)
+    found = find_path(site, metrics, READ, metrics[READ]).stages
     assert [(one.name, one.number, one.limits) for one in found] == [
         ("nic", 4, True),
         ("disk", 6, False),
@@ -33,25 +33,25 @@ def test_the_stages_go_from_the_client_to_the_disk_and_end_with_the_whole(tmp_pa
 
 def test_a_stage_has_the_rate_of_one_flow_and_of_all_together(tmp_path: Path) -> None:
     site = sick(tmp_path)
-    cohorts = find_cohorts(site)
-    disk = find_path(site, cohorts, WRITE, cohorts[WRITE]).parts[1]
+    metrics = find_metrics(site)
+    disk = find_path(site, metrics, WRITE, metrics[WRITE]).parts[1]
     assert (disk.ceiling_Bps, disk.sum_Bps) == (200e6, 1200e6)
-    whole = find_path(site, cohorts, WRITE, cohorts[WRITE]).whole
+    whole = find_path(site, metrics, WRITE, metrics[WRITE]).whole
     assert whole.now_Bps == pytest.approx(107.6e6, rel=0.01)
     assert whole.baseline_Bps == pytest.approx(107.6e6, rel=0.001)
 
 
 def test_a_write_says_nothing_of_reads(tmp_path: Path) -> None:
     site = sick(tmp_path)
-    cohorts = find_cohorts(site)
-    names = [one.name for one in find_path(site, cohorts, WRITE, cohorts[WRITE]).stages]
+    metrics = find_metrics(site)
+    names = [one.name for one in find_path(site, metrics, WRITE, metrics[WRITE]).stages]
     assert "net send" in names
     assert "raw read" not in names
 
 
 def test_the_limit_is_marked_in_words_and_in_the_picture(tmp_path: Path) -> None:
     site = sick(tmp_path)
-    figure = path_figure(site, find_cohorts(site))
+    figure = path_figure(site, find_metrics(site))
     first = figure.finding.splitlines()[0]
     assert first.startswith("ost write scratch: ")
     assert first.endswith(" of the ceiling, limited by nic.")
@@ -59,8 +59,8 @@ def test_the_limit_is_marked_in_words_and_in_the_picture(tmp_path: Path) -> None
     assert len(figure.plots[0].layout["shapes"]) == 1
 
 
-def three(site: Site) -> Cohorts:
-    """Return cohorts whose targets belong to three file systems."""
+def three(site: Site) -> Metrics:
+    """Return metrics whose targets belong to three file systems."""
     return {
         of: [
             one._replace(of=one.of._replace(group=f"fs{number % 3 + 1}"))
@@ -68,7 +68,7 @@ def three(site: Site) -> Cohorts:
         ]
         if of.layer == "ost"
         else members
-        for of, members in find_cohorts(site).items()
+        for of, members in find_metrics(site).items()
     }
 
 
@@ -95,14 +95,14 @@ def test_file_systems_and_directions_that_are_alike_are_one_picture(tmp_path: Pa
 
 def test_a_slow_file_system_among_those_alike_stands_out(tmp_path: Path) -> None:
     site = sick(tmp_path)
-    cohorts = {
+    metrics = {
         of: [
             one._replace(now_Bps=10e6) if one.of.group == "fs2" and of == READ else one
             for one in members
         ]
         for of, members in three(site).items()
     }
-    (plot,) = path_figure(site, cohorts).plots
+    (plot,) = path_figure(site, metrics).plots
     now = dict(zip(labels(plot), plot.data[-1]["x"]))
     assert now["whole path: ost read fs2"] == 10.0
     assert now["whole path: ost read fs1"] > 80
@@ -123,7 +123,7 @@ def test_another_rate_of_a_part_is_a_picture_of_its_own(tmp_path: Path) -> None:
 
 def test_of_very_many_file_systems_the_slowest_are_drawn(tmp_path: Path) -> None:
     site = sick(tmp_path)
-    one = find_cohorts(site)[READ][0]
+    one = find_metrics(site)[READ][0]
     members = [
         one._replace(of=one.of._replace(group=f"fs{number}"), now_Bps=(100 - number) * 1e6)
         for number in range(20)
@@ -140,17 +140,17 @@ def test_a_parallel_run_says_what_all_gave_at_once(tmp_path: Path) -> None:
     site = sick(tmp_path)
     times, rates = array("d", [1.0, 2.0]), array("d", [500e6, 600e6])
     run = Course("fs", "scratch", "write", "together", "", times, rates)
-    figure = path_figure(site._replace(courses=[*site.courses, run]), find_cohorts(site))
+    figure = path_figure(site._replace(courses=[*site.courses, run]), find_metrics(site))
     assert figure.finding.splitlines()[-1] == "fs scratch write: 600.0 MB/s from all at once."
 
 
 def test_without_targets_the_disks_are_the_path(tmp_path: Path) -> None:
     site = sick(tmp_path)
     disks = [one for one in site.expectations if one.layer == "raw"]
-    figure = path_figure(site, find_cohorts(site._replace(expectations=disks)))
+    figure = path_figure(site, find_metrics(site._replace(expectations=disks)))
     assert [row.cells[1] for row in figure.table.rows][-1] == "whole path: raw read"
 
 
 def test_without_measurements_there_is_no_path(tmp_path: Path) -> None:
     site = sick(tmp_path)._replace(expectations=())
-    assert path_figure(site, find_cohorts(site)).absent
+    assert path_figure(site, find_metrics(site)).absent

@@ -9,18 +9,18 @@ import pytest
 
 from plumbline.report.marks import Mark
 from plumbline.report.since import Beginnings, Since
-from plumbline.report.site import Cohort, Cohorts, Member, find_cohorts
+from plumbline.report.site import Member, Metric, Metrics, find_metrics
 from tests.package.report.sites import sick
 from tests.package.report.years import DAY_S, NOW
 
-READ = Cohort("ost", "read", "single")
-WRITE = Cohort("ost", "write", "single")
+READ = Metric("ost", "read", "single")
+WRITE = Metric("ost", "write", "single")
 TODAY = int(NOW // DAY_S)
 
 
 @pytest.fixture
 def member(tmp_path: Path) -> Member:
-    return find_cohorts(sick(tmp_path))[READ][0]
+    return find_metrics(sick(tmp_path))[READ][0]
 
 
 def percent(member: Member, *course: Optional[int]) -> Member:
@@ -34,8 +34,8 @@ def percent(member: Member, *course: Optional[int]) -> Member:
 
 
 def found(member: Member, other: Optional[Member] = None) -> Optional[Since]:
-    cohorts: Cohorts = {READ: [member], WRITE: [other or member]}
-    return Beginnings(cohorts).find("ost", member.name)
+    metrics: Metrics = {READ: [member], WRITE: [other or member]}
+    return Beginnings(metrics).find("ost", member.name)
 
 
 @pytest.mark.parametrize(
@@ -75,11 +75,11 @@ def test_the_operation_that_has_lost_most_decides(member: Member) -> None:
 
 
 def test_without_a_baseline_the_group_is_the_reference(tmp_path: Path) -> None:
-    cohorts = {
+    metrics = {
         of: [one._replace(reference=one.reference._replace(baseline=None)) for one in members]
-        for of, members in find_cohorts(sick(tmp_path)).items()
+        for of, members in find_metrics(sick(tmp_path)).items()
     }
-    since = Beginnings(cohorts).find("ost", "scratch-OST0002")
+    since = Beginnings(metrics).find("ost", "scratch-OST0002")
     assert since == Since(TODAY - 4, TODAY - 5)
 
 

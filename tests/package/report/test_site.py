@@ -1,4 +1,4 @@
-"""What is expected and what was measured become cohorts with peers side by side."""
+"""What is expected and what was measured become metrics with peers side by side."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pytest
 from plumbline.model.state import State
 from plumbline.model.trend import Course
 from plumbline.report.page import pages
-from plumbline.report.site import Cohort, find_cohorts, middle
+from plumbline.report.site import Metric, find_metrics, middle
 from tests.package.report.sites import sick
 from tests.package.report.years import DAY_S, NOW, Year
 
 
-def test_each_operation_of_a_layer_is_a_cohort(tmp_path: Path) -> None:
-    assert [str(of) for of in find_cohorts(sick(tmp_path))] == [
+def test_each_operation_of_a_layer_is_a_metric(tmp_path: Path) -> None:
+    assert [str(of) for of in find_metrics(sick(tmp_path))] == [
         "raw read",
         "raw read together",
         "net send",
@@ -28,9 +28,9 @@ def test_each_operation_of_a_layer_is_a_cohort(tmp_path: Path) -> None:
 
 
 def test_a_member_has_its_references_its_verdict_and_its_latest_rate(tmp_path: Path) -> None:
-    cohorts = find_cohorts(sick(tmp_path))
+    metrics = find_metrics(sick(tmp_path))
     member = next(
-        one for one in cohorts[Cohort("raw", "read", "single")] if one.name == "oss2-disk1"
+        one for one in metrics[Metric("raw", "read", "single")] if one.name == "oss2-disk1"
     )
     assert member.state is State.CRITICAL
     assert member.ceiling_Bps == 200e6
@@ -46,21 +46,21 @@ def test_a_day_is_the_median_of_its_runs_and_failures_are_none(tmp_path: Path) -
     times = array("d", [day + 1, day + 2, day + 3, day + DAY_S])
     course = Course("ost", "scratch-OST0000", "read", "single", "", times, array("d"))
     rates = array("d", [100.0, 300.0, 120.0, nan])
-    cohorts = find_cohorts(site._replace(courses=[course._replace(rates=rates)]))
-    member = cohorts[Cohort("ost", "read", "single")][0]
+    metrics = find_metrics(site._replace(courses=[course._replace(rates=rates)]))
+    member = metrics[Metric("ost", "read", "single")][0]
     assert member.days == {int(day // DAY_S): 120.0}
     assert (member.now_Bps, member.now_at) == (120.0, day + 3)
 
 
 def test_a_host_with_many_partners_is_one_member(tmp_path: Path) -> None:
-    hosts = find_cohorts(sick(tmp_path))[Cohort("net", "send", "single")]
+    hosts = find_metrics(sick(tmp_path))[Metric("net", "send", "single")]
     assert [one.name for one in hosts] == ["oss1", "oss2", "oss3", "client1"]
     assert all(one.ceiling_Bps for one in hosts)
 
 
 def test_what_was_never_measured_is_there_without_a_rate(tmp_path: Path) -> None:
-    cohorts = find_cohorts(sick(tmp_path)._replace(courses=[], verdicts={}))
-    member = cohorts[Cohort("ost", "write", "single")][0]
+    metrics = find_metrics(sick(tmp_path)._replace(courses=[], verdicts={}))
+    member = metrics[Metric("ost", "write", "single")][0]
     assert (member.now_Bps, member.days, member.state) == (None, {}, State.UNKNOWN)
     assert member.sentence == "scratch-OST0000 was not judged"
 
@@ -75,7 +75,7 @@ def test_a_clock_that_is_years_ahead_stretches_no_picture_and_is_said(tmp_path: 
     moments = array("d", [NOW - DAY_S, NOW + 3600, NOW + 40_000 * DAY_S])
     course = Course("ost", "scratch-OST0000", "read", "single", "", moments, array("d", [1, 2, 3]))
     wrong = site._replace(courses=[course])
-    member = find_cohorts(wrong)[Cohort("ost", "read", "single")][0]
+    member = find_metrics(wrong)[Metric("ost", "read", "single")][0]
     assert sorted(member.days.values()) == [1, 2]
     assert member.now_Bps == 2
     assert "after this report and not drawn: 1." in pages(wrong, [])["index.html"]

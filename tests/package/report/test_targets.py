@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from plumbline.report.figure import Plot
-from plumbline.report.site import find_cohorts
+from plumbline.report.site import find_metrics
 from plumbline.report.targets import targets_figure
 from tests.package.report.sites import sick
 
@@ -17,7 +17,7 @@ def trace(plot: Plot, name: str) -> dict[str, Any]:
 
 def test_every_member_is_a_dot_of_its_state(tmp_path: Path) -> None:
     site = sick(tmp_path)
-    figure = targets_figure(site, find_cohorts(site))
+    figure = targets_figure(site, find_metrics(site))
     assert [plot.title for plot in figure.plots] == [
         "raw read",
         "raw read together",
@@ -34,7 +34,7 @@ def test_every_member_is_a_dot_of_its_state(tmp_path: Path) -> None:
 
 def test_the_references_are_drawn_for_each_member(tmp_path: Path) -> None:
     site = sick(tmp_path)
-    reads = targets_figure(site, find_cohorts(site)).plots[0]
+    reads = targets_figure(site, find_metrics(site)).plots[0]
     ceiling = trace(reads, "ceiling")
     assert ceiling["y"] == [200.0] * 8
     # half a place wider at both ends, so that there is a line with one member too
@@ -45,7 +45,7 @@ def test_the_references_are_drawn_for_each_member(tmp_path: Path) -> None:
 
 def test_only_the_sick_are_labelled(tmp_path: Path) -> None:
     site = sick(tmp_path)
-    figure = targets_figure(site, find_cohorts(site))
+    figure = targets_figure(site, find_metrics(site))
     assert [[one["text"] for one in plot.layout["annotations"]] for plot in figure.plots] == [
         ["oss2-disk1"],
         ["oss2-disk1"],
@@ -56,14 +56,14 @@ def test_only_the_sick_are_labelled(tmp_path: Path) -> None:
 
 def test_siblings_are_fenced_off(tmp_path: Path) -> None:
     site = sick(tmp_path)
-    reads, _, writes, _ = targets_figure(site, find_cohorts(site)).plots
+    reads, _, writes, _ = targets_figure(site, find_metrics(site)).plots
     assert [one["x0"] for one in reads.layout["shapes"]] == [1.5, 3.5]
     assert writes.layout["shapes"] == []
 
 
 def test_each_component_and_group_has_one_place(tmp_path: Path) -> None:
     site = sick(tmp_path)
-    rows = targets_figure(site, find_cohorts(site)).table.rows
+    rows = targets_figure(site, find_metrics(site)).table.rows
     anchors = [row.anchor for row in rows]
     assert len(anchors) == len(set(anchors)) == 12 + 4
     assert "ost-scratch-OST0002" in anchors
@@ -73,7 +73,7 @@ def test_each_component_and_group_has_one_place(tmp_path: Path) -> None:
 
 def test_what_was_not_measured_stands_at_zero(tmp_path: Path) -> None:
     site = sick(tmp_path)._replace(courses=(), verdicts={})
-    figure = targets_figure(site, find_cohorts(site))
+    figure = targets_figure(site, find_metrics(site))
     unknown = trace(figure.plots[0], "UNKNOWN")
     assert unknown["y"] == [0.0] * 6
     assert set(unknown["customdata"]) == {"no rate"}
@@ -86,7 +86,7 @@ def test_with_many_members_the_axis_names_the_groups(tmp_path: Path) -> None:
     many = [
         one._replace(component=f"{one.component}-{number}") for one in disks for number in range(10)
     ]
-    figure = targets_figure(site, find_cohorts(site._replace(expectations=many)))
+    figure = targets_figure(site, find_metrics(site._replace(expectations=many)))
     assert figure.plots[0].layout["xaxis"]["ticktext"] == ["oss1", "oss2", "oss3"]
 
 
@@ -103,7 +103,7 @@ def test_what_was_accepted_below_its_floor_is_said(tmp_path: Path) -> None:
             references["read/single"] = step._replace(baseline=known)
         expectations.append(one._replace(references=references))
     site = site._replace(expectations=expectations)
-    figure = targets_figure(site, find_cohorts(site))
+    figure = targets_figure(site, find_metrics(site))
     assert figure.finding.endswith(" Accepted below its floor: 1 component.")
     assert figure.table
     (row,) = [one for one in figure.table.rows if "oss1-disk1" in one.cells]
@@ -116,4 +116,4 @@ def test_what_was_accepted_below_its_floor_is_said(tmp_path: Path) -> None:
 def test_a_site_of_hosts_alone_has_no_targets(tmp_path: Path) -> None:
     site = sick(tmp_path)
     hosts = [one for one in site.expectations if one.layer == "net"]
-    assert targets_figure(site, find_cohorts(site._replace(expectations=hosts))).absent
+    assert targets_figure(site, find_metrics(site._replace(expectations=hosts))).absent

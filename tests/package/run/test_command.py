@@ -151,7 +151,7 @@ def test_a_process_that_no_signal_ends_is_abandoned(monkeypatch: pytest.MonkeyPa
     assert [number for _, number in sent if number] == [15, 9]
     monkeypatch.undo()
     os.killpg(sent[0][0], 9)
-    command._ABANDONED.pop().wait()
+    command.ABANDONED.pop().wait()
 
 
 FREEZER = Path("/sys/fs/cgroup/freezer")
@@ -171,7 +171,7 @@ def test_a_frozen_process_survives_the_kill_and_is_abandoned(tmp_path: Path) -> 
         assert done.seconds < 5
     finally:
         (group / "freezer.state").write_text("THAWED")
-        command._ABANDONED.pop().wait()
+        command.ABANDONED.pop().wait()
         group.rmdir()
 
 

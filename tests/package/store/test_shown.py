@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 from typing import Any, Optional
 
 import pytest
@@ -63,8 +66,11 @@ def test_a_difference_within_the_curves_own_scatter_is_none(history: History) ->
     "body",
     ["{", "7", '{"details": {"form": "x"}}', '{"details": {"form": [-1, 2]}}', '{"details": 3}'],
 )
-def test_an_old_record_that_is_damaged_says_nothing(history: History, body: str) -> None:
+def test_an_old_record_that_is_damaged_says_nothing(
+    history: History, tmp_path: Path, body: str
+) -> None:
     history.save(record(component="a", details={"form": STEEP}))
-    history._database.change("UPDATE records SET body = ?", (body,))
+    with closing(sqlite3.connect(tmp_path / "history.sqlite")) as database, database:
+        database.execute("UPDATE records SET body = ?", (body,))
     assert apart(history, WHOLE, FLAT) == [None]
     assert retransmitted(history, WHOLE) == [None]

@@ -12,7 +12,7 @@ import pytest
 from plumbline.errors import PrivilegeError, ToolError
 from plumbline.symptoms import enclosure, ethernet, kernel, lustre, md, smart, zfs
 from plumbline.symptoms.counters import Past, Seen
-from plumbline.symptoms.evidence import Leaning, leaning
+from plumbline.symptoms.evidence import Suspicion, suspicion
 from plumbline.symptoms.ports import FIBRE_CHANNEL, INFINIBAND, SAS, Kind
 from plumbline.symptoms.symptom import Look
 from tests.package.fakes import HANGING, Answer, answer
@@ -74,22 +74,22 @@ def test_md_array_that_is_a_target_is_that_target(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("work", "expected"),
     [
-        ("recovery = 12.6%", Leaning.LOWERED),
-        ("reshape = 0.1%", Leaning.LOWERED),
-        ("recovery=DELAYED", Leaning.RAISED),
-        ("check = 12.6%", Leaning.RAISED),
-        ("", Leaning.RAISED),
+        ("recovery = 12.6%", Suspicion.LOWERED),
+        ("reshape = 0.1%", Suspicion.LOWERED),
+        ("recovery=DELAYED", Suspicion.RAISED),
+        ("check = 12.6%", Suspicion.RAISED),
+        ("", Suspicion.RAISED),
     ],
 )
 def test_md_array_that_is_being_made_whole_is_slower_for_a_reason(
-    tmp_path: Path, work: str, expected: Leaning
+    tmp_path: Path, work: str, expected: Suspicion
 ) -> None:
     text = data("md/mdstat-rebuild.txt").replace("recovery = 12.6%", work)
     links = {"/dev/disk/by-id/oss1-disk2": "../../md0"}
     symptoms = md.look(make_node(tmp_path, {"/proc/mdstat": text}, links=links)).symptoms
-    assert leaning("oss1-disk2", symptoms) is expected
+    assert suspicion("oss1-disk2", symptoms) is expected
     # the member that has failed is at fault all the time
-    assert leaning("oss1-disk1", symptoms) is Leaning.RAISED
+    assert suspicion("oss1-disk1", symptoms) is Suspicion.RAISED
 
 
 def test_md_is_told_as_the_document_shows_it(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plumbline.model.state import State
-from plumbline.symptoms.evidence import Leaning, about, leaning, phrase
+from plumbline.symptoms.evidence import Suspicion, about, phrase, suspicion
 from plumbline.symptoms.symptom import Direction, Symptom
 
 
@@ -34,6 +34,6 @@ def test_the_phrase_quotes_the_gravest_and_counts_the_rest() -> None:
 
 
 def test_a_fault_outweighs_a_reason_to_be_slow() -> None:
-    assert leaning("disk1", ALL) is Leaning.RAISED
-    assert leaning("disk1", [REBUILD, SCRUB]) is Leaning.LOWERED
-    assert leaning("disk3", ALL) is Leaning.NONE
+    assert suspicion("disk1", ALL) is Suspicion.RAISED
+    assert suspicion("disk1", [REBUILD, SCRUB]) is Suspicion.LOWERED
+    assert suspicion("disk3", ALL) is Suspicion.NONE

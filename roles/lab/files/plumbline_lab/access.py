@@ -1,4 +1,4 @@
-"""Names and keys: what each host is told before it boots, and how ssh on the machine reaches it."""
+"""Names and keys: what each host gets before it boots, and how ssh on the machine reaches it."""
 
 from __future__ import annotations
 

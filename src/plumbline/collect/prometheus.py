@@ -1,0 +1,151 @@
+"""Ask a Prometheus, or what answers as one: Thanos, VictoriaMetrics."""
+
+from __future__ import annotations
+
+import ssl
+from http.client import HTTPException
+from math import isfinite
+from pathlib import Path
+from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlencode, urlsplit
+from urllib.request import HTTPRedirectHandler, HTTPSHandler, OpenerDirector, Request, build_opener
+
+from plumbline.errors import DocumentError, ToolError, UsageError
+from plumbline.model.json_text import read_json
+
+_TIMEOUT_S = 30.0
+_MOST_BYTES = 1 << 28
+"""Of an answer: a day of ten thousand devices in windows of a quarter of an hour is 30 MB."""
+_LONGEST_COMPLAINT = 200
+
+
+class Curve(NamedTuple):
+    """One series of an answer: its labels, and moments in epoch seconds with finite values."""
+
+    labels: Mapping[str, str]
+    points: tuple[tuple[float, float], ...]
+
+
+class Span(NamedTuple):
+    """Moments that are asked about, in epoch seconds, each ``step_s`` after the one before."""
+
+    start: float
+    end: float
+    step_s: float
+
+
+class Prometheus:
+    """Where one answers; a redirection is not followed, for it would be given the token."""
+
+    def __init__(
+        self, url: str, token_file: Optional[Path] = None, authority: Optional[Path] = None
+    ) -> None:
+        """Take the address, a file with a bearer token, and the certificate of an authority.
+
+        Raises:
+            UsageError: the address is none of a server, or has a password in it.
+            DocumentError: a file cannot be used.
+        """
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise UsageError(f"{url!r} is no address; write it like http://prometheus.site:9090")
+        if parts.password is not None:
+            raise UsageError(
+                f"the address of {parts.hostname} has a password in it, which others would see; "
+                "keep a token in a file and give --token-file"
+            )
+        self.url = url.rstrip("/")
+        self._token = _token(token_file) if token_file else ""
+        self._opener = _opener(authority)
+
+    def over(self, expression: str, span: Span) -> list[Curve]:
+        """Return what an expression of PromQL gives at each moment of a span.
+
+        Raises:
+            ToolError: nobody answers, or what answers is no Prometheus or complains.
+        """
+        asked = {
+            "query": expression,
+            "start": f"{span.start:.3f}",
+            "end": f"{span.end:.3f}",
+            "step": f"{span.step_s:g}",
+            "timeout": f"{_TIMEOUT_S:g}s",
+        }
+        return parse_curves(self._answer("/api/v1/query_range", asked), self.url)
+
+    def _answer(self, path: str, asked: Mapping[str, str]) -> bytes:
+        request = Request(self.url + path, urlencode(asked).encode(), method="POST")  # noqa: S310
+        if self._token:
+            request.add_unredirected_header("Authorization", f"Bearer {self._token}")
+        try:
+            with self._opener.open(request, timeout=_TIMEOUT_S) as answer:
+                said: bytes = answer.read(_MOST_BYTES + 1)
+        except HTTPError as error:
+            with error:
+                words = parse_complaint(error.read(_MOST_BYTES)) or error.reason
+                raise ToolError(f"{self.url} refused: {error.code} {words}") from error
+        except URLError as error:
+            raise ToolError(f"{self.url} does not answer: {error.reason}") from error
+        except (OSError, HTTPException) as error:
+            raise ToolError(f"{self.url} does not answer: {error!r}") from error
+        if len(said) > _MOST_BYTES:
+            raise ToolError(f"{self.url} answers with more than 256 MiB; ask about less time")
+        return said
+
+
+class _NoRedirect(HTTPRedirectHandler):
+    def redirect_request(self, *_args: object, **_kwargs: object) -> None:
+        """Follow none."""
+
+
+def _opener(authority: Optional[Path]) -> OpenerDirector:
+    try:
+        context = ssl.create_default_context(cafile=authority)
+    except OSError as error:
+        raise DocumentError(f"{authority} is no certificate of an authority ({error})") from error
+    return build_opener(_NoRedirect, HTTPSHandler(context=context))
+
+
+def _token(path: Path) -> str:
+    try:
+        token = path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DocumentError(f"the token in {path} cannot be read ({error})") from error
+    if not token.isprintable() or not token:
+        raise DocumentError(f"{path} holds no token; it is one line of printable characters")
+    return token
+
+
+def parse_complaint(said: bytes) -> str:
+    """Return why Prometheus refuses, in its own words; empty where nothing of the kind is said."""
+    try:
+        words = read_json(said)["error"]
+    except (ValueError, KeyError, TypeError, IndexError):
+        return ""
+    return str(words)[:_LONGEST_COMPLAINT]
+
+
+def parse_curves(said: bytes, url: str) -> list[Curve]:
+    """Return the curves of an answer from an address; raise ToolError where it is none."""
+    try:
+        return list(_curves(read_json(said)))
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        raise ToolError(
+            f"{url} did not answer as Prometheus does ({error!r}); correct its address"
+        ) from error
+
+
+def _curves(answer: Any) -> Iterator[Curve]:
+    if answer["status"] != "success" or answer["data"]["resultType"] != "matrix":
+        raise ValueError("no curves")
+    for series in answer["data"]["result"]:
+        labels = {str(name): str(value) for name, value in series["metric"].items()}
+        points = ((float(at), float(value)) for at, value in series["values"])
+        # what cannot be divided is NaN, and no figure
+        yield Curve(labels, tuple(point for point in points if all(map(isfinite, point))))
+
+
+def empty(curves: Sequence[Curve]) -> bool:
+    """Return whether an answer has no point at all."""
+    return not any(curve.points for curve in curves)

@@ -1,0 +1,132 @@
+"""Which devices are slow under the load that they have anyway: latency at equal throughput.
+
+As Perseus does (Lu et al., FAST 2023): the latency of a group's devices is regressed on their
+throughput, and a device is slow in a window in which its latency is beyond what its throughput
+explains among its peers.  One such window is no evidence.  It has to recur beyond what chance
+allows a healthy device (judge/recurring.py), so the budget of false alarms decides.
+"""
+
+from __future__ import annotations
+
+from math import exp, log
+from statistics import median
+from typing import Iterable, Mapping, NamedTuple, Sequence
+
+from plumbline.judge.peers import LEAST
+from plumbline.judge.recurring import NEVER, Recurrence, recurrence
+from plumbline.robust import deviation
+
+_BEYOND = 3.0
+"""Standard deviations among peers: a window of a healthy device seldom is, whatever its tails."""
+_TRIMMED = 3
+"""Rounds in which what lies far from the line is left out of the regression."""
+
+
+class Load(NamedTuple):
+    """What a device did in a window that begins at ``at``, in epoch seconds.
+
+    ``rate_Bps`` is its throughput, ``latency_s`` the mean time of an operation; both are positive.
+    """
+
+    at: float
+    device: str
+    rate_Bps: float
+    latency_s: float
+
+
+class Latency(NamedTuple):
+    """What the windows say of a device.
+
+    ``ratio`` is its latency / that of its peers at equal throughput, in the middle of the windows
+    since it was first slow, of all windows where it was not; ``windows`` is how many were compared.
+    """
+
+    device: str
+    ratio: float
+    windows: int
+    recurrence: Recurrence
+
+    @property
+    def slow(self) -> bool:
+        """Return whether it is a suspect."""
+        return self.recurrence.alarm
+
+
+def compare(loads: Iterable[Load], limit: float, alarm_odds: float) -> list[Latency]:
+    """Return what the windows say of each device of one group, the highest latency first.
+
+    A window counts where five devices or more had load.  ``limit`` is the smallest loss that is
+    looked for, a fraction of the speed; ``alarm_odds`` are the odds that a suspicion takes.
+    """
+    windows = _windows(loads)
+    slope = _slope([point for window in windows.values() for point in window.values()])
+    beside: dict[str, list[_Beside]] = {}
+    for at, window in windows.items():
+        for device, found in _beside(at, window, slope).items():
+            beside.setdefault(device, []).append(found)
+    compared = [_latency(device, found, limit, alarm_odds) for device, found in beside.items()]
+    return sorted(compared, key=lambda found: (not found.slow, -found.ratio))
+
+
+class _Point(NamedTuple):
+    """Logarithms of throughput and latency, less their medians in the window."""
+
+    rate: float
+    latency: float
+
+
+class _Beside(NamedTuple):
+    """A window of a device: the logarithm of its latency / its peers', and what these differ by."""
+
+    at: float
+    excess: float
+    spread: float
+
+
+def _windows(loads: Iterable[Load]) -> Mapping[float, Mapping[str, _Point]]:
+    """Return the windows that enough devices had load in, in the order of time."""
+    found: dict[float, list[Load]] = {}
+    for load in loads:
+        found.setdefault(load.at, []).append(load)
+    return {at: _centred(window) for at, window in sorted(found.items()) if len(window) >= LEAST}
+
+
+def _centred(window: Sequence[Load]) -> dict[str, _Point]:
+    rate = median(log(load.rate_Bps) for load in window)
+    latency = median(log(load.latency_s) for load in window)
+    return {
+        load.device: _Point(log(load.rate_Bps) - rate, log(load.latency_s) - latency)
+        for load in window
+    }
+
+
+def _slope(points: Sequence[_Point]) -> float:
+    """Return by how much latency grows with throughput, of logarithms, never below 0.
+
+    A slow device has high latency at low throughput, which says nothing of the healthy ones.
+    """
+    slope, kept = 0.0, points
+    for _ in range(_TRIMMED):
+        square = sum(point.rate**2 for point in kept)
+        product = sum(point.rate * point.latency for point in kept)
+        slope = max(0.0, product / square) if square else 0.0
+        apart = [abs(point.latency - slope * point.rate) for point in points]
+        most = _BEYOND * deviation(apart, 0.0) if apart else 0.0
+        kept = [point for point, off in zip(points, apart) if off <= most]
+    return slope
+
+
+def _beside(at: float, window: Mapping[str, _Point], slope: float) -> dict[str, _Beside]:
+    rest = {device: point.latency - slope * point.rate for device, point in window.items()}
+    middle = median(rest.values())
+    spread = deviation(rest.values(), middle)
+    return {device: _Beside(at, value - middle, spread) for device, value in rest.items()}
+
+
+def _latency(device: str, found: Sequence[_Beside], limit: float, alarm_odds: float) -> Latency:
+    least = -log(1 - limit)
+    shown = [(one.at, one.excess > least and one.excess > _BEYOND * one.spread) for one in found]
+    known = recurrence(shown, alarm_odds)
+    since = known.since if known != NEVER else 0.0
+    ratio = exp(median(one.excess for one in found if one.at >= since))
+    return Latency(device, ratio, len(found), known)

@@ -1,0 +1,40 @@
+"""What is measured of one component: its operations, and their names."""
+
+from __future__ import annotations
+
+from plumbline.errors import DocumentError
+from plumbline.model.named_tuple import TYPE_CHECKING
+from plumbline.model.record import Operation, Scenario
+
+if TYPE_CHECKING:
+    from typing import Iterator, Sequence
+
+    from plumbline.model.expectation import Expectation
+    from plumbline.model.series import Series
+
+
+def operations(
+    expectation: Expectation, series: Sequence[Series]
+) -> Iterator[tuple[Operation, Scenario]]:
+    """Yield each operation that is expected, or, where none is named, that was measured.
+
+    What is measured no longer is not judged: it would be stale for ever.
+    """
+    keys = tuple(expectation.references) or tuple(
+        dict.fromkeys(f"{one.latest.operation.value}/{one.latest.scenario.value}" for one in series)
+    )
+    for key in keys:
+        operation, _, scenario = key.partition("/")
+        try:
+            yield Operation(operation), Scenario(scenario)
+        except ValueError as error:
+            raise DocumentError(
+                f"expectations of {expectation.component} name the unknown operation {key!r}; "
+                "deploy the role agent again"
+            ) from error
+
+
+def label(operation: Operation, scenario: Scenario) -> str:
+    """Return an operation in words; a component measured alone is what one expects."""
+    together = " together" if scenario is Scenario.TOGETHER else ""
+    return f"{operation.value}{together}"

@@ -1,0 +1,146 @@
+"""A Prometheus that is away, lies or sends elsewhere is one sentence, and none has its token."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Iterator, NamedTuple, Optional
+
+import pytest
+
+from plumbline.collect.prometheus import Curve, Prometheus, Span
+from plumbline.errors import DocumentError, PlumblineError, ToolError, UsageError
+
+SPAN = Span(1000.0, 1900.0, 900.0)
+CURVE = {"metric": {"component": "disk1"}, "values": [[1000, "5"], [1900, "NaN"]]}
+
+
+def said(*curves: object, status: str = "success", kind: str = "matrix") -> bytes:
+    data = {"resultType": kind, "result": list(curves)}
+    return json.dumps({"status": status, "data": data}).encode()
+
+
+class Told(NamedTuple):
+    """What a server was asked, in turn: path, body and its header of authority."""
+
+    path: str
+    body: str
+    authority: Optional[str]
+
+
+class Server(NamedTuple):
+    url: str
+    told: list[Told]
+
+
+@contextmanager
+def answering(body: bytes, code: int = 200, location: str = "") -> Iterator[Server]:
+    """Answer every question alike, on loopback."""
+    told: list[Told] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            told.append(Told(self.path, asked, self.headers["Authorization"]))
+            self.send_response(code)
+            if location:
+                self.send_header("Location", location)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_args: object) -> None:
+            """Say nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield Server(f"http://127.0.0.1:{server.server_port}", told)
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_an_answer_is_curves_of_finite_values() -> None:
+    with answering(said(CURVE)) as server:
+        found = Prometheus(server.url + "/").over("up", SPAN)
+    assert found == [Curve({"component": "disk1"}, ((1000.0, 5.0),))]
+    (told,) = server.told
+    assert told.path == "/api/v1/query_range"
+    assert "query=up&start=1000.000&end=1900.000&step=900" in told.body
+    assert told.authority is None
+
+
+def test_a_token_is_given_to_the_server_alone(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("secret-word\n")
+    with (
+        answering(said()) as other,
+        answering(b"", 307, other.url) as server,
+        pytest.raises(ToolError, match="refused: 307"),
+    ):
+        Prometheus(server.url, token).over("up", SPAN)
+    assert [one.authority for one in server.told] == ["Bearer secret-word"]
+    assert other.told == []
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "words"),
+    [
+        (b'{"status": "error", "error": "query timed out"}', 503, "refused: 503 query timed out"),
+        (b"<html>log in</html>", 401, "refused: 401 Unauthorized"),
+        (b"<html>log in</html>", 200, "did not answer as Prometheus does"),
+        (said(status="error"), 200, "did not answer as Prometheus does"),
+        (said(kind="vector"), 200, "did not answer as Prometheus does"),
+        (said({"metric": 5, "values": []}), 200, "did not answer as Prometheus does"),
+        (said({"metric": {}, "values": [[1]]}), 200, "did not answer as Prometheus does"),
+        (said({"metric": {}, "values": [[1, "x"]]}), 200, "did not answer as Prometheus does"),
+        (said(CURVE)[:-9], 200, "did not answer as Prometheus does"),
+        (b"[" * 100_000, 200, "did not answer as Prometheus does"),
+        (b"\xff\xfe", 200, "did not answer as Prometheus does"),
+    ],
+)
+def test_what_answers_otherwise_is_one_sentence(body: bytes, code: int, words: str) -> None:
+    with answering(body, code) as server, pytest.raises(ToolError) as raised:
+        Prometheus(server.url).over("up", SPAN)
+    text = str(raised.value)
+    assert text.startswith(server.url)
+    assert words in text
+    assert "\n" not in text
+
+
+def test_nobody_answers() -> None:
+    with answering(b"") as server:
+        pass
+    with pytest.raises(ToolError, match=r"does not answer: .*refused"):
+        Prometheus(server.url).over("up", SPAN)
+
+
+@pytest.mark.parametrize("url", ["prometheus:9090", "ftp://console", "http://", "", "/etc/passwd"])
+def test_an_address_is_that_of_a_server(url: str) -> None:
+    with pytest.raises(UsageError, match="is no address"):
+        Prometheus(url)
+
+
+def test_a_password_in_the_address_is_refused_and_not_repeated() -> None:
+    with pytest.raises(UsageError) as raised:
+        Prometheus("http://me:hunter2@console:9090")
+    assert "hunter2" not in str(raised.value)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"two\nlines", b"\xff\xff"])
+def test_a_token_is_one_line(tmp_path: Path, content: Optional[bytes]) -> None:
+    token = tmp_path / "token"
+    if content is not None:
+        token.write_bytes(content)
+    with pytest.raises(DocumentError, match=str(token)):
+        Prometheus("http://console:9090", token)
+
+
+def test_an_authority_is_a_certificate(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("nothing")
+    with pytest.raises(PlumblineError, match="is no certificate"):
+        Prometheus("https://console:9090", authority=tmp_path / "ca.pem")

@@ -1,0 +1,115 @@
+"""A device is slow where its latency is beyond what its throughput explains, again and again."""
+
+from __future__ import annotations
+
+from math import log
+from random import Random
+from typing import Callable, Iterator
+
+import pytest
+
+from plumbline.judge.latency import Load, compare
+from plumbline.judge.recurring import NEVER
+
+HOUR_S = 3600.0
+ODDS = 10_000.0
+DEVICES = [f"disk{number}" for number in range(1, 13)]
+Slower = Callable[[str, int], float]
+
+
+def loads(
+    windows: int,
+    slower: Slower = lambda _device, _window: 1.0,
+    devices: int = 12,
+    noise: float = 0.05,
+) -> Iterator[Load]:
+    """Yield what devices did, hour by hour: latency grows with the third root of throughput."""
+    random = Random(5)
+    for window in range(windows):
+        for device in DEVICES[:devices]:
+            rate = random.uniform(20e6, 80e6)
+            latency = 1e-4 * (rate / 20e6) ** 0.33 * (1 + random.gauss(0, noise))
+            yield Load(window * HOUR_S, device, rate, latency * slower(device, window))
+
+
+def slow(found: Iterator[Load], limit: float = 0.1, odds: float = ODDS) -> list[str]:
+    return [one.device for one in compare(found, limit, odds) if one.slow]
+
+
+def only(device: str, factor: float, since: int = 0) -> Slower:
+    return lambda name, window: factor if name == device and window >= since else 1.0
+
+
+def test_a_device_that_stays_slow_is_suspected_and_no_other() -> None:
+    found = compare(loads(24, only("disk3", 2.0, since=8)), 0.1, ODDS)
+    first = found[0]
+    assert [one.device for one in found if one.slow] == ["disk3"]
+    assert first.ratio == pytest.approx(2.0, rel=0.1)
+    assert first.recurrence.since == pytest.approx(8 * HOUR_S, abs=HOUR_S)
+    assert first.windows == 24
+
+
+def test_healthy_devices_are_never_suspected() -> None:
+    assert slow(loads(300)) == []
+
+
+def test_a_busy_device_has_the_latency_of_its_throughput() -> None:
+    """Three times the throughput of its peers, all day."""
+    busy = [
+        one._replace(rate_Bps=one.rate_Bps * 3, latency_s=one.latency_s * 3**0.33)
+        if one.device == "disk3"
+        else one
+        for one in loads(48)
+    ]
+    assert slow(iter(busy)) == []
+
+
+def test_a_busy_hour_is_no_evidence() -> None:
+    assert (
+        slow(loads(48, lambda name, window: 5.0 if name == "disk3" and window < 4 else 1.0)) == []
+    )
+
+
+def test_what_all_have_lost_accuses_none() -> None:
+    assert slow(loads(48, lambda _name, window: 4.0 if window > 20 else 1.0)) == []
+
+
+def test_a_device_that_is_well_again_is_no_suspect() -> None:
+    healed = lambda name, window: 2.0 if name == "disk3" and window < 24 else 1.0  # noqa: E731
+    assert slow(loads(24, healed)) == ["disk3"]
+    assert slow(loads(48, healed)) == []
+
+
+@pytest.mark.parametrize(("factor", "found"), [(1.10, []), (1.13, ["disk3"])])
+def test_the_smallest_loss_that_is_looked_for(factor: float, found: list[str]) -> None:
+    """A loss of a tenth of the speed is a latency of 1 / 0.9."""
+    assert slow(loads(96, only("disk3", factor), noise=0.001)) == found
+
+
+@pytest.mark.parametrize(("devices", "compared"), [(4, 0), (5, 5)])
+def test_few_peers_say_nothing(devices: int, compared: int) -> None:
+    found = compare(loads(48, only("disk3", 3.0), devices=devices), 0.1, ODDS)
+    assert len(found) == compared
+
+
+def test_higher_odds_take_longer() -> None:
+    windows = [
+        next(n for n in range(2, 48) if slow(loads(n, only("disk3", 2.0)), odds=odds))
+        for odds in (1e3, 1e6)
+    ]
+    assert windows[0] < windows[1]
+
+
+def test_a_device_without_load_is_not_there() -> None:
+    some = [one for one in loads(12) if one.device != "disk1"]
+    assert "disk1" not in {one.device for one in compare(some, 0.1, ODDS)}
+
+
+def test_no_load_at_all_says_nothing() -> None:
+    assert compare([], 0.1, ODDS) == []
+
+
+def test_equal_devices_differ_by_nothing() -> None:
+    equal = [Load(at * HOUR_S, device, 50e6, 1e-3) for at in range(9) for device in DEVICES]
+    assert [log(one.ratio) for one in compare(equal, 0.1, ODDS)] == [0.0] * 12
+    assert {one.recurrence for one in compare(equal, 0.1, ODDS)} == {NEVER}
