@@ -43,7 +43,7 @@ demo-down: root venv  ## remove every trace of the demo (root)
 bench: venv  ## how long a check takes, as a multiple of Python's own start, and a site of 10,000
 	@$(VENV)/bin/python tests/bench/checks.py
 	@$(VENV)/bin/python -m tests.bench.evidence
-	@$(VENV)/bin/python tests/bench/judging.py
+	@$(VENV)/bin/python -m tests.bench.judging
 	@$(VENV)/bin/python tests/bench/ceilings.py
 	@$(VENV)/bin/python -m tests.bench.parallel
 	@$(VENV)/bin/python tests/bench/baselines.py
