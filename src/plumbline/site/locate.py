@@ -95,7 +95,8 @@ def locate_site(
     with without_collector():
         observed = _observations(_Site(nodes, history, last_run, earlier), now)
         located, shared = less_shared(locate(observed.found), observed.losses)
-        said = collected_symptoms(history, plan.nodes, now)
+        # a moment that is watched is one for ages alone
+        said = collected_symptoms(history, plan.nodes, float(now))
         located = ordered(located, said.symptoms)
         return SiteLocated(located, _probes(located, nodes), said, observed.cut_off, shared)
 
