@@ -21,7 +21,8 @@ from plumbline.model.ages import OPEN, filled, parts, seconds_since
 from plumbline.model.expectation import Expectations
 from plumbline.model.json_text import read_json
 from plumbline.model.verdict import Verdict
-from plumbline.store.kept import Component, Kept, KeptAnswers
+from plumbline.store.database import Component
+from plumbline.store.kept import Kept, KeptAnswers
 
 _LOCAL_TIME = "/etc/localtime"
 

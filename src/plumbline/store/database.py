@@ -235,6 +235,9 @@ class Database:
 
 _Store = TypeVar("_Store", bound="Store")
 
+Component = tuple[str, str]
+"""Layer and name."""
+
 
 class Store:
     """A view of one database, which is closed at the end of its ``with``."""
@@ -249,6 +252,11 @@ class Store:
 
     def __exit__(self, *_: object) -> None:
         self._database.close()
+
+    def revisions(self) -> dict[Component, int]:
+        """Return how often the records of each component have changed."""
+        rows = self._database.table("SELECT layer, component, revision FROM revisions")
+        return {(layer, component): revision for layer, component, revision in rows}
 
 
 @contextmanager

@@ -9,11 +9,8 @@ from __future__ import annotations
 
 from typing import Iterable, Iterator, NamedTuple
 
-from plumbline.store.database import Store
+from plumbline.store.database import Component, Store
 from plumbline.store.tables import RUNNING
-
-Component = tuple[str, str]
-"""Layer and name."""
 
 _OLD_ENOUGH_S = 1.0
 """Before its end a kept answer is not taken any more: a sum of two times has a rounding error."""
@@ -39,11 +36,6 @@ class Kept(NamedTuple):
 
 class KeptAnswers(Store):
     """The answers in a history; use it in a ``with``."""
-
-    def revisions(self) -> dict[Component, int]:
-        """Return how often the records of each component have changed."""
-        rows = self._database.table("SELECT layer, component, revision FROM revisions")
-        return {(layer, component): revision for layer, component, revision in rows}
 
     def running(self) -> dict[Component, list[tuple[object, ...]]]:
         """Return what is noted of runs that have begun, as it stands in the history."""
