@@ -12,6 +12,7 @@ from stat import S_ISREG
 from typing import Any, Iterator, Optional, Sequence, TypeVar
 
 from plumbline.errors import StoreError
+from plumbline.store.revisions import KEPT
 
 SCHEMA = 5
 
@@ -37,29 +38,6 @@ _CONFIRMED = """CREATE TABLE confirmed (
     bytes INTEGER NOT NULL,
     control INTEGER NOT NULL
 );"""
-_REVISED = (
-    "CREATE TRIGGER records_{event} AFTER {event} ON records BEGIN UPDATE revisions SET "
-    "revision = revision + 1 WHERE layer = {row}.layer AND component = {row}.component; INSERT "
-    "INTO revisions SELECT {row}.layer, {row}.component, 1 WHERE NOT EXISTS (SELECT 1 FROM "
-    "revisions WHERE layer = {row}.layer AND component = {row}.component); END;"
-)
-# The database itself counts how often the records of a component have changed, whoever wrote.
-_KEPT = f"""CREATE TABLE revisions (
-    layer TEXT NOT NULL,
-    component TEXT NOT NULL,
-    revision INTEGER NOT NULL,
-    PRIMARY KEY (layer, component)
-) WITHOUT ROWID;
-CREATE TABLE kept (
-    name TEXT PRIMARY KEY,
-    rests_on TEXT NOT NULL,
-    since REAL NOT NULL,
-    until REAL NOT NULL,
-    body TEXT NOT NULL
-);
-{_REVISED.format(event="INSERT", row="NEW")}
-{_REVISED.format(event="UPDATE", row="NEW")}
-{_REVISED.format(event="DELETE", row="OLD")}"""
 _TABLES = f"""
 CREATE TABLE records (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -101,14 +79,14 @@ CREATE TABLE verdicts (
 CREATE INDEX verdicts_component ON verdicts (layer, component, seq);
 {_EVIDENCE}
 {_CONFIRMED}
-{_KEPT}
+{KEPT}
 """
 _FROM_1 = f"""
 ALTER TABLE records ADD COLUMN flags TEXT NOT NULL DEFAULT '';
 DROP INDEX records_series;
 {_SERIES};
 """
-_FROM_4 = f"""{_KEPT}
+_FROM_4 = f"""{KEPT}
 """
 _FROM_3 = f"""{_EVIDENCE}
 {_CONFIRMED}
