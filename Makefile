@@ -43,13 +43,13 @@ demo-down: root venv  ## remove every trace of the demo (root)
 bench: venv  ## how long a check takes, as a multiple of Python's own start, and a site of 10,000
 	@$(VENV)/bin/python tests/bench/checks.py
 	@$(VENV)/bin/python -m tests.bench.evidence
-	@$(VENV)/bin/python tests/bench/judging.py
 	@$(VENV)/bin/python tests/bench/ceilings.py
 	@$(VENV)/bin/python -m tests.bench.parallel
 	@$(VENV)/bin/python tests/bench/baselines.py
 	@$(VENV)/bin/python tests/bench/locating.py
 	@$(VENV)/bin/python -m tests.bench.report
 	@$(VENV)/bin/python tests/bench/fit_noise.py
+	@$(VENV)/bin/python -m tests.bench.judging
 
 mutate: venv  ## change the judge's comparisons and numbers one by one: do the tests notice? (MODULES="alarm chance")
 	@$(VENV)/bin/python -m pip install --quiet --constraint requirements/constraints.txt --group mutate

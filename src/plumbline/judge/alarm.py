@@ -194,13 +194,15 @@ class _Weighing:
     def _bounds(self) -> list[float]:
         """Return for each moment a bound of the odds from any start, but for how many there are."""
         found = [0.0] * len(self._moments)
+        ends = [(self._end(place),) for place in range(len(found))]
         for claim, runs in zip(self._claims, self._runs):
             total, known = 0.0, [0.0]
             for added in claim.surprises(runs, self._limit):
                 total = max(0.0, total + added)
                 known.append(total)
-            for place in range(len(self._moments)):
-                found[place] = max(found[place], known[bisect_left(runs, (self._end(place),))])
+            for place, end in enumerate(ends):
+                bound = known[bisect_left(runs, end)]
+                found[place] = max(found[place], bound)
         return found
 
     def _terms(self, begin: int) -> Terms:

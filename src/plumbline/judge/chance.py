@@ -228,15 +228,18 @@ def surprise(run: Run, noise: Noise, limit: float) -> float:
 
     The run is taken to have just the loss that is tried, and no disturbance to go on into it.
     """
-    run = run._replace(log_ratio=_told_apart(run))
-    slow = _density(run, noise, min(-limit, run.log_ratio))
-    return log(slow / max(_density(run, noise, 0.0), _ODD * _density(run, noise, -limit)))
+    ratio, width = _told_apart(run), noise.width(run.spread)
+    offsets = (min(-limit, ratio), 0.0, -limit)
+    slow, healthy, odd = [
+        _density(ratio - offset, hypot(run.spread, _WIDTH * offset), width, noise)
+        for offset in offsets
+    ]
+    return log(slow / max(healthy, _ODD * odd))
 
 
-def _density(run: Run, noise: Noise, offset: float) -> float:
-    apart, spread = run.log_ratio - offset, hypot(run.spread, _WIDTH * offset)
+def _density(apart: float, spread: float, width: float, noise: Noise) -> float:
+    """Return the density of a run that is ``apart`` from an offset, both logarithms."""
     bell = exp(-((apart / spread) ** 2) / 2) / (spread * _ROOT) + _LEAST
-    width = noise.width(run.spread)
     tail = 1 / (width * (1 + abs(apart) / width) ** 2)
     share = noise.lower if apart < 0 else noise.faster
     return (1 - noise.lower - noise.faster) * bell + share * tail

@@ -12,12 +12,12 @@ from plumbline.judge.absence import Last, absence, hung_run, never
 from plumbline.judge.operations import label, operations
 from plumbline.judge.phrases import several
 from plumbline.layers import GROUPED
+from plumbline.model.ages import age, seconds_since
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.reason import Reason
 from plumbline.model.service import NODE
 from plumbline.model.state import State, worst
 from plumbline.model.verdict import Figure, Verdict
-from plumbline.units import format_duration
 
 if TYPE_CHECKING:
     from typing import Iterator, Optional, Sequence
@@ -121,7 +121,7 @@ def _layer(name: str, members: Sequence[Expectation], asked: JudgedNode, memory:
     else:
         alarmed = len({one.component for one in every} - {one.component for one in own})
         text = f"{name} {measured} of {len(members)} measured"
-        text += f", last {_age(asked.now, ended_at)} ago" if ended_at else ""
+        text += f", last {age(ended_at, asked.now)}" if ended_at else ""
         text += f", {alarmed} with an alarm elsewhere" if alarmed else ""
         said = _some_silent(text, [one for one in silent if _lasts(one, asked, members)])
     evidence = tuple(f"  {one.text}" for one in silent)
@@ -180,8 +180,8 @@ def _all_silent(
     newest = max(silent, key=lambda silence: silence.ended_at)
     reason = newest.finding.reason if newest.finding else Reason.NOT_JUDGED
     if reason is Reason.NEVER_MEASURED and asked.now - asked.since <= _limit(members):
-        age = _age(asked.now, asked.since)
-        text = f"{name} waits for its first run, expectations were deployed {age} ago"
+        deployed = age(asked.since, asked.now)
+        text = f"{name} waits for its first run, expectations were deployed {deployed}"
         return _Said(State.OK, reason, text)
     text = f"{name} is silent, none of {len(members)} measured: {newest.text}"
     return _Said(State.UNKNOWN, reason, text)
@@ -200,10 +200,6 @@ def _lasts(operation: _Operation, asked: JudgedNode, members: Sequence[Expectati
     return asked.now - (operation.rated_at or asked.since) > _limit(members)
 
 
-def _age(now: float, then: float) -> str:
-    return format_duration(max(0.0, now - then))
-
-
 def _limit(members: Sequence[Expectation]) -> float:
     return max(each.limits.stale_after_s for each in members)
 
@@ -216,5 +212,5 @@ def _reason(deciding: Sequence[_Said]) -> Reason:
 
 def _figures(layer: _Layer, now: float) -> Iterator[Figure]:
     yield Figure(f"{layer.name}_measured", layer.measured, maximum=layer.expected)
-    age_s = max(0, round(now - layer.ended_at)) if layer.ended_at else None
-    yield Figure(f"{layer.name}_age", age_s, "s")
+    known = seconds_since(layer.ended_at, now) if layer.ended_at else (None, "s")
+    yield Figure(f"{layer.name}_age", *known)

@@ -67,7 +67,14 @@ class Kinds:
         """Take in what a member gave: moments in epoch seconds, and logarithms."""
         days = self._values.setdefault(kind, {})
         for at, value in values:
-            days.setdefault(day_of(at), {}).setdefault(member, []).append(value)
+            day = int(at // DAY_S)
+            of_day = days.get(day)
+            if of_day is None:
+                of_day = days[day] = {}
+            if member in of_day:
+                of_day[member].append(value)
+            else:
+                of_day[member] = [value]
 
     def of(self, kind: object) -> Kind:
         """Return what all of a kind gave, the asking member included."""

@@ -46,7 +46,7 @@ class References:
         """Collect what all of each kind gave."""
         self._kinds = {form: Kinds() for form in FORMS}
         self._of_few: dict[tuple[Against, Hashable], list[tuple[float, str, float]]] = {}
-        self._levels: dict[Hashable, list[float]] = {}
+        levels: dict[Hashable, list[float]] = {}
         for one in measurements:
             full, few = one.logarithms
             for form, kinds in self._kinds.items():
@@ -54,7 +54,8 @@ class References:
                 found = [(at, one.member, value) for at, value in few[form]]
                 self._of_few.setdefault((form, one.kind), []).extend(found)
             if one.baseline:
-                self._levels.setdefault(one.kind, []).append(log(one.baseline.median_Bps))
+                levels.setdefault(one.kind, []).append(log(one.baseline.median_Bps))
+        self._levels = {kind: median(found) for kind, found in levels.items()}
 
     def of(self, measurement: Measurement) -> Optional[ComparedSource]:
         """Return the runs of a measurement beside their reference, None where there is none."""
@@ -101,10 +102,8 @@ class References:
         """Return whether a person has accepted that a component is slower than its peers."""
         if measurement.baseline is None:
             return False
-        level = median(self._levels[measurement.kind])
-        return (
-            log(measurement.baseline.median_Bps) - level < log(1 - measurement.limits.peer_loss) / 2
-        )
+        beside = log(measurement.baseline.median_Bps) - self._levels[measurement.kind]
+        return beside < log(1 - measurement.limits.peer_loss) / 2
 
 
 def _differ_widely(found: ComparedSource) -> bool:

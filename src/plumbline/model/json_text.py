@@ -16,9 +16,11 @@ def refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number")
 
 
-_HUGE = r"[eE]\+?0*[1-9][0-9]{2}|[0-9]{309}"
-_HUGE_TEXT, _HUGE_BYTES = re.compile(_HUGE), re.compile(_HUGE.encode())
-"""What a number looks like that may be infinite as a float, as 1e999 is."""
+_HUGE = (r"[eE]\+?0*[1-9][0-9]{2}", r"[0-9]{309}")
+_HUGE_TEXT = tuple(re.compile(form) for form in _HUGE)
+_HUGE_BYTES = tuple(re.compile(form.encode()) for form in _HUGE)
+"""What a number looks like that may be infinite as a float, as 1e999 is: two searches of one form
+each take half the time of one search of both."""
 
 
 def _finite(text: str) -> float:
@@ -34,7 +36,10 @@ def read_json(text: Union[str, bytes]) -> Any:
     Raises:
         ValueError: it is none, so deep that nobody has written it, or has a number without bound.
     """
-    huge = _HUGE_TEXT.search(text) if isinstance(text, str) else _HUGE_BYTES.search(text)
+    if isinstance(text, str):
+        huge = any(form.search(text) for form in _HUGE_TEXT)
+    else:
+        huge = any(form.search(text) for form in _HUGE_BYTES)
     # a function of Python for every number would take as long as all else
     strict = _finite if huge else None
     try:

@@ -11,18 +11,34 @@ import os
 import signal
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Iterator, NamedTuple, Optional, Sequence, Union
+from types import MappingProxyType
+from typing import (
+    Callable,
+    Generic,
+    Iterable,
+    Iterator,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    TypeVar,
+    Union,
+)
 
 from plumbline.errors import PlumblineError, StoreError
 from plumbline.judge.node import JudgedNode, judge_node
 from plumbline.layers import WHOLE
+from plumbline.model.ages import WatchedMoment
 from plumbline.model.expectation import Expectations
 from plumbline.model.judged import Judged
 from plumbline.model.service import NODE
+from plumbline.model.verdict import Verdict
 from plumbline.site.garbage import without_collector
 from plumbline.site.judging import Judging
+from plumbline.site.kept import Known, closed, keep, known, name_of, read, written
 from plumbline.site.nodes import remembered, require
 from plumbline.store.history import History
+from plumbline.store.kept import Kept
 from plumbline.store.plan import SitePlan
 
 _WORTH_A_PROCESS = 500
@@ -31,13 +47,16 @@ _WORTH_A_PROCESS = 500
 _PROCESSES = 4
 """At most: each takes some 100 MB."""
 
+_Found = TypeVar("_Found")
+
 
 class Task(NamedTuple):
     """What one process is to judge.
 
     ``evidence`` says whether the verdicts keep theirs, ``members`` whether targets that are driven
     at once have verdicts of their own beside that of the whole.  ``since`` is when the plan was
-    written, epoch seconds, where the probes of the nodes are judged too, else None.
+    written, epoch seconds, where the probes of the nodes are judged too, else None.  ``rests_on``
+    is, by node, by what the verdicts are found that are to be kept.
     """
 
     nodes: tuple[Expectations, ...]
@@ -46,6 +65,11 @@ class Task(NamedTuple):
     evidence: bool
     members: bool = False
     since: Optional[float] = None
+    rests_on: Mapping[str, str] = MappingProxyType({})
+
+
+Work = Callable[[Task], "list[_Found]"]
+"""Carries out a task."""
 
 
 def judge_site(
@@ -63,20 +87,58 @@ def judge_site(
 
 
 def judge_services(plan: SitePlan, history: Path, now: float) -> list[Judged]:
-    """Return the verdicts that the services of a plan show; as ``judge_site``, and on each node."""
+    """Return the verdicts that the services of a plan show; as ``judge_site``, and on each node.
+
+    They are kept in the history: nodes of which nothing has changed are not judged again.
+    """
     # one of an older version has no services of nodes
     nodes = any(one.layer == NODE for one in plan.services)
     since = os.stat(plan.path).st_mtime if nodes else None
-    return _judge_plan(plan, Task((), history, now, evidence=False, since=since))
+    task = Task((), history, now, evidence=False, since=since)
+    return _judge_new(plan, task) if plan.digest else _judge_plan(plan, task)
 
 
 def _judge_plan(plan: SitePlan, task: Task) -> list[Judged]:
     require(task.history)
-    tasks = [task._replace(nodes=share) for share in shares(tuple(plan.nodes.values()))]
     with without_collector():
-        found = _judge_all(tasks)
+        found = _judge_all(_tasks(task, tuple(plan.nodes.values())), _judge)
     places = {name: place for place, name in enumerate(plan.nodes)}
     return sorted(found, key=lambda judged: places[judged.node])
+
+
+def _judge_new(plan: SitePlan, task: Task) -> list[Judged]:
+    """Judge the nodes whose kept verdicts do not hold any more, and keep what was found."""
+    require(task.history)
+    nodes = tuple(plan.nodes.values())
+    before = known(task.history, (plan.digest, task.since), nodes)
+    with without_collector():
+        found = dict(_kept(before, task.now))
+        left = tuple(node for node in nodes if node.node not in found)
+        tasks = _tasks(task._replace(rests_on=before.rests_on), left)
+        new = _judge_all(tasks, _judge_to_keep) if left else []
+        keep(task.history, new, plan.nodes)
+        found.update((node, read(one) or []) for node, one in _by_node(plan, new))
+    return [
+        Judged(name, task.now, closed(one, task.now)) for name in plan.nodes for one in found[name]
+    ]
+
+
+def _kept(before: Known, now: float) -> Iterator[tuple[str, list[Verdict]]]:
+    """Yield the nodes whose verdicts hold, with these."""
+    for node, rests_on in before.rests_on.items():
+        held = before.holding(name_of(node), rests_on, now)
+        verdicts = held and read(held)
+        if verdicts:
+            yield node, verdicts
+
+
+def _by_node(plan: SitePlan, new: Iterable[Kept]) -> Iterator[tuple[str, Kept]]:
+    named = {name_of(node): node for node in plan.nodes}
+    return ((named[one.name], one) for one in new)
+
+
+def _tasks(task: Task, nodes: Sequence[Expectations]) -> list[Task]:
+    return [task._replace(nodes=share) for share in shares(nodes)]
 
 
 def shares(nodes: Sequence[Expectations]) -> list[tuple[Expectations, ...]]:
@@ -93,11 +155,11 @@ def shares(nodes: Sequence[Expectations]) -> list[tuple[Expectations, ...]]:
     return [tuple(share) for share in dealt]
 
 
-def _judge_all(tasks: Sequence[Task]) -> list[Judged]:
+def _judge_all(tasks: Sequence[Task], work: Work[_Found]) -> list[_Found]:
     """Carry out the first task here, each other one in a process that begins as a copy of this."""
-    others = [Other(task) for task in tasks[1:]]
+    others = [Other(task, work) for task in tasks[1:]]
     try:
-        found = _judge(tasks[0])
+        found = work(tasks[0])
         for other in others:
             found += other.result()
     finally:
@@ -106,13 +168,13 @@ def _judge_all(tasks: Sequence[Task]) -> list[Judged]:
     return found
 
 
-class Other:
+class Other(Generic[_Found]):
     """A process that judges; it needs no message to begin, for it has all that its parent has."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, work: Work[_Found]) -> None:
         context = multiprocessing.get_context("fork")
         self._receiver, sender = context.Pipe(duplex=False)
-        self._process = context.Process(target=_answer, args=(task, sender), daemon=True)
+        self._process = context.Process(target=_answer, args=(task, work, sender), daemon=True)
         self._process.start()
         # so that the end of the process is the end of what can be received
         sender.close()
@@ -123,10 +185,10 @@ class Other:
         assert self._process.pid is not None
         return self._process.pid
 
-    def result(self) -> list[Judged]:
+    def result(self) -> list[_Found]:
         """Wait for its verdicts; raise what it has raised, StoreError when it was killed."""
         try:
-            answer: Union[list[Judged], PlumblineError] = self._receiver.recv()
+            answer: Union[list[_Found], PlumblineError] = self._receiver.recv()
         except (EOFError, OSError) as error:
             raise StoreError(
                 "a process that judged was ended from outside; see whether the machine has run "
@@ -143,21 +205,36 @@ class Other:
         self._receiver.close()
 
 
-def _answer(task: Task, sender: Connection) -> None:
+def _answer(task: Task, work: Work[_Found], sender: Connection) -> None:
     # Ctrl-C reaches parent and child alike, and the parent ends the child
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        sender.send(_judge(task))
+        sender.send(work(task))
     except PlumblineError as error:
         sender.send(error)
 
 
 def _judge(task: Task) -> list[Judged]:
     with History(task.history) as history:
-        return [one for node in task.nodes for one in _judge_node(node, history, task)]
+        return [
+            Judged(node.node, task.now, one)
+            for node in task.nodes
+            for one in _judge_node(node, history, task)
+        ]
 
 
-def _judge_node(node: Expectations, history: History, task: Task) -> Iterator[Judged]:
+def _judge_to_keep(task: Task) -> list[Kept]:
+    """Judge with open ages, and find how long that holds."""
+    found = []
+    with History(task.history) as history:
+        for node in task.nodes:
+            now, rests_on = WatchedMoment(task.now), task.rests_on[node.node]
+            body = written(_judge_node(node, history, task._replace(now=now)))
+            found.append(Kept(name_of(node.node), rests_on, task.now, now.until, body))
+    return found
+
+
+def _judge_node(node: Expectations, history: History, task: Task) -> Iterator[Verdict]:
     _, chosen, memory, known = remembered(node, history)
     judging = Judging(memory, known, task.now, evidence=task.evidence)
     alone = [each for each in chosen if task.members or each.layer not in WHOLE]
@@ -165,5 +242,4 @@ def _judge_node(node: Expectations, history: History, task: Task) -> Iterator[Ju
     if task.since is not None and node.entries:
         verdicts.append(judge_node(JudgedNode(node, task.since, task.now), memory))
     for verdict in verdicts:
-        kept = verdict if task.evidence else verdict._replace(evidence=())
-        yield Judged(node.node, task.now, kept)
+        yield verdict if task.evidence else verdict._replace(evidence=())

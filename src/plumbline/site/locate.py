@@ -95,7 +95,8 @@ def locate_site(
         observed = _observations(_Site(nodes, history, last_run, earlier), now)
         located, shared = less_shared(locate(observed.found), observed.losses)
         shared = with_changes(plan, history, shared)
-        said = collected_symptoms(history, plan.nodes, now)
+        # a moment that is watched is one for ages alone
+        said = collected_symptoms(history, plan.nodes, float(now))
         said = said._replace(symptoms=said.symptoms + differing(plan, history, located))
         located = ordered(located, said.symptoms)
         return SiteLocated(located, _probes(located, nodes), said, observed.cut_off, shared)

@@ -112,6 +112,13 @@ def collected_at(history: Path, node: str) -> float:
     return 0.0
 
 
+def collected_stamp(history: Path) -> list[tuple[str, int, int]]:
+    """Return what tells the copies beside a history from others: names, times and sizes."""
+    copies = sorted((history.parent / COLLECTED).glob("*.json"))
+    found = ((path.name, path.lstat()) for path in copies)
+    return [(name, said.st_mtime_ns, said.st_size) for name, said in found]
+
+
 def collected_ledgers(
     history: Path, nodes: Iterable[str]
 ) -> tuple[tuple[Ledger, ...], tuple[str, ...]]:

@@ -12,8 +12,9 @@ from stat import S_ISREG
 from typing import Any, Iterator, Optional, Sequence, TypeVar
 
 from plumbline.errors import StoreError
+from plumbline.store.revisions import KEPT
 
-SCHEMA = 4
+SCHEMA = 5
 
 _BUSY_WAIT_S = 30.0
 # With all that a sample takes, so that none needs the row itself, which is twenty times as long.
@@ -78,21 +79,25 @@ CREATE TABLE verdicts (
 CREATE INDEX verdicts_component ON verdicts (layer, component, seq);
 {_EVIDENCE}
 {_CONFIRMED}
+{KEPT}
 """
 _FROM_1 = f"""
 ALTER TABLE records ADD COLUMN flags TEXT NOT NULL DEFAULT '';
 DROP INDEX records_series;
 {_SERIES};
 """
+_FROM_4 = f"""{KEPT}
+"""
 _FROM_3 = f"""{_EVIDENCE}
 {_CONFIRMED}
+{_FROM_4}
 """
 _FROM_2 = f"""
 ALTER TABLE running ADD COLUMN process TEXT NOT NULL DEFAULT 'null';
 ALTER TABLE running ADD COLUMN interrupted INTEGER NOT NULL DEFAULT 0;
 {_FROM_3}
 """
-_CHANGES = {0: _TABLES, 1: f"{_FROM_1}{_FROM_2}", 2: _FROM_2, 3: _FROM_3}
+_CHANGES = {0: _TABLES, 1: f"{_FROM_1}{_FROM_2}", 2: _FROM_2, 3: _FROM_3, 4: _FROM_4}
 """What makes the tables of today out of those of a schema; 0 has none."""
 
 _DAMAGED = (
@@ -208,6 +213,9 @@ class Database:
 
 _Store = TypeVar("_Store", bound="Store")
 
+Component = tuple[str, str]
+"""Layer and name."""
+
 
 class Store:
     """A view of one database, which is closed at the end of its ``with``."""
@@ -222,6 +230,11 @@ class Store:
 
     def __exit__(self, *_: object) -> None:
         self._database.close()
+
+    def revisions(self) -> dict[Component, int]:
+        """Return how often the records of each component have changed."""
+        rows = self._database.table("SELECT layer, component, revision FROM revisions")
+        return {(layer, component): revision for layer, component, revision in rows}
 
 
 @contextmanager

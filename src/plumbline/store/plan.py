@@ -5,6 +5,7 @@ It is the document that ``plumbline plan --json`` prints, so the console needs n
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import Any, Iterable, Mapping, NamedTuple
 
 from plumbline.errors import DocumentError
@@ -37,6 +38,8 @@ class SitePlan(NamedTuple):
     paths: tuple[PathService, ...] = ()
     job_users: bool = False
     """Whether the policy lets it be shown whose job it is."""
+    digest: str = ""
+    """What tells the document from any other; empty where it was not read from a file."""
 
     @property
     def site(self) -> str:
@@ -58,14 +61,16 @@ def load_plan(path: str) -> SitePlan:
     Raises:
         DocumentError: naming file and remedy.
     """
-    raw = parse(read(path, "plan", _REMEDY, _MOST_BYTES), path, _REMEDY)
+    text = read(path, "plan", _REMEDY, _MOST_BYTES)
+    raw = parse(text, path, _REMEDY)
     try:
         same_schema(raw, SCHEMA, f"plan {path}", _REMEDY)
         services = tuple(map(Service.from_json, raw["services"]))
         parts = {name: SitePart.from_json(part) for name, part in raw.get("parts", {}).items()}
         paths = tuple(map(PathService.from_json, raw.get("paths", ())))
         users = raw.get("job_users", False) is True
-        return SitePlan(path, _nodes(raw["nodes"]), services, parts, paths, users)
+        digest = sha256(text.encode()).hexdigest()
+        return SitePlan(path, _nodes(raw["nodes"]), services, parts, paths, users, digest)
     except (KeyError, TypeError, AttributeError) as error:
         raise DocumentError(f"plan {path} is damaged ({error!r}); {_REMEDY}") from error
 

@@ -54,6 +54,7 @@ class Publisher:
         self._path = path
         self._host = host
         self._groups = groups
+        self._recent: Optional[Recent] = None
 
     def __call__(self, now: float, weigh: Optional[Weigh] = None) -> Snapshot:
         """Write the snapshot of the wall clock's ``now`` and return it, as :meth:`build` does.
@@ -81,7 +82,7 @@ class Publisher:
         With ``weigh``, at the end of a run, the last runs are weighed before, and what they say
         together is kept; without, what was kept last stands.
         """
-        recent = Recent(self._history, self._groups)
+        recent = self._recent = Recent(self._history, self._groups, self._recent)
         if weigh:
             self._history.keep_evidence(weigh(recent))
         known = self._history.evidence()

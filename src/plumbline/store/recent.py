@@ -15,7 +15,7 @@ from plumbline.model.expectation import Expectation
 from plumbline.model.record import Flag, Operation, Record, Scenario
 from plumbline.model.series import SAMPLES, Running, Sample, Series
 from plumbline.peer_rates import median_without
-from plumbline.store.history import History, SeriesKey
+from plumbline.store.history import History, Point, SeriesKey
 from plumbline.store.shown import apart, retransmitted
 
 _NOBODY = (None, 0)
@@ -97,21 +97,45 @@ class Recent:
     It answers as a :class:`~plumbline.model.series.Snapshot` does.
     """
 
-    def __init__(self, history: History, groups: Groups) -> None:
-        """Read the samples of all that ``groups`` names; raise StoreError when that fails."""
+    def __init__(self, history: History, groups: Groups, before: Optional[Recent] = None) -> None:
+        """Read the samples of all that ``groups`` names; raise StoreError when that fails.
+
+        ``before`` was made of the same history and groups: what has not changed since is taken
+        from it.
+        """
         self._history = history
         self._groups = groups
-        self._points = {
-            key: history.points(key, SAMPLES)
-            for component in groups
-            for key in history.series(*component)
-        }
+        # first, so that what comes meanwhile is read again next time
+        self._revisions = history.revisions()
+        self._points: dict[SeriesKey, tuple[Point, ...]] = {}
+        self._latest: dict[SeriesKey, Record] = {}
         self._keys: dict[tuple[str, str], list[SeriesKey]] = {}
-        for key in self._points:
-            self._keys.setdefault((key.layer, key.component), []).append(key)
+        for component in groups:
+            if before and before.is_of(component, self._revisions.get(component)):
+                self._take(component, before)
+            else:
+                self._read(component)
         self._peers = {place: self._of_runs(place, keys) for place, keys in self._places().items()}
         self._known: dict[tuple[str, str], tuple[Series, ...]] = {}
         self.running: tuple[Running, ...] = history.running()
+
+    def is_of(self, component: tuple[str, str], revision: Optional[int]) -> bool:
+        """Return whether this is what a component has at a revision."""
+        return self._revisions.get(component) == revision
+
+    def _take(self, component: tuple[str, str], before: Recent) -> None:
+        keys = before._keys.get(component, [])
+        self._keys[component] = keys
+        for key in keys:
+            self._points[key] = before._points[key]
+            if key in before._latest:
+                self._latest[key] = before._latest[key]
+
+    def _read(self, component: tuple[str, str]) -> None:
+        keys = list(self._history.series(*component))
+        self._keys[component] = keys
+        for key in keys:
+            self._points[key] = self._history.points(key, SAMPLES)
 
     def of(self, layer: str, component: str) -> tuple[Series, ...]:
         """Return every series of a component.
@@ -123,10 +147,15 @@ class Recent:
         place = layer, component
         if place not in self._known:
             self._known[place] = tuple(
-                Series(self._history.latest(key), self._samples(key))
+                Series(self._latest_of(key), self._samples(key))
                 for key in self._keys.get(place, ())
             )
         return self._known[place]
+
+    def _latest_of(self, key: SeriesKey) -> Record:
+        if key not in self._latest:
+            self._latest[key] = self._history.latest(key)
+        return self._latest[key]
 
     def changed_at(self, latest: Record) -> Optional[float]:
         """Return since when a series has the versions of its latest record, in epoch seconds.

@@ -18,7 +18,7 @@ from plumbline.model.expectation import Expectations
 from plumbline.model.reason import Reason
 from plumbline.model.series import Running
 from plumbline.model.state import State
-from plumbline.site.judge import Other, Task, judge_site, shares
+from plumbline.site.judge import Other, Task, _judge, judge_site, shares
 from plumbline.store.history import History
 from plumbline.store.plan import SitePlan
 from tests.package.cli.driver import call
@@ -201,7 +201,7 @@ def test_a_process_that_is_killed_is_a_sentence(tmp_path: Path) -> None:
     with History(tmp_path / "all.sqlite"):
         pass
     nodes = tuple(site(20, 100).nodes.values())
-    other = Other(Task(nodes, tmp_path / "all.sqlite", 0.0, evidence=True))
+    other = Other(Task(nodes, tmp_path / "all.sqlite", 0.0, evidence=True), _judge)
     os.kill(other.pid, signal.SIGKILL)
     with pytest.raises(StoreError, match="was ended from outside; see whether the machine has run"):
         other.result()

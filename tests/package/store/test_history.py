@@ -19,12 +19,15 @@ from plumbline.model.state import State
 from plumbline.model.trend import SERVER
 from plumbline.model.verdict import Verdict
 from plumbline.store.history import KEEP_RECORDS, History, Selection, SeriesKey
+from plumbline.store.kept import KeptAnswers
 from tests.package.judgements import evidence
 from tests.package.records import failed, record
 
 KEY = SeriesKey("ost", "a", "read", "single", "")
 OST, GROUP = ("ost", "a", False), ("ost", "a", True)
 DAY = 86400.0
+LATER = {2: ("evidence", "confirmed"), 3: ("evidence", "confirmed")}
+"""Tables that a schema has not yet, beside those of schema 5."""
 
 
 def test_a_record_comes_back_as_it_was_saved(history: History) -> None:
@@ -141,6 +144,14 @@ def test_what_servers_counted_goes_sooner_but_beside_runs_of_all_targets(history
     assert len(history.points(KEY, 10)) == 3
 
 
+def _without(database: sqlite3.Connection, *names: str) -> None:
+    """Take away tables of a later schema, and what counts the changes of records."""
+    for event in ("INSERT", "UPDATE", "DELETE"):
+        database.execute(f"DROP TRIGGER records_{event}")
+    for name in names:
+        database.execute(f"DROP TABLE {name}")
+
+
 def test_a_history_of_the_first_schema_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "history.sqlite"
     with History(path) as history:
@@ -151,8 +162,7 @@ def test_a_history_of_the_first_schema_goes_on(tmp_path: Path) -> None:
         database.execute("CREATE INDEX records_series ON records (layer, component, seq)")
         for column in ("process", "interrupted"):
             database.execute(f"ALTER TABLE running DROP COLUMN {column}")
-        for name in ("evidence", "confirmed"):
-            database.execute(f"DROP TABLE {name}")
+        _without(database, "evidence", "confirmed", "revisions", "kept")
         database.execute("INSERT INTO running VALUES ('ost', 'a', 5.0, 'run-0')")
         database.execute("PRAGMA user_version = 1")
     for number in (1, 2):
@@ -164,15 +174,14 @@ def test_a_history_of_the_first_schema_goes_on(tmp_path: Path) -> None:
             assert history.evidence() == {OST: evidence()}
 
 
-@pytest.mark.parametrize("schema", [2, 3])
+@pytest.mark.parametrize("schema", [2, 3, 4])
 def test_a_history_of_a_later_schema_goes_on(tmp_path: Path, schema: int) -> None:
     path = tmp_path / "history.sqlite"
     with History(path) as history:
         history.save(record(id="old"))
         history.begin("run-0", Running("ost", "a", 5.0))
     with closing(sqlite3.connect(path)) as database, database:
-        for name in ("evidence", "confirmed"):
-            database.execute(f"DROP TABLE {name}")
+        _without(database, "revisions", "kept", *LATER.get(schema, ()))
         if schema == 2:
             for column in ("process", "interrupted"):
                 database.execute(f"ALTER TABLE running DROP COLUMN {column}")
@@ -190,7 +199,7 @@ def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as database:
         database.execute("PRAGMA user_version = 7")
     with pytest.raises(
-        StoreError, match="has schema 7, this version of plumbline writes 4; update"
+        StoreError, match="has schema 7, this version of plumbline writes 5; update"
     ):
         History(path)
 
@@ -330,3 +339,19 @@ def test_damaged_evidence_is_a_sentence(history: History, body: str) -> None:
         DocumentError, match=r"history.sqlite holds damaged evidence: .*; measure again to replace"
     ):
         history.evidence()
+
+
+def test_the_history_counts_what_changes_of_a_component(history: History) -> None:
+    def counted() -> dict[tuple[str, str], int]:
+        with KeptAnswers(history.path) as kept:
+            return kept.revisions()
+
+    history.save(record(id="1", component="a"))
+    history.save(record(id="2", component="b"))
+    history.begin("run-0", Running("ost", "a", 5.0))
+    assert counted() == {("ost", "a"): 1, ("ost", "b"): 1}
+    with closing(sqlite3.connect(history.path)) as database, database:
+        database.execute("UPDATE records SET coverage = 0.5 WHERE component = 'a'")
+        database.execute("INSERT OR IGNORE INTO records SELECT * FROM records")
+        database.execute("DELETE FROM records WHERE component = 'b'")
+    assert counted() == {("ost", "a"): 2, ("ost", "b"): 2}

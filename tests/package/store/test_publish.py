@@ -8,6 +8,7 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -145,6 +146,7 @@ def test_the_file_is_written_for_its_group_and_leaves_no_other(
 FULL = """
 import resource, signal, sys
 from pathlib import Path
+from random import Random
 from plumbline.errors import StoreError
 from plumbline.store.recent import Member
 from plumbline.store.history import History
@@ -180,6 +182,7 @@ def test_a_folder_that_is_missing_is_a_sentence(history: History, tmp_path: Path
 TWO = """
 import sys
 from pathlib import Path
+from random import Random
 from plumbline.store.recent import Member
 from plumbline.store.history import History
 from plumbline.store.publish import Publisher
@@ -201,3 +204,38 @@ def test_two_layers_that_finish_together_are_both_in_the_last_snapshot(tmp_path:
     for layer in ("ost", "raw"):
         (series,) = snapshot.of(layer, "a")
         assert series.latest.id == f"{layer}-39"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_who_publishes_again_and_again_reads_only_what_is_new(history: History, seed: int) -> None:
+    chance = Random(seed)
+    publisher = Publisher(history, Path("unused"), "client1", GROUPS)
+    for run in range(40):
+        name, start = chance.choice("abcxz"), chance.uniform(0, 4000.0)
+        what = chance.randrange(5)
+        if what == 0:
+            history.save(failed(component=name, run_id=f"run-{run // 3}", started_at=start))
+        elif what == 1:
+            history.prune(4000.0)
+        elif what == 2:
+            with closing(sqlite3.connect(history.path)) as database, database:
+                database.execute("UPDATE records SET coverage = 0.3 WHERE component = ?", (name,))
+        else:
+            rate_Bps = chance.uniform(1e8, 2e8)
+            history.save(
+                record(
+                    component=name, run_id=f"run-{run // 3}", started_at=start, rate_Bps=rate_Bps
+                )
+            )
+        afresh = Publisher(history, Path("unused"), "client1", GROUPS).build(now=5000.0)
+        assert publisher.build(now=5000.0) == afresh
+
+
+def test_what_has_not_changed_is_not_read_again(history: History) -> None:
+    history.save(record(component="a"))
+    publisher = Publisher(history, Path("unused"), "client1", GROUPS)
+    before = publisher.build(now=5000.0)
+    with closing(sqlite3.connect(history.path)) as database, database:
+        database.execute("DROP TRIGGER records_DELETE")
+        database.execute("DELETE FROM records")
+    assert publisher.build(now=5000.0) == before
