@@ -5,11 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from hashlib import sha256
-
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from typing import Iterable, Iterator
+from typing import Iterable, Iterator, NamedTuple
 
 AREAS = ("lustre", "software", "firmware", "module", "mount", "disk", "sysctl", "link", "cpu")
 """In the order of what they tell first of a change of rates."""
