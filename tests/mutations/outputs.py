@@ -8,6 +8,11 @@ from pathlib import Path
 from typing import Any, Callable, Iterator, Mapping, Optional
 
 from plumbline.collect.prometheus import parse_complaint, parse_curves
+from plumbline.counters.disk_io import disk_io
+from plumbline.counters.lnet import buffers, interfaces, lnet_stats
+from plumbline.counters.places import Parse
+from plumbline.counters.recovery import recovery
+from plumbline.counters.stats import stats
 from plumbline.model.command import Completed
 from plumbline.probes import probe_for
 from plumbline.run.counters import diskstats
@@ -188,7 +193,23 @@ def _lustre_output() -> Iterator[Reader]:
             lambda given, _, parse=parse: parse(text(given)),  # type: ignore[misc]
         )
     yield Reader("lustre output: state of a connection", encoded(test_lustre.STATES), _eviction)
+    for name, file, parse in _COUNTERS:
+        yield Reader(
+            f"counters: {name}",
+            encoded(data(f"lustre/{file}")),
+            lambda given, _, parse=parse: list(parse(text(given), (), name)),  # type: ignore[misc]
+        )
     yield Reader("diskstats", encoded(data("diskstats/kernel.txt")), _diskstats)
+
+
+_COUNTERS: tuple[tuple[str, str, Parse], ...] = (
+    ("statistics of a metadata target", "md_stats.txt", stats),
+    ("disk I/O", "brw_stats.txt", disk_io),
+    ("recovery", "recovery_status.txt", recovery),
+    ("LNet", "lnet_stats.txt", lnet_stats),
+    ("interfaces of LNet", "lnet_nis.txt", interfaces),
+    ("buffers of a router", "lnet_buffers_off.txt", buffers),
+)
 
 
 def _eviction(given: bytes, _: Path) -> object:
