@@ -197,7 +197,7 @@ def _lustre_output() -> Iterator[Reader]:
         yield Reader(
             f"counters: {name}",
             encoded(data(f"lustre/{file}")),
-            lambda given, _, parse=parse: list(parse(text(given), (), name)),  # type: ignore[misc]
+            lambda given, _, parse=parse: list(parse(text(given), (), "path")),  # type: ignore[misc]
         )
     yield Reader("diskstats", encoded(data("diskstats/kernel.txt")), _diskstats)
 

@@ -68,13 +68,14 @@ def _kept(counters: Counters, output: str, told: Sequence[str]) -> Sequence[str]
     try:
         return _write(counters, output, told)
     except StoreError as error:
-        if str(error) not in told:
-            print(f"plumbline: {error}", file=sys.stderr, flush=True)
+        if str(error) in told:
+            return told
+        print(f"plumbline: {error}", file=sys.stderr, flush=True)
         return (*told, str(error))
 
 
 def _write(counters: Counters, output: str, told: Sequence[str]) -> Sequence[str]:
-    """Look and write; say what could not be used unless it was told, and return all that was."""
+    """Look and write; say what could not be used unless it is among ``told``; return all of it."""
     from plumbline.output.exposition import exposition
     from plumbline.store.replacing import replace_own
 

@@ -20,7 +20,7 @@ _DIRECTIONS = ("read", "write")
 
 
 class _Table(NamedTuple):
-    """A table: its head, its metric, the unit of a bucket, and the buckets that are told.
+    """A table: its head, its metric, the unit of a bucket, and the buckets that are written.
 
     They are always the same, for a bucket that comes and goes has no rate.
     """

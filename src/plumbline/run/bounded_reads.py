@@ -29,8 +29,8 @@ Read = Callable[[str], bytes]
 class Answer(NamedTuple):
     """What came of a file: its text, or why there is none.
 
-    ``trouble`` is empty, absent, denied, failed, lost (its reader was ended), timeout (it hangs now)
-    or hung (a file of its folder does).
+    ``trouble`` is empty, absent, denied, failed, lost (its reader was ended), timeout (it hangs
+    now) or hung (a file of its folder does).
     """
 
     path: str

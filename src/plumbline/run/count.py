@@ -81,9 +81,9 @@ class Counters:
             yield Count(UNREADABLE, (("reason", reason),), number)
 
 
-def _parsed(place: Place, text: str) -> list[Count]:
+def _parsed(file: Place, text: str) -> list[Count]:
     """Return all counts of a file, or none: half of one would look like a counter that vanished."""
-    return list(place.parse(text, place.labels, place.path))
+    return list(file.parse(text, file.labels, file.path))
 
 
 def _sentences(troubles: dict[str, str]) -> Iterator[str]:
