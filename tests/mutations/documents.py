@@ -24,15 +24,19 @@ from plumbline.baseline.document import (
     write_candidates,
 )
 from plumbline.cli.plan_objects import parse_json, read_sited
-from plumbline.collect.answers import _parsed, symptoms_of
+from plumbline.collect.answers import _parsed, document_of
 from plumbline.collect.conversation import _place, _record, _unreadable
 from plumbline.coverage.counted import by_sampling
+from plumbline.documents.darshan_logs import read_logs
 from plumbline.documents.inventory import deployed_hosts, plan_of, read_document, read_inventory
+from plumbline.documents.job_times import read_job_times
 from plumbline.documents.plain_yaml import write_lines
 from plumbline.documents.records import read_records
 from plumbline.documents.verdicts import read_verdicts
 from plumbline.errors import DocumentError
 from plumbline.expect.plan import Plan
+from plumbline.jobs.slurm import parse_slurm
+from plumbline.jobs.usage import Window, used
 from plumbline.judge.component import judge, judge_service
 from plumbline.judge.fs import judge_whole
 from plumbline.judge.pair import judge_pair_service
@@ -71,6 +75,7 @@ from plumbline.site.earlier import read_earlier
 from plumbline.site.investigate import sent_symptoms
 from plumbline.site.request import read_request
 from plumbline.site.verdicts import Verdicts
+from plumbline.store.conditions import keep_collected, load_ledger
 from plumbline.store.history import History
 from plumbline.store.look import load_report
 from plumbline.store.paths import document as paths_document
@@ -94,8 +99,11 @@ from plumbline.symptoms.symptom import Direction, Look, Report, Symptom
 from plumbline.topology.ranges import HEXADECIMAL, expand
 from plumbline.units import parse_bytes, parse_duration, parse_line_rate, parse_rate
 from tests.mutations.reader import Feed, Reader, encoded, put, text
+from tests.package.conditions import nodes as conditions
 from tests.package.coverage.servers import counted
-from tests.package.fakes import FakeRunner
+from tests.package.fakes import FakeRunner, answer
+from tests.package.jobs.test_darshan import ANSWERS, named
+from tests.package.jobs.test_slurm import OLD, QUEUED, TABLE
 from tests.package.judgements import (
     BASELINE,
     NOW,
@@ -552,13 +560,25 @@ def _answer(data: bytes, _: Path) -> object:
 
 def _symptoms(data: bytes, folder: Path) -> object:
     path = put(folder, "symptoms.json", data)
-    symptoms_of(Path(path))
+    document_of(Path(path), "symptoms", 1 << 20)
     said({"oss1": sent_symptoms(text(data))}, {"oss1": NOW})
     asked = JudgedLook(load_report(path), NOW, 3600.0)
     verdicts = (judge_looks(asked), *(judge_kind(asked, kind) for kind in KINDS))
     shown = [plugin_output("SYMPTOMS", verdict, 3) for verdict in verdicts]
     collected_report("oss1", path, NOW)
     return shown, load_symptoms(path)
+
+
+CONDITIONS = conditions.ledger(
+    conditions.bill(conditions.condition("kernel", "4.18"), conditions.condition("OFED", "24.10")),
+    conditions.bill(conditions.condition("kernel", "5.14"), day=1.0),
+)
+
+
+def _conditions(data: bytes, folder: Path) -> object:
+    kept = CONDITIONS.after(load_ledger(put(folder, "conditions.json", data)).bill)
+    keep_collected(folder / "history.sqlite", "oss1", sent_symptoms(text(data)))
+    return kept.succeeding(CONDITIONS)
 
 
 def _site_commands(data: bytes, folder: Path) -> object:
@@ -580,6 +600,24 @@ def _holder(data: bytes, folder: Path) -> object:
 
 def _csv(data: bytes, folder: Path) -> object:
     return read_samples(Path(put(folder, "s.csv.gz" if data[:2] == b"\x1f\x8b" else "s.csv", data)))
+
+
+def _darshan(data: bytes, folder: Path) -> object:
+    runner = FakeRunner({"py -I -c": answer(), "py -I /": text(data)})
+    logs = read_logs(runner, "py", [folder / "a", folder / "b"])
+    return used((io for log in logs.logs for io in log.traffic(named)), Window())
+
+
+def _job_times(data: bytes, folder: Path) -> object:
+    return read_job_times(Path(put(folder, "t.csv", data)))
+
+
+def _jobs() -> Iterator[Reader]:
+    yield Reader("Darshan logs", ("\n".join(ANSWERS[::-1]).encode(),), _darshan)
+    listed = _dumped({"jobs": [OLD, QUEUED]})
+    yield Reader("Slurm", (listed, TABLE.encode()), lambda data, _: parse_slurm(text(data), "f"))
+    times = b"job,start,end,name,user\n7,1000,2000,climate,ada\n8,2026-11-20T02:00:00,,,\n"
+    yield Reader("job times", (times,), _job_times)
 
 
 def _programs() -> Iterator[Reader]:
@@ -607,6 +645,7 @@ def _programs() -> Iterator[Reader]:
     yield Reader("counted by a server", (_dumped(COUNTED.to_json()),), _counted_by)
     symptoms = _dumped({**REPORT.to_json(), "past": PAST.to_json()})
     yield Reader("symptoms", (symptoms,), _symptoms)
+    yield Reader("conditions", (_dumped(CONDITIONS.to_json()),), _conditions)
     command = {"name": "megaraid", "kind": "arrays", "argv": ["/usr/bin/cat"], "timeout_s": 5}
     commands = _dumped({"schema": 1, "commands": [command]})
     yield Reader("commands of the site", (commands,), _site_commands)
@@ -671,4 +710,6 @@ def _typed() -> Iterator[Reader]:
         yield Reader(name, encoded(sample), lambda data, _, read=read: read(text(data)))  # type: ignore[misc]
 
 
-DOCUMENTED = tuple(reader for found in (_people, _checks, _programs, _typed) for reader in found())
+DOCUMENTED = tuple(
+    reader for found in (_people, _checks, _jobs, _programs, _typed) for reader in found()
+)

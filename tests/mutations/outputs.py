@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Callable, Iterator, Mapping, Optional
 
 from plumbline.collect.prometheus import parse_complaint, parse_curves
+from plumbline.conditions.bill import take
+from plumbline.conditions.ledger import Ledger, begun
+from plumbline.conditions.lustre import DEFAULT as PARAMETERS
 from plumbline.counters.disk_io import disk_io
 from plumbline.counters.lnet import buffers, interfaces, lnet_stats
 from plumbline.counters.places import Parse
@@ -40,6 +43,7 @@ from plumbline.targets.lustre_output import (
 from plumbline.targets.lustre_reasons import eviction
 from plumbline.targets.whereabouts import whereabouts
 from tests.mutations.reader import Reader, encoded, put, text
+from tests.package.conditions import nodes as conditions
 from tests.package.fakes import Answer, FakeRunner, answer, file_status
 from tests.package.probes.jobs import completed, data, job
 from tests.package.probes.test_outputs import GOOD
@@ -193,11 +197,11 @@ def _lustre_output() -> Iterator[Reader]:
             lambda given, _, parse=parse: parse(text(given)),  # type: ignore[misc]
         )
     yield Reader("lustre output: state of a connection", encoded(test_lustre.STATES), _eviction)
-    for name, file, parse in _COUNTERS:
+    for name, file, counted in _COUNTERS:
         yield Reader(
             f"counters: {name}",
             encoded(data(f"lustre/{file}")),
-            lambda given, _, parse=parse: list(parse(text(given), (), "path")),  # type: ignore[misc]
+            lambda given, _, counted=counted: list(counted(text(given), (), "path")),  # type: ignore[misc]
         )
     yield Reader("diskstats", encoded(data("diskstats/kernel.txt")), _diskstats)
 
@@ -321,6 +325,31 @@ def _site_command(given: bytes, folder: Path) -> object:
     return site_look(node, SiteCommand("megaraid", "arrays", ("/usr/bin/vendor",))).to_json()
 
 
+def _bill(given: bytes, folder: Path, path: str = "", start: str = "") -> object:
+    """Take a bill twice, the second time of a node that says something else, and keep both."""
+    answers: dict[str, Answer] = {"ethtool -i": "driver: ice\nfirmware-version: 4.40\n"}
+    node = conditions.system(folder, answers={**answers, start: text(given)} if start else answers)
+    before = take("oss1", node, PARAMETERS, NOW)
+    if path:
+        put(folder, path.lstrip("/"), given)
+    after = take("oss1", node, PARAMETERS, NOW + 600)
+    return Ledger.from_json(json.loads(json.dumps(begun(before).after(after).to_json())))
+
+
+def _conditions() -> Iterator[Reader]:
+    for path, said in {
+        "/proc/self/mountinfo": data("conditions/mountinfo-server.txt"),
+        "/proc/cmdline": conditions.FILES["/proc/cmdline"],
+        f"{conditions.DISK}/wwid": conditions.FILES[f"{conditions.DISK}/wwid"],
+    }.items():
+        yield Reader(f"conditions: {path}", encoded(said), partial(_bill, path=path))
+    for start, said in {
+        "lctl get_param": "".join(data("lustre/drift_values.txt").splitlines(True)[:40]),
+        "ethtool -i": "driver: mlx5_core\nversion: 5.14.0\nfirmware-version: 26.39.1002\n",
+    }.items():
+        yield Reader(f"conditions: {start}", encoded(said), partial(_bill, start=start))
+
+
 def _collectors() -> Iterator[Reader]:
     symptom = {"component": "oss1-disk1", "kind": "degraded", "severity": "WARNING"}
     symptom |= {"direction": "raises", "sentence": "virtual drive 0/1 is degraded"}
@@ -382,7 +411,16 @@ def _prometheus() -> Iterator[Reader]:
 
 def _unique() -> tuple[Reader, ...]:
     found: dict[str, Reader] = {}
-    makers = (_probes, _targets, _lustre_output, _where, _launchers, _collectors, _prometheus)
+    makers = (
+        _probes,
+        _targets,
+        _lustre_output,
+        _where,
+        _launchers,
+        _collectors,
+        _prometheus,
+        _conditions,
+    )
     for maker in makers:
         for one in maker():
             number: Optional[int] = None

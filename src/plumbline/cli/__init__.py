@@ -38,7 +38,9 @@ VERBS = (
     "note",
     "status",
     "symptoms",
+    "changes",
     "where",
+    "jobs",
 )
 """Those that people call."""
 
@@ -55,6 +57,7 @@ NODE_VERBS = (
     "note",
     "status",
     "symptoms",
+    "changes",
     "where",
     "export",
     "metrics",

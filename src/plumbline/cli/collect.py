@@ -164,4 +164,6 @@ def _remark(gathered: Gathered) -> str:
         remarks.append(f"{len(gathered.damaged)} records left out, first: {gathered.damaged[0]}")
     if gathered.unsaid:
         remarks.append(f"without its symptoms: {gathered.unsaid}")
+    if gathered.conditions:
+        remarks.append(f"without its changes: {gathered.conditions}")
     return "; ".join(remarks)

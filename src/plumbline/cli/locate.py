@@ -6,7 +6,7 @@ import argparse
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Sequence
 
 if TYPE_CHECKING:
     from plumbline.site.locate import SiteLocated
@@ -39,18 +39,22 @@ def add(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the suspects and return 1 where something is slow, 3 where nothing could vote."""
     from plumbline.site.locate import locate_site
+    from plumbline.site.used_meanwhile import used_meanwhile
     from plumbline.store.plan import load_plan
 
     plan = load_plan(arguments.plan)
     found = locate_site(plan, Path(arguments.history), time.time(), last_run=arguments.last_run)
+    jobs = used_meanwhile(plan, Path(arguments.history), found.located)
     if arguments.json:
-        print(json.dumps(found.to_json(plan), indent=1, allow_nan=False))
+        document = found.to_json(plan)
+        document["remarks"] += jobs
+        print(json.dumps(document, indent=1, allow_nan=False))
     else:
-        _print(found, plan, arguments.verbose)
+        _print(found, plan, arguments.verbose, jobs)
     return found.state
 
 
-def _print(found: SiteLocated, plan: SitePlan, verbose: bool) -> None:
+def _print(found: SiteLocated, plan: SitePlan, verbose: bool, jobs: Sequence[str]) -> None:
     from plumbline.locate.sentences import HEADERS, remarks, rows, summary
     from plumbline.output.table import render
     from plumbline.site.locate import left_out, sentences
@@ -62,6 +66,6 @@ def _print(found: SiteLocated, plan: SitePlan, verbose: bool) -> None:
             print(f"\n{render(HEADERS, list(rows(located, one)))}\n")
     for loss in found.shared:
         print(loss.sentence)
-    for remark in [*found.missed(), *remarks(located, plan.parts), *left_out(found.said)]:
+    for remark in [*found.missed(), *remarks(located, plan.parts), *left_out(found.said), *jobs]:
         print(remark)
     print(summary(located))

@@ -17,9 +17,11 @@ from plumbline.store.look import COMMANDS
 from plumbline.store.places import EXPECTATIONS, STATE
 
 if TYPE_CHECKING:
+    from plumbline.model.expectation import Expectations
     from plumbline.symptoms.counters import Past
     from plumbline.symptoms.gather import Added
     from plumbline.symptoms.symptom import Report
+    from plumbline.symptoms.system import System
 
 _UNIT = "systemctl start plumbline-symptoms"
 _KERNEL_LOG_BYTES = 64 << 20
@@ -41,7 +43,10 @@ def add(subparsers: Any) -> None:
     )
     parser.add_argument("--state", metavar="DIR", default=STATE, help="default: %(default)s")
     parser.add_argument(
-        "--save", action="store_true", help="keep this look in DIR, for the next one and for checks"
+        "--save",
+        action="store_true",
+        help="keep this look in DIR, for the next one and for checks, and the conditions of the "
+        "node, for plumbline changes",
     )
     parser.add_argument(
         "--commands",
@@ -68,7 +73,8 @@ def run(arguments: argparse.Namespace) -> int:
     path = Path(arguments.state) / FILE
     counters = Counters(_past(str(path)))
     system = LocalSystem(SystemRunner(most_bytes=_KERNEL_LOG_BYTES))
-    parts = Parts(load_expectations(arguments.expectations), system)
+    expectations = load_expectations(arguments.expectations)
+    parts = Parts(expectations, system)
     now = time.time()
     report = gather(Node(system, parts, counters, now), _of_the_site(arguments.commands))
     _print(report, arguments.json)
@@ -78,6 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.save:
         _refuse_to_lose(blind, path)
         save_symptoms(path, Saved(report, counters.after(now)))
+        _save_conditions(path.parent, system, expectations, now)
     return int(any(one.direction is Direction.RAISES for one in report.symptoms))
 
 
@@ -108,6 +115,17 @@ def _refuse_to_lose(blind: set[str], path: Path) -> None:
             raise PrivilegeError(
                 f"not saved: {path} has {', '.join(lost)}, this look has not; as root: {_UNIT}"
             )
+
+
+def _save_conditions(state: Path, system: System, expectations: Expectations, now: float) -> None:
+    """Take the bill of conditions and keep it in the ledger of this node."""
+    from plumbline.conditions.bill import take
+    from plumbline.store.conditions import keep_bill
+
+    bill = take(expectations.node, system, expectations.parameters, now)
+    trouble = keep_bill(state, bill)
+    if trouble:
+        print(f"plumbline: {trouble}", file=sys.stderr)
 
 
 def _past(path: str) -> Past:

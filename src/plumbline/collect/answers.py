@@ -11,6 +11,8 @@ from types import FrameType
 from typing import Any, Optional
 
 from plumbline import __version__
+from plumbline.conditions.ledger import FILE as LEDGER
+from plumbline.conditions.ledger import MOST_BYTES, has_news
 from plumbline.errors import DocumentError
 from plumbline.model.exchange import Head, Request
 from plumbline.model.json_text import read_json
@@ -70,7 +72,14 @@ def _parsed(line: str) -> Any:
 
 def _answer(state: Path, request: Request) -> None:
     found = extract(state / DATABASE, request)
-    head = Head(__version__, time.time(), found.again, found.running, symptoms_of(state / FILE))
+    head = Head(
+        __version__,
+        time.time(),
+        found.again,
+        found.running,
+        document_of(state / FILE, "symptoms", _MOST_SYMPTOMS),
+        _conditions(state / LEDGER, request.conditions_at),
+    )
     write = sys.stdout.write
     write(json.dumps(head.to_json(), allow_nan=False) + "\n")
     for seq, body in found.rows:
@@ -80,19 +89,28 @@ def _answer(state: Path, request: Request) -> None:
     sys.stdout.flush()
 
 
-def symptoms_of(path: Path) -> Optional[dict[str, Any]]:
+def _conditions(path: Path, known_at: Optional[float]) -> Optional[dict[str, Any]]:
+    """Return the ledger of conditions where it is asked for and has more than is known.
+
+    That is a change, or a bill of another day.
+    """
+    found = None if known_at is None else document_of(path, "conditions", MOST_BYTES)
+    return None if found and known_at is not None and not has_news(found, known_at) else found
+
+
+def document_of(path: Path, what: str, most_bytes: int) -> Optional[dict[str, Any]]:
     """Return a node's document of other evidence, None where there is none.
 
     One that cannot be read becomes ``{"trouble": SENTENCE}``: the records go on.
     """
     try:
-        if path.stat().st_size > _MOST_SYMPTOMS:
-            return {TROUBLE: f"{path} has more than {_MOST_SYMPTOMS} bytes and was left out"}
+        if path.stat().st_size > most_bytes:
+            return {TROUBLE: f"{path} has more than {most_bytes} bytes and was left out"}
         said = read_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         return {TROUBLE: f"{path} cannot be read: {error}"}
     if not isinstance(said, dict):
-        return {TROUBLE: f"{path} is no document of symptoms"}
+        return {TROUBLE: f"{path} is no document of {what}"}
     return said

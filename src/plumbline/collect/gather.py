@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.collect.conversation import Answer, Conversation
-from plumbline.errors import PlumblineError, StoreError, ToolError
+from plumbline.errors import DocumentError, PlumblineError, StoreError, ToolError
 from plumbline.model.exchange import Cursor, Request
 from plumbline.model.trend import NodeClock
 from plumbline.model.validation import whole
 from plumbline.store.collection import Collection
+from plumbline.store.conditions import collected_at, keep_collected
 from plumbline.store.history import KEEP_DAYS, History
 from plumbline.store.replacing import replace
 from plumbline.store.symptoms import COLLECTED
@@ -44,7 +45,8 @@ class Gathered(NamedTuple):
     """What came of one node; ``trouble`` is empty when it answered to the end.
 
     ``clock_s`` is how many seconds its clock is ahead; ``damaged`` says what was left out and why,
-    ``unsaid`` why its symptoms did not come.
+    ``unsaid`` why its symptoms did not come, ``conditions`` why its ledger of conditions was not
+    kept.
     """
 
     node: str
@@ -55,6 +57,7 @@ class Gathered(NamedTuple):
     damaged: tuple[str, ...] = ()
     trouble: str = ""
     unsaid: str = ""
+    conditions: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form."""
@@ -140,7 +143,8 @@ class _Work:
 
     def _node(self, node: str, collection: Collection) -> Gathered:
         """Collect from one node; only a history that cannot be written ends all."""
-        state = _Progress(node, collection.cursor(node))
+        ledger_at = collected_at(self._options.history, node)
+        state = _Progress(node, collection.cursor(node), ledger_at)
         try:
             argv = [word.replace("{node}", node) for word in self._options.remote]
             with Conversation(argv, self._options.limit_s) as conversation:
@@ -166,10 +170,13 @@ class _Work:
     def _talk(self, conversation: Conversation, state: _Progress, collection: Collection) -> None:
         while not self._stopped.is_set():
             asked_at = time.time()
-            answer = conversation.ask(Request(state.result.cursor))
+            # with the first request alone: the ledger may have some megabytes
+            known_at, state.ledger_at = state.ledger_at, None
+            answer = conversation.ask(Request(state.result.cursor, conditions_at=known_at))
             state.compare(answer.head.now, asked_at, time.time())
             with self._keeping:
                 state.keep(answer, collection)
+                state.keep_ledger(self._options.history, answer.head.conditions)
             if not answer.more:
                 break
         else:
@@ -186,8 +193,9 @@ class _Work:
 class _Progress:
     """How far a node was read."""
 
-    def __init__(self, node: str, cursor: Cursor) -> None:
+    def __init__(self, node: str, cursor: Cursor, ledger_at: float) -> None:
         self.result = Gathered(node, cursor=cursor)
+        self.ledger_at: Optional[float] = ledger_at
         self.clock: Optional[NodeClock] = None
 
     def compare(self, said: float, asked_at: float, answered_at: float) -> None:
@@ -227,6 +235,17 @@ class _Progress:
             again=again,
             damaged=before.damaged + answer.damaged,
         )
+
+    def keep_ledger(self, history: Path, said: Optional[Mapping[str, Any]]) -> None:
+        """Keep a node's ledger of conditions; one that is damaged leaves the earlier copy."""
+        if said is None:
+            return
+        try:
+            if TROUBLE in said:
+                raise DocumentError(f"{said[TROUBLE]!s:.300}")
+            keep_collected(history, self.result.node, said)
+        except DocumentError as error:
+            self.result = self.result._replace(conditions=whole(str(error)))
 
 
 def _keep_symptoms(history: Path, node: str, said: Optional[Mapping[str, Any]]) -> None:

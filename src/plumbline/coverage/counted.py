@@ -36,12 +36,18 @@ class Bounds(NamedTuple):
 
 
 class JobRow(NamedTuple):
-    """What a job has moved between two moments, in seconds since the epoch, in both directions."""
+    """What a job has read and written, in bytes, between two moments in seconds since the epoch."""
 
     begin: float
     end: float
     job: str
-    bytes: int
+    read: int
+    written: int
+
+    @property
+    def bytes(self) -> int:
+        """Return what it has moved in both directions."""
+        return self.read + self.written
 
 
 class _Bin(NamedTuple):
@@ -107,7 +113,7 @@ class Counted:
         details = record.details or {}
         if details["source"] != LUSTRE or record.outcome is Outcome.FAILED:
             return
-        self.jobs += _job_rows(details.get("jobs", ()))
+        self.jobs += job_rows(details)
         watched = details.get("watched")
         if watched is None:
             return
@@ -136,12 +142,17 @@ def _bins(record: Record, details: Mapping[str, Any]) -> Iterator[_Bin]:
         place += count
 
 
-def _job_rows(rows: Sequence[Any]) -> Iterator[JobRow]:
-    for begin, end, job, read, written in rows:
+def job_rows(details: Mapping[str, Any]) -> Iterator[JobRow]:
+    """Yield what jobs have moved, from the details of a record of layer ``server``.
+
+    Raises:
+        TypeError: they are damaged; ValueError for a row of another length.
+    """
+    for begin, end, job, read, written in details.get("jobs", ()):
         times(begin=begin, end=end)
         names("job", (job,))
         counts(read=read, written=written)
-        yield JobRow(begin, end, job, read + written)
+        yield JobRow(begin, end, job, read, written)
 
 
 def by_sampling(records: Sequence[Record]) -> list[Counted]:

@@ -51,16 +51,20 @@ class Plan(NamedTuple):
     neighbours: dict[str, tuple[Neighbour, ...]]
     served: dict[str, tuple[str, ...]]
     elsewhere: dict[str, dict[str, str]]
+    parameters: tuple[str, ...]
+    """Patterns of Lustre's parameters whose changes every node follows."""
     confirm: dict[str, dict[str, Any]]
     """When what was low is measured again, by layer; without those where it is off."""
     parallel: Optional[dict[str, Any]] = None
     """Who drives all targets at once and with which program; None where nobody does."""
+    job_users: bool = False
 
     def node(self, name: str) -> Expectations:
         """Return the document of one node; KeyError for a name that is none."""
         entries = tuple(entry.to_json() for entry in self.expectations[name])
         near, served = self.neighbours.get(name, ()), self.served.get(name, ())
-        return Expectations(name, self.site, entries, near, served, self.elsewhere.get(name, {}))
+        elsewhere = self.elsewhere.get(name, {})
+        return Expectations(name, self.site, entries, near, served, elsewhere, self.parameters)
 
     def takes_s(self, layer: str) -> dict[str, float]:
         """Return for each node the seconds of its run of a layer while everything is healthy.
@@ -96,6 +100,7 @@ class Plan(NamedTuple):
             "parents": self.parents,
             "kernel_messages": {kind: found.pattern for kind, found in PATTERNS.items()},
             **({"fs": self.parallel} if self.parallel else {}),
+            **({"job_users": True} if self.job_users else {}),
         }
 
 
@@ -131,8 +136,10 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
         {host.name: tuple(_neighbours(topology, host)) for host in topology.hosts()},
         {host.name: tuple(_served(measured, host.name)) for host in topology.hosts()},
         elsewhere(topology),
+        tuple(policy.conditions.parameters),
         confirm_schedule(policy),
         _parallel(policy.layers.fs),
+        policy.job_users,
     )
 
 

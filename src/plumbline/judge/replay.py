@@ -13,7 +13,7 @@ from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Seque
 
 from plumbline.judge.component import judge_service
 from plumbline.judge.weighing import Weighing
-from plumbline.model.evidence import MONTH_S, odds_within
+from plumbline.model.evidence import MONTH_S, Evidence, odds_within
 from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Limits
 from plumbline.model.record import Operation, Outcome, Record, Scenario
@@ -30,12 +30,16 @@ _SPEC = ProbeSpec("recorded", 0, 0.0)
 
 
 class Judged(NamedTuple):
-    """The verdict on a component at the end of a day, from that day and those before."""
+    """The verdict on a component at the end of a day, from that day and those before.
+
+    ``known`` is what these days say together, None where they cannot be compared.
+    """
 
     host: str
     component: str
     day: str
     verdict: Verdict
+    known: Optional[Evidence] = None
 
     def to_json(self, unit: str) -> dict[str, Any]:
         """Return the line for programs; ``ratio`` is rate / reference, below 1 is slower."""
@@ -117,14 +121,14 @@ class _Memory:
         known = Weighing({"": expected}, {"": self})
         for one in expected:
             if one.component in every:
-                yield Judged(one.host, one.component, day, self._verdict(one, known))
+                said = known.evidence(one.subject)
+                yield Judged(one.host, one.component, day, self._verdict(one, said), said)
 
     def _remember(self, sample: Sample, component: str) -> None:
         self._samples[component] = (sample, *self._samples.get(component, ())[: SAMPLES - 1])
 
-    def _verdict(self, entry: Expectation, known: Weighing) -> Verdict:
+    def _verdict(self, entry: Expectation, said: Optional[Evidence]) -> Verdict:
         series = self.of(entry.layer, entry.component)
-        said = known.evidence(entry.subject)
         return judge_service(entry, series, (), series[0].latest.finished_at, said)
 
 

@@ -26,7 +26,7 @@ class Completed(NamedTuple):
 
     @property
     def ok(self) -> bool:
-        """True when the command was not ended and left with exit code 0."""
+        """True when the command ended with exit code 0 before any limit."""
         return self.exit_code == 0 and not self.timed_out and not self.hung
 
 

@@ -6,7 +6,8 @@ cut is seen.  A node that cannot answer says ``{"error": SENTENCE}``.
 The console keeps the answer for good before it asks for more, on the same connection.
 
 ``since``, where it is given, leaves out records that began before it: who looks for a fault asks
-for its own measurements alone.
+for its own measurements alone.  ``conditions_at`` is when the bill of conditions was taken that the
+console has: the node sends its ledger where that has changes since, or is of another day.
 
 A cursor is the place of a record in its history and the record's id, which is empty behind one that
 could not be read.  Where the node has another record at that place, or none, its history was begun
@@ -38,17 +39,20 @@ class Cursor(NamedTuple):
 class Request(NamedTuple):
     """Ask for at most ``limit`` records after a cursor, none that began before ``since``.
 
-    ``since`` is in seconds since the epoch, by the node's clock; None is all.
+    ``since`` is in seconds since the epoch, by the node's clock; None is all.  ``conditions_at`` is
+    by the same clock; None asks for no ledger.
     """
 
     after: Cursor
     limit: int = MOST_RECORDS
     since: Optional[float] = None
+    conditions_at: Optional[float] = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form, schema number first."""
         asked = {"schema": SCHEMA, "after": self.after, "limit": self.limit}
-        return asked if self.since is None else {**asked, "since": self.since}
+        moments = {"since": self.since, "conditions_at": self.conditions_at}
+        return {**asked, **{key: at for key, at in moments.items() if at is not None}}
 
     @classmethod
     def from_json(cls, raw: Any) -> Request:
@@ -58,10 +62,10 @@ class Request(NamedTuple):
             seq, name = raw["after"]
             numbers(seq=seq, limit=raw["limit"])
             texts("after", (name,))
-            since = raw.get("since")
-            if since is not None:
-                times(since=since)
-            return cls(Cursor(int(seq), name), max(1, min(int(raw["limit"]), MOST_RECORDS)), since)
+            moments = {key: raw.get(key) for key in ("since", "conditions_at")}
+            times(**{key: at for key, at in moments.items() if at is not None})
+            limit = max(1, min(int(raw["limit"]), MOST_RECORDS))
+            return cls(Cursor(int(seq), name), limit, **moments)
         except (KeyError, TypeError, ValueError) as error:
             raise DocumentError(f"the request is damaged: {error!r}; {_UPDATE}") from error
 
@@ -71,7 +75,8 @@ class Head(NamedTuple):
 
     ``again`` says that the cursor was not of this history, and that the answer begins at its first
     record; ``now`` is the node's clock in seconds since the epoch; ``running`` what is being
-    measured; ``symptoms`` the node's document of other evidence, None where it has none.
+    measured; ``symptoms`` the node's document of other evidence, None where it has none;
+    ``conditions`` its ledger, None where the console's copy of it will do.
     """
 
     version: str
@@ -79,6 +84,7 @@ class Head(NamedTuple):
     again: bool
     running: tuple[Running, ...] = ()
     symptoms: Optional[Mapping[str, Any]] = None
+    conditions: Optional[Mapping[str, Any]] = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form, schema number first."""
@@ -98,10 +104,13 @@ class Head(NamedTuple):
             for one in running:
                 names("running", one[:2])
                 times(since=one.since)
-            symptoms = raw["symptoms"]
-            if not (symptoms is None or isinstance(symptoms, dict)):
-                raise TypeError(f"symptoms are {symptoms!r:.60}")
-            return cls(raw["version"], raw["now"], raw["again"] is True, running, symptoms)
+            # a node of an older version has no ledger
+            symptoms, conditions = raw["symptoms"], raw.get("conditions")
+            for one in (symptoms, conditions):
+                if not (one is None or isinstance(one, dict)):
+                    raise TypeError(f"symptoms or conditions are {one!r:.60}")
+            again = raw["again"] is True
+            return cls(raw["version"], raw["now"], again, running, symptoms, conditions)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DocumentError(f"its answer is damaged: {error!r}; {_UPDATE}") from error
 

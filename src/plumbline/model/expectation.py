@@ -135,6 +135,8 @@ class Expectations(NamedTuple):
     elsewhere: Optional[Mapping[str, str]] = None
     """Other targets of the file systems that the node measures, each with its own node,
     none where the name is empty.  None in a document of an older version."""
+    parameters: tuple[str, ...] = ()
+    """Patterns of Lustre's parameters whose changes count; none in one of an older version."""
 
     def find(self, layer: str, component: Optional[str] = None) -> tuple[Expectation, ...]:
         """Return the expectations of ``layer`` (of one component), in measuring order.
@@ -197,6 +199,7 @@ class Expectations(NamedTuple):
             "neighbours": [neighbour._asdict() for neighbour in self.neighbours],
             "served": self.served,
             "elsewhere": self.elsewhere,
+            "parameters": self.parameters,
             "entries": self.entries,
         }
 
@@ -207,7 +210,8 @@ class Expectations(NamedTuple):
             same_schema(raw, SCHEMA, "the document of expectations", "deploy the role agent again")
             neighbours = tuple(map(_neighbour, raw.get("neighbours", ())))
             served, others = tuple(raw.get("served", ())), raw.get("elsewhere")
-            texts("target", served)
+            parameters = tuple(raw.get("parameters", ()))
+            texts("target", (*served, *parameters))
             texts("name", (raw["node"], raw["site"]))
             if others is not None:
                 texts("elsewhere", (part for pair in others.items() for part in pair))
@@ -216,7 +220,7 @@ class Expectations(NamedTuple):
                 if not isinstance(entry["target"], dict):
                     raise TypeError(f"target is {entry['target']!r:.60}, which is no mapping")
             entries = tuple(raw["entries"])
-            return cls(raw["node"], raw["site"], entries, neighbours, served, others)
+            return cls(raw["node"], raw["site"], entries, neighbours, served, others, parameters)
         except (KeyError, TypeError, AttributeError) as error:
             raise DocumentError(
                 f"expectations are damaged ({error!r}); deploy the role agent again"

@@ -76,6 +76,18 @@ class Note(NamedTuple):
     text: str
 
 
+class ConditionChange(NamedTuple):
+    """A change of software, firmware or settings that ``nodes`` found, at ``at``, in words.
+
+    ``wide`` says that it concerns a good part of the site.
+    """
+
+    at: float
+    text: str
+    wide: bool
+    nodes: frozenset[str]
+
+
 class VersionChange(NamedTuple):
     """A version or setting that records have with another value than before.
 

@@ -15,6 +15,7 @@ from plumbline.layers import WHOLE, layer_of
 from plumbline.model.allowed import PATH, PROGRAM
 from plumbline.model.limits import Limits
 from plumbline.model.spec import MOST_DEPTH, MOST_REPEATS, ProbeSpec
+from plumbline.plan.conditions import ConditionsPolicy
 from plumbline.plan.confirm import ConfirmPolicy, LaterConfirmPolicy
 from plumbline.plan.goal import Goal
 from plumbline.plan.schedule import LaterTimer, Slots, Timer, WeeklyTimer
@@ -197,9 +198,13 @@ class Policy(Strict):
     limits: LimitsPolicy = LimitsPolicy()
     alarm_budget: Annotated[float, Field(gt=0, le=1000)] = 1.0
     """False alarms that the whole site may have in a month."""
+    job_users: bool = False
+    """Whether it may be shown whose job has used a target."""
     layers: Layers = Layers()
     symptoms: SymptomsPolicy = SymptomsPolicy()
     """Which hosts have services for what hardware and kernel say about themselves."""
+    conditions: ConditionsPolicy = ConditionsPolicy()
+    """Which parameters of Lustre are followed, to say when they changed."""
 
     def layer(self, name: str) -> Layer:
         """Return the rules of one of LAYERS."""

@@ -6,14 +6,14 @@ from plumbline.errors import DocumentError
 from plumbline.probes import fio, iperf3, netperf, sgp_dd
 from plumbline.probes.interface import Job, Probe
 
-__all__ = ["Job", "Probe", "probe_for"]
+__all__ = ["PROBES", "Job", "Probe", "probe_for"]
 
-_PROBES: dict[str, Probe] = {"fio": fio, "sgp_dd": sgp_dd, "netperf": netperf, "iperf3": iperf3}
+PROBES: dict[str, Probe] = {"fio": fio, "sgp_dd": sgp_dd, "netperf": netperf, "iperf3": iperf3}
 
 
 def probe_for(tool: str) -> Probe:
     """Return the probe of a specification's ``tool``; raise DocumentError for an unknown one."""
-    if tool not in _PROBES:
-        known = ", ".join(sorted(_PROBES))
+    if tool not in PROBES:
+        known = ", ".join(sorted(PROBES))
         raise DocumentError(f"there is no probe {tool!r}; set the tool to one of: {known}")
-    return _PROBES[tool]
+    return PROBES[tool]

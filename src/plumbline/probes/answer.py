@@ -31,7 +31,7 @@ def refuse_unfinished(completed: Completed, tool: str) -> None:
 
 
 def refuse_failed(completed: Completed, tool: str, said: Optional[str] = None) -> None:
-    """Raise ToolError in the tool's own words unless it was not ended and left with exit code 0."""
+    """Raise ToolError in the tool's own words unless it ended with exit code 0 before its limit."""
     refuse_unfinished(completed, tool)
     if not completed.ok:
         raise failure(completed, tool, said)

@@ -27,7 +27,8 @@ _NAMED = 6
 ABOUT = (
     "How each test has changed since a date: the median over all members of their rate in percent "
     f"above or below what each gave in the {WINDOW_DAYS} days before it. What was noted (plumbline "
-    "note) and each change of version or setting in the records are marked by a line."
+    "note), each change of version or setting in the records, and the changes that nodes found "
+    "(plumbline changes) are marked by a line."
 )
 HEADERS = ("test", "members", "before", "latest", "change", "last day")
 _EPOCH = date(1970, 1, 1).toordinal()

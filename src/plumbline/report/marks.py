@@ -1,4 +1,4 @@
-"""What happened at a site, on the axis of time: notes of people, and changes of versions.
+"""What happened at a site, on the axis of time: notes of people, and changes on nodes.
 
 A change is seen best against the days before the latest of them.
 """
@@ -6,10 +6,10 @@ A change is seen best against the days before the latest of them.
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from typing import Any, Iterable, NamedTuple, Sequence
+from typing import Any, Container, Iterable, NamedTuple, Sequence
 
 from plumbline.report.figure import shown
-from plumbline.report.palette import MAGENTA, RED
+from plumbline.report.palette import MAGENTA, RED, TEAL
 from plumbline.report.site import Member, Site
 from plumbline.units import DAY_S
 
@@ -26,22 +26,32 @@ _SHARE = 0.25
 
 
 class Mark(NamedTuple):
-    """One event at ``at``, seconds since the epoch; ``wide`` where it concerns the whole site."""
+    """One event at ``at``, seconds since the epoch; ``wide`` where it concerns the whole site.
+
+    ``nodes`` are those that found it, none where that is not known.
+    """
 
     at: float
     text: str
     colour: str
     wide: bool = True
+    nodes: frozenset[str] = frozenset()
+
+    def concerns(self, hosts: Container[str]) -> bool:
+        """Return whether it may have to do with what some hosts serve or measure."""
+        return self.wide or not self.nodes or any(node in hosts for node in self.nodes)
 
 
 def marks(site: Site) -> list[Mark]:
-    """Return notes and changes of versions by their dates."""
+    """Return notes and changes of versions and other conditions by their dates."""
     noted = [Mark(one.at, one.text, RED) for one in site.notes]
     changed = [
         Mark(one.at, one.text, MAGENTA, one.components >= _SHARE * one.known)
         for one in site.changes
     ]
-    return sorted([*noted, *changed])
+    found = [Mark(one.at, one.text, TEAL, one.wide, one.nodes) for one in site.conditions]
+    # what was found at once stays in its order, the most telling first
+    return sorted([*noted, *changed, *found], key=lambda mark: mark.at)
 
 
 def chosen_moment(site: Site, members: Iterable[Member]) -> float:
@@ -63,10 +73,10 @@ def drawn(found: Sequence[Mark], since: float) -> tuple[list[dict[str, Any]], li
     """Return Plotly's lines and their words, of the latest marks since a moment."""
     seen = [
         mark
-        for colour in (RED, MAGENTA)
+        for colour in (RED, MAGENTA, TEAL)
         for mark in [one for one in found if one.colour == colour and one.at >= since][-_MOST:]
     ]
-    seen.sort()
+    seen.sort(key=lambda mark: mark.at)
     return (
         [line_at(moment(one.at), one.colour) for one in seen],
         [_words(one, place) for place, one in enumerate(seen)],

@@ -61,19 +61,27 @@ class Entry(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """What all kinds of rows are made from; ``behind`` names the suspects of a component."""
+    """What all kinds of rows are made from; ``behind`` names the suspects of a component.
+
+    ``hosts`` are by layer and component the one that has it and the one that measures it.
+    """
 
     site: Site
     found: Optional[Found]
     behind: Mapping[tuple[str, str], str]
     beginnings: Beginnings
     marks: Sequence[Mark]
+    hosts: Mapping[tuple[str, str], tuple[str, ...]]
 
 
 def overview(site: Site, metrics: Metrics, found: Optional[Found]) -> list[Entry]:
     """Return all rows, the worst of each kind first; none where nothing is wrong."""
     behind = dict(_behind(found)) if found else {}
-    known = _Known(site, found, behind, Beginnings(metrics), marks(site))
+    hosts = {
+        (one.layer, one.component): (one.host, site.nodes.get((one.layer, one.component), ""))
+        for one in site.expectations
+    }
+    known = _Known(site, found, behind, Beginnings(metrics), marks(site), hosts)
     rows = [*_suspects(known), *_groups(known), *_alarms(known), *_unmeasured(known)]
     rows += _watched(known)
     kinds = list(Kind)
@@ -119,7 +127,7 @@ def _suspects(known: _Known) -> Iterator[Entry]:
 def _earliest(known: _Known, places: Mapping[tuple[str, str], object]) -> str:
     """Return since when the first of some components has been low, empty where none is."""
     found = [since for place in places if (since := known.beginnings.find(*place))]
-    return min(found, key=lambda since: since.day).text(known.marks) if found else ""
+    return _text(known, min(found, key=lambda since: since.day), places) if found else ""
 
 
 def _mostly(known: _Known, places: Iterable[tuple[str, str]]) -> Optional[Since]:
@@ -146,7 +154,7 @@ def _groups(known: _Known) -> Iterator[Entry]:
                 Kind.GROUP,
                 f"{layer} {name}",
                 verdict.state,
-                since.text(known.marks) if since else "",
+                _text(known, since, members) if since else "",
                 verdict.sentence,
                 following,
                 group_anchor(layer, name),
@@ -179,7 +187,13 @@ def _watched(known: _Known) -> Iterator[Entry]:
 
 def _since(known: _Known, verdict: Verdict) -> str:
     found = known.beginnings.find(verdict.layer, verdict.component)
-    return found.text(known.marks) if found else ""
+    return _text(known, found, [(verdict.layer, verdict.component)]) if found else ""
+
+
+def _text(known: _Known, since: Since, places: Iterable[tuple[str, str]]) -> str:
+    """Return since when components have been low, with what happened there on that day."""
+    hosts = {host for place in places for host in known.hosts.get(place, ())}
+    return since.text([one for one in known.marks if one.concerns(hosts)])
 
 
 def _entry(kind: Kind, verdict: Verdict, since: str, following: str) -> Entry:

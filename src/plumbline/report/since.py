@@ -15,6 +15,7 @@ _LOW = 0.95
 _GOOD_DAYS = 2
 """In a row that end a loss, looking back; a single one may be luck."""
 
+_MOST_NAMED = 5
 _EPOCH = date(1970, 1, 1).toordinal()
 
 
@@ -31,7 +32,9 @@ class Since(NamedTuple):
             return f"{text} or earlier"
         begin, end = self.before * DAY_S, (self.day + 1) * DAY_S
         happened = [one.text for one in marks if begin <= one.at < end]
-        return f"{text} ({'; '.join(happened)})" if happened else text
+        more = len(happened) - _MOST_NAMED
+        named = "; ".join(happened[:_MOST_NAMED]) + (f"; {more} more" if more > 0 else "")
+        return f"{text} ({named})" if happened else text
 
 
 class Beginnings:

@@ -11,7 +11,7 @@ from plumbline.model.expectation import Expectation
 from plumbline.model.part import SitePart
 from plumbline.model.reference import Reference
 from plumbline.model.state import State
-from plumbline.model.trend import Course, Note, PairTest, Run, VersionChange
+from plumbline.model.trend import ConditionChange, Course, Note, PairTest, Run, VersionChange
 from plumbline.model.verdict import Verdict
 from plumbline.units import DAY_S
 
@@ -91,6 +91,7 @@ class Site(NamedTuple):
     notes: Sequence[Note] = ()
     changes: Sequence[VersionChange] = ()
     nodes: Mapping[tuple[str, str], str] = {}
+    conditions: Sequence[ConditionChange] = ()
 
     @property
     def until(self) -> float:

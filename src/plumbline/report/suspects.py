@@ -23,11 +23,15 @@ _FAST = 60
 
 
 class Found(NamedTuple):
-    """What was located, for each set the measurement that would divide it, and shared losses."""
+    """What was located, for each set the measurement that would divide it, and shared losses.
+
+    ``jobs`` says who used slow targets meanwhile.
+    """
 
     located: Located
     probes: Sequence[Optional[NextProbe]]
     shared: Sequence[str] = ()
+    jobs: Sequence[str] = ()
 
 
 def suspects_figure(found: Optional[Found], parts: Mapping[str, SitePart]) -> Figure:
@@ -40,7 +44,8 @@ def suspects_figure(found: Optional[Found], parts: Mapping[str, SitePart]) -> Fi
         )
     located = found.located
     said = [sentence(located, one, parts, probe) for one, probe in zip(located.sets, found.probes)]
-    finding = "\n".join([*said, *found.shared, *remarks(located, parts), summary(located)])
+    said += [*found.shared, *remarks(located, parts), *found.jobs, summary(located)]
+    finding = "\n".join(said)
     if not located.sets:
         return figure._replace(finding=finding, absent="no component is a suspect")
     lines = [(_name(one), line) for one in located.sets for line in rows(located, one)]

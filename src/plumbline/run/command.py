@@ -39,6 +39,7 @@ PACKAGES = {
     "smartctl": "smartmontools",
     "sg_ses": "sg3-utils",
     "zpool": "zfsutils-linux",
+    "ethtool": "ethtool",
 }
 """The distribution's package of each tool."""
 

@@ -44,6 +44,7 @@ from plumbline.site.limited import within
 from plumbline.site.locate import left_out, locate_site
 from plumbline.site.request import Request
 from plumbline.site.unreachable import Silence
+from plumbline.site.used_meanwhile import used_meanwhile
 from plumbline.store.history import History
 from plumbline.store.places import DATABASE
 from plumbline.store.plan import SitePlan
@@ -75,6 +76,8 @@ class _Standing(NamedTuple):
     said: Said
     silence: Silence
     remarks: Sequence[str]
+    jobs: Sequence[str]
+    """Who used slow targets meanwhile, as far as their servers have said it by now."""
 
 
 def investigate(
@@ -142,6 +145,7 @@ def _standing(
                 # peers are those of the whole investigation: its steps are minutes apart
                 history.save(one._replace(run_id=one.layer) if one.layer in GROUPED else one)
         slow, probes, *_ = locate_site(plan, path, time.time(), before.memories, last_run=True)
+        jobs = used_meanwhile(plan, path, slow)
     nodes = plan.measured()
     failed = locate_failures(Site(nodes).measurables(), records)
     reports = _said(plan, request)
@@ -153,7 +157,7 @@ def _standing(
         if not silence.explains(found.slow, one)
     ]
     accused = Found(silence.without(found.slow), silence.without(found.failed))
-    return _Standing(plan, records, accused, asked, reports, silence, before.remarks)
+    return _Standing(plan, records, accused, asked, reports, silence, before.remarks, jobs)
 
 
 def _said(plan: SitePlan, request: Request) -> Said:
@@ -208,6 +212,7 @@ def _sentences(standing: _Standing, decision: Decision) -> Iterator[str]:
     yield from remarks(slow, parts)
     yield from left_out(standing.said)
     yield from standing.remarks
+    yield from standing.jobs
     if decision.step is None and decision.reason == NOTHING:
         if _reason(standing, decision) != NOTHING:
             yield "Nothing was measured that could be judged, so nothing is known to be healthy."

@@ -22,6 +22,7 @@ from plumbline.locate.suspects import Located, locate
 from plumbline.model.expectation import Expectation
 from plumbline.model.memory import Memory
 from plumbline.model.state import State
+from plumbline.site.changed import differing, with_changes
 from plumbline.site.garbage import without_collector
 from plumbline.site.nodes import opened
 from plumbline.site.shared import SharedLoss, less_shared, shared_losses
@@ -93,7 +94,9 @@ def locate_site(
     with without_collector():
         observed = _observations(_Site(nodes, history, last_run, earlier), now)
         located, shared = less_shared(locate(observed.found), observed.losses)
+        shared = with_changes(plan, history, shared)
         said = collected_symptoms(history, plan.nodes, now)
+        said = said._replace(symptoms=said.symptoms + differing(plan, history, located))
         located = ordered(located, said.symptoms)
         return SiteLocated(located, _probes(located, nodes), said, observed.cut_off, shared)
 

@@ -10,8 +10,10 @@ from plumbline.model.state import worst
 from plumbline.model.verdict import Verdict
 from plumbline.report.site import Site
 from plumbline.report.suspects import Found
+from plumbline.site.changed import condition_changes
 from plumbline.site.judge import judge_site
 from plumbline.site.locate import locate_site
+from plumbline.site.used_meanwhile import used_meanwhile
 from plumbline.store.notes import read_notes
 from plumbline.store.plan import SitePlan
 from plumbline.store.trends import Pictures
@@ -41,6 +43,7 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
             run=pictures.latest_run((*WHOLE, *GROUPED)),
             notes=[one for one in read_notes(path) if one.at >= since],
             changes=pictures.version_changes(),
+            conditions=condition_changes(plan, path, since),
             nodes={
                 (each.layer, each.component): name
                 for name, found in measured.items()
@@ -58,7 +61,8 @@ def find_suspects(plan: SitePlan, history: Path, now: float) -> Optional[Found]:
     if not plan.parts:
         return None
     found = locate_site(plan, history, now)
-    return Found(found.located, found.probes, [one.sentence for one in found.shared])
+    jobs = used_meanwhile(plan, history, found.located)
+    return Found(found.located, found.probes, [one.sentence for one in found.shared], jobs)
 
 
 def _groups(judged: Iterable[Verdict]) -> dict[tuple[str, str], Verdict]:

@@ -20,14 +20,30 @@ Component = tuple[str, str]
 """Layer and name."""
 
 
+_LOOK = "Look at what changed for all of them."
+
+
 class SharedLoss(NamedTuple):
-    """The loss of a group as one; ``members`` are names, ``slow`` those that are slow alone too."""
+    """The loss of a group as one; ``members`` are names, ``slow`` those that are slow alone too.
+
+    ``since`` is the start of the first slow run in epoch seconds, ``hosts`` are those of the
+    members and those that measure them.
+    """
 
     layer: str
     group: str
     sentence: str
     members: frozenset[str]
     slow: frozenset[str]
+    since: float = 0.0
+    hosts: frozenset[str] = frozenset()
+
+    def after(self, changes: str) -> SharedLoss:
+        """Return the loss with what changed before it in its sentence, a date and words."""
+        if not changes:
+            return self
+        told = self.sentence.replace(_LOOK, f"Since {changes}.")
+        return self._replace(sentence=told)
 
     def excuses(self, component: Component) -> bool:
         """Return whether a component is as slow as its group, and no slower."""
@@ -49,7 +65,13 @@ def shared_losses(
             names = frozenset(one.component for one in members)
             slow = (name for name in names if _in_alarm(known, (layer, name)))
             text = _sentence(layer, group, found)
-            yield SharedLoss(layer, group, text, names, frozenset(slow))
+            hosts = frozenset(one.host for one in members)
+            measuring = (
+                node for node, its in nodes.items() if not names.isdisjoint(_of(its, layer))
+            )
+            yield SharedLoss(
+                layer, group, text, names, frozenset(slow), found.since, hosts.union(measuring)
+            )
 
 
 def less_shared(
@@ -62,6 +84,10 @@ def less_shared(
     return located._replace(sets=tuple(one for one, _ in kept)), left
 
 
+def _of(measured: Sequence[Expectation], layer: str) -> Iterator[str]:
+    return (one.component for one in measured if one.layer == layer)
+
+
 def _in_alarm(known: Weighing, component: Component) -> bool:
     found = known.evidence((*component, False))
     return found is not None and found.alarm
@@ -69,8 +95,8 @@ def _in_alarm(known: Weighing, component: Component) -> bool:
 
 def _sentence(layer: str, group: str, found: Evidence) -> str:
     return (
-        f"Shared loss: {layer} group {group} {found.what} {over_runs(found)}. No part explains it; "
-        "look at what changed for all of them."
+        f"Shared loss: {layer} group {group} {found.what} {over_runs(found)}. No part explains it. "
+        f"{_LOOK}"
     )
 
 

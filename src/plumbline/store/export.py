@@ -120,7 +120,7 @@ def _state(path: Path) -> _State:
 
 
 def _extract(connection: sqlite3.Connection, request: Request) -> Extract:
-    after, limit, since = request
+    after, limit, since = request[:3]
     (tables,) = connection.execute(
         "SELECT count(*) FROM sqlite_master WHERE name IN ('records', 'running')"
     ).fetchone()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Collection, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError, StoreError
 from plumbline.layers.fs import FS
@@ -208,6 +208,16 @@ class History(Store):
             "operation = ? AND scenario = ? AND partner = ? ORDER BY seq DESC LIMIT ?"
         )
         return changed_at(self._database.table(query, (*key, count)))
+
+    def last_before(self, layer: str, components: Collection[str], at: float) -> float:
+        """Return when one of some components was last measured before a moment, 0 for never."""
+        query = "SELECT max(started_at) FROM records WHERE layer = ? AND component = ? AND "
+        found = (
+            started_at
+            for name in components
+            for (started_at,) in self._database.table(f"{query}started_at < ?", (layer, name, at))
+        )
+        return max(filter(None, found), default=0.0)
 
     def rates(
         self, run_id: str, layer: str, operation: Operation, scenario: Scenario

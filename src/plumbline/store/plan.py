@@ -5,7 +5,7 @@ It is the document that ``plumbline plan --json`` prints, so the console needs n
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple
+from typing import Any, Iterable, Mapping, NamedTuple
 
 from plumbline.errors import DocumentError
 from plumbline.model.expectation import Expectation, Expectations
@@ -35,11 +35,17 @@ class SitePlan(NamedTuple):
     services: tuple[Service, ...]
     parts: Mapping[str, SitePart] = {}
     paths: tuple[PathService, ...] = ()
+    job_users: bool = False
+    """Whether the policy lets it be shown whose job it is."""
 
     @property
     def site(self) -> str:
         """Return the name of the site."""
         return next((node.site for node in self.nodes.values()), "site without nodes")
+
+    def kinds(self, nodes: Iterable[str]) -> dict[str, str]:
+        """Return of each node whether it is a server or a client, empty where it is not known."""
+        return {name: self.parts[name].kind if name in self.parts else "" for name in nodes}
 
     def measured(self) -> dict[str, tuple[Expectation, ...]]:
         """Return what each node measures, layer by layer; raise DocumentError for a damaged one."""
@@ -58,7 +64,8 @@ def load_plan(path: str) -> SitePlan:
         services = tuple(map(Service.from_json, raw["services"]))
         parts = {name: SitePart.from_json(part) for name, part in raw.get("parts", {}).items()}
         paths = tuple(map(PathService.from_json, raw.get("paths", ())))
-        return SitePlan(path, _nodes(raw["nodes"]), services, parts, paths)
+        users = raw.get("job_users", False) is True
+        return SitePlan(path, _nodes(raw["nodes"]), services, parts, paths, users)
     except (KeyError, TypeError, AttributeError) as error:
         raise DocumentError(f"plan {path} is damaged ({error!r}); {_REMEDY}") from error
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import product
 from math import prod
-from typing import Sequence
+from typing import Iterable, Sequence
 
 from plumbline.errors import DocumentError
 
@@ -14,6 +14,7 @@ _MOST_LETTERS = 10_000_000
 _LONGEST = 1000
 """Characters of a range."""
 _GROUP = re.compile(r"\[([^\[\]]*)\]")
+_LAST_NUMBER = re.compile(r"(.*?)([0-9]{1,18})([^0-9]*)", re.DOTALL)
 _BOUNDS = re.compile(r"([0-9A-Fa-f]+)(?:-([0-9A-Fa-f]+))?")
 
 DECIMAL = 10
@@ -103,3 +104,30 @@ def repeat(names: Sequence[str], values: Sequence[str]) -> list[str]:
             f"{len(names)} names ({names[0]} to {names[-1]})"
         )
     return [values[index % len(values)] for index in range(len(names))]
+
+
+def fold(names: Iterable[str]) -> str:
+    """Return names as ranges, ``mds, oss[01-03,07]``; ``expand`` takes each of them."""
+    numbered: dict[tuple[str, str, int], list[int]] = {}
+    for name in sorted(set(names)):
+        found = _LAST_NUMBER.fullmatch(name)
+        # a range has numbers of one width: oss[8-9], oss[10-12]
+        key = (found[1], found[3], len(found[2])) if found else (name, "", 0)
+        numbered.setdefault(key, []).append(int(found[2]) if found else 0)
+    return ", ".join(_folded(*key, numbers) for key, numbers in numbered.items())
+
+
+def _folded(head: str, tail: str, width: int, numbers: list[int]) -> str:
+    if not width:
+        return head
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    items = [
+        f"{first:0{width}d}" if first == last else f"{first:0{width}d}-{last:0{width}d}"
+        for first, last in runs
+    ]
+    return f"{head}[{','.join(items)}]{tail}" if len(numbers) > 1 else f"{head}{items[0]}{tail}"

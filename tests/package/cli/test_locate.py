@@ -9,12 +9,16 @@ from typing import Any, Iterable
 
 import pytest
 
+from plumbline.conditions.bill import Bill
 from plumbline.errors import DocumentError, StoreError
 from plumbline.locate.measurables import PlannedMeasurement, Site
 from plumbline.locate.sentences import HEADERS
 from plumbline.model.record import Record
+from plumbline.store.conditions import keep_collected
 from plumbline.store.history import History
 from tests.package.cli.driver import call
+from tests.package.conditions.nodes import condition, ledger
+from tests.package.coverage.servers import counted
 from tests.package.locate.scenes import Left, Scene, both, lab, rate
 from tests.package.records import night_after_night, record
 
@@ -141,6 +145,24 @@ def test_what_all_have_lost_alike_is_one_line_and_no_suspect_for_each(
     assert [(one["layer"], one["group"]) for one in raw["shared"]] == [("ost", "scratch")]
 
 
+def test_what_changed_before_a_shared_loss_is_in_its_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(tmp_path, all_slower()) == 1
+    first = min(one.started_at for one in night_after_night(all_slower()))
+    old, new = condition("Lustre", "2.3.0"), condition("Lustre", "2.4.0")
+    for node in ("oss1", "oss2", "oss3"):
+        bills = (Bill(node, first - age, (one,)) for age, one in ((7200, old), (3600, new)))
+        keep_collected(tmp_path / "history.sqlite", node, ledger(*bills).to_json())
+    later = (Bill("client1", first + age, (one,)) for age, one in ((3600, old), (7200, new)))
+    keep_collected(tmp_path / "history.sqlite", "client1", ledger(*later).to_json())
+    capsys.readouterr()
+    assert execute(tmp_path, []) == 1
+    said = capsys.readouterr().out.splitlines()[0]
+    assert ". No part explains it. Since 20" in said
+    assert said.endswith(": Lustre 2.3.0 -> 2.4.0 on all 3 servers.")
+
+
 def test_what_one_part_explains_is_no_shared_loss(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -214,3 +236,47 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     path.write_text(json.dumps(plan()), encoding="utf-8")
     with pytest.raises(StoreError, match="there is no history"):
         call("locate", "--plan", str(path), "--history", str(tmp_path / "none"))
+
+
+def test_jobs_that_used_a_slow_target_are_named_and_the_probes_are_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at = time.time() - 100
+    rows = [
+        [at, at + 10, "4711", 0, 38 * 10**9],
+        [at, at + 10, "fio.987", 0, 10**9],
+        [at + 10, at + 20, "a\x1b[31m", 5 * 10**9, 0],
+    ]
+    counts = [
+        one._replace(component=target, id=f"{one.id} {target} {one.operation}")
+        for target in ("scratch-OST0001", "scratch-OST0002")
+        for one in counted([1.0], start=at, jobs=rows)
+    ]
+    faults = {"oss2-disk1": both(80e6)}
+    with History(tmp_path / "history.sqlite") as history:
+        for one in counts:
+            history.save(one)
+    assert execute(tmp_path, measured(faults)) == 1
+    (said,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Jobs on")]
+    assert said.startswith("Jobs on scratch-OST0002 within 10 min of its low ")
+    jobs = "job 4711 moved 38.0 GB, job a\N{REPLACEMENT CHARACTER}[31m moved 5000.0 MB."
+    assert said.endswith(f"Z: {jobs}")
+    assert execute(tmp_path, [], "--json") == 1
+    assert said in json.loads(capsys.readouterr().out)["remarks"]
+
+
+def test_a_suspected_host_that_differs_from_its_peers_has_that_as_a_symptom(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raw = plan()
+    for name in ("client2", "client3", "client4"):
+        raw["nodes"][name] = {**raw["nodes"]["client1"], "node": name, "entries": []}
+        raw["parts"][name] = raw["parts"]["client1"]
+    for name in ("client1", "client2", "client3", "client4"):
+        governor = "powersave" if name == "client1" else "performance"
+        kept = ledger(Bill(name, time.time(), (condition("governor", governor, "cpu"),)))
+        keep_collected(tmp_path / "history.sqlite", name, kept.to_json())
+    assert execute(tmp_path, measured({"client1-nic": both(25e6)}), document=raw) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("Suspects, ambiguous: client client1 or nic client1-nic")
+    assert "Symptoms of client client1: governor powersave, 3 peers performance." in out

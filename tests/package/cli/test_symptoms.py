@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.cli import main
+from plumbline.store.conditions import load_ledger
 from plumbline.symptoms.gather import COLLECTORS
 from tests.package.symptoms.nodes import expectations
 
@@ -42,6 +43,20 @@ def test_a_look_that_was_saved_is_what_the_next_one_compares_with(
     out, err = capsys.readouterr()
     assert err == ""
     assert [line.split()[0] for line in out.splitlines()[-len(COLLECTORS) :]] == list(COLLECTORS)
+
+
+def test_the_conditions_of_the_node_are_kept_with_a_look_that_is_saved(
+    words: list[str], tmp_path: Path
+) -> None:
+    main(words)
+    assert not (tmp_path / "conditions.json").exists()
+    main([*words, "--save"])
+    ledger = load_ledger(str(tmp_path / "conditions.json"))
+    main([*words, "--save"])
+    again = load_ledger(str(tmp_path / "conditions.json"))
+    assert ledger.bill.node == "oss1"
+    assert "kernel" in {one.name for one in ledger.bill.conditions}
+    assert again.bill.taken_at > again.since == ledger.since
 
 
 def test_a_damaged_state_is_said_and_does_not_stop_the_next_look(

@@ -24,14 +24,17 @@ import pytest
 
 from plumbline.cli import main
 from plumbline.collect.gather import GatherOptions, _Work, gather
+from plumbline.conditions.bill import Bill
 from plumbline.errors import StoreError
 from plumbline.model.exchange import MOST_RECORDS, Head
 from plumbline.model.record import Record
 from plumbline.model.series import Running
 from plumbline.store.clocks import read_clocks
 from plumbline.store.collection import Collection
+from plumbline.store.conditions import collected_ledgers, keep_bill
 from plumbline.store.database import Database
 from plumbline.store.history import History, Selection
+from tests.package.conditions.nodes import bill, condition
 from tests.package.records import record
 
 SRC = str(Path(__file__).parents[3] / "src")
@@ -234,6 +237,63 @@ def test_symptoms_travel_with_the_records(site: Site) -> None:
     (site.folder / "oss1" / "symptoms.json").unlink()
     site.collect()
     assert not (kept / "oss1.json").exists()
+
+
+def changed(site: Site, node: str, *bills: Bill) -> None:
+    for one in bills:
+        keep_bill(site.folder / node, one._replace(node=node))
+
+
+def kept_changes(site: Site) -> dict[str, list[str]]:
+    return {
+        one.bill.node: [f"{change.then} -> {change.now}" for change in one.changes]
+        for one in collected_ledgers(site.history, NODES)[0]
+    }
+
+
+def test_changes_of_conditions_travel_with_the_records(site: Site) -> None:
+    changed(site, "client1", bill(condition("kernel", "4")), bill(condition("kernel", "5"), day=1))
+    assert site.collect() == 0
+    assert kept_changes(site) == {"client1": ["4 -> 5"]}
+    changed(site, "client1", bill(condition("kernel", "6"), day=1.5))
+    assert site.collect() == 0
+    assert kept_changes(site) == {"client1": ["4 -> 5", "5 -> 6"]}
+    # a node without its ledger takes none away
+    (site.folder / "client1" / "conditions.json").unlink()
+    assert site.collect() == 0
+    assert kept_changes(site) == {"client1": ["4 -> 5", "5 -> 6"]}
+
+
+def test_a_ledger_without_news_is_not_sent_again(site: Site) -> None:
+    changed(site, "oss1", bill(condition("kernel", "4")))
+    site.collect()
+    copy = site.history.parent / "conditions" / "oss1.json"
+    before = copy.stat().st_ino
+    changed(site, "oss1", bill(condition("kernel", "4"), day=0.5))
+    site.collect()
+    assert copy.stat().st_ino == before
+    changed(site, "oss1", bill(condition("kernel", "4"), day=1))
+    site.collect()
+    assert copy.stat().st_ino != before
+
+
+@pytest.mark.parametrize(
+    "sent",
+    ["{cut", "[]", "{}", '{"schema": 1, "changes": [[]]}', " " * (8 << 20) + "{}"],
+    ids=["cut", "list", "empty", "change", "long"],
+)
+def test_a_damaged_ledger_is_told_and_replaces_nothing(
+    site: Site, capsys: pytest.CaptureFixture[str], sent: str
+) -> None:
+    changed(site, "oss1", bill(condition("kernel", "4")), bill(condition("kernel", "5"), day=1))
+    site.collect()
+    (new,) = site.measure("oss1")
+    (site.folder / "oss1" / "conditions.json").write_text(sent)
+    capsys.readouterr()
+    assert site.collect() == 0
+    assert "without its changes: " in capsys.readouterr().out
+    assert kept_changes(site) == {"oss1": ["4 -> 5"]}
+    assert site.kept() == [new.id]
 
 
 def test_symptoms_that_do_not_come_are_told(site: Site, capsys: pytest.CaptureFixture[str]) -> None:

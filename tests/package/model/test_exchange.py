@@ -11,11 +11,17 @@ from plumbline.errors import DocumentError
 from plumbline.model.exchange import MOST_RECORDS, Cursor, Head, Request
 from plumbline.model.series import Running
 
-HEAD = Head("0.1.0", 1795241041.0, False, (Running("ost", "OST0", 1.0),), {"schema": 1})
+HEAD = Head(
+    "0.1.0", 1795241041.0, False, (Running("ost", "OST0", 1.0),), {"schema": 1}, {"schema": 1}
+)
 
 
 def test_both_are_the_same_after_the_wire() -> None:
-    for request in (Request(Cursor(7, "abc"), 20), Request(Cursor(7, "abc"), 20, 1795241041.5)):
+    for request in (
+        Request(Cursor(7, "abc"), 20),
+        Request(Cursor(7, "abc"), 20, 1795241041.5),
+        Request(Cursor(7, "abc"), 20, conditions_at=0.0),
+    ):
         assert Request.from_json(json.loads(json.dumps(request.to_json()))) == request
     assert Head.from_json(json.loads(json.dumps(HEAD.to_json()))) == HEAD
 
@@ -37,6 +43,7 @@ def test_nobody_is_given_more_than_one_answer_may_hold(asked: int, given: int) -
         {"schema": 1, "after": [1, ""], "limit": "all"},
         {"schema": 1, "after": [1, ""], "limit": 1, "since": "yesterday"},
         {"schema": 1, "after": [1, ""], "limit": 1, "since": float("nan")},
+        {"schema": 1, "after": [1, ""], "limit": 1, "conditions_at": "yesterday"},
     ],
 )
 def test_a_damaged_request_is_a_sentence(raw: Any) -> None:

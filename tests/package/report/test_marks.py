@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.model.trend import Note, VersionChange
+from plumbline.model.trend import ConditionChange, Note, VersionChange
 from plumbline.report.marks import chosen_moment, drawn, marks
 from plumbline.report.site import Member, Site, find_metrics
 from tests.package.report.sites import sick
@@ -68,3 +68,16 @@ def test_of_very_many_marks_the_latest_are_drawn(site: Site) -> None:
     lines, words = drawn(found, NOW - 27 * DAY_S)
     assert len(lines) == 13
     assert [one["text"] for one in words][:2] == ["client 2.15.7 -&gt; 2.15.8", "note 11"]
+
+
+def test_what_nodes_found_is_a_mark_and_an_era_where_it_is_wide(site: Site) -> None:
+    one, every = frozenset({"oss07"}), frozenset({"oss01", "oss07"})
+    narrow = ConditionChange(LAST_NIGHT - 10, "scheduler none -> bfq on oss07", False, one)
+    wide = ConditionChange(LAST_NIGHT - 20, "Lustre 2.3.0 -> 2.4.0 on all 24 servers", True, every)
+    found = site._replace(conditions=[narrow, wide])
+    assert [one.text for one in marks(found)] == [wide.text, narrow.text]
+    assert [one.concerns({"oss02"}) for one in marks(found)] == [True, False]
+    assert all(one.concerns({"oss07"}) for one in marks(found))
+    assert chosen_moment(found, members(site)) == LAST_NIGHT - 20
+    lines, words = drawn(marks(found), 0.0)
+    assert (len(lines), words[0]["text"]) == (2, "Lustre 2.3.0 -&gt; 2.4.0 on all 24 servers")

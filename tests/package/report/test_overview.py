@@ -9,7 +9,7 @@ import pytest
 
 from plumbline.model.reason import Reason
 from plumbline.model.state import State
-from plumbline.model.trend import VersionChange
+from plumbline.model.trend import ConditionChange, VersionChange
 from plumbline.model.verdict import Verdict
 from plumbline.report.overview import Entry, Kind, overview
 from plumbline.report.page import pages
@@ -77,6 +77,21 @@ def test_what_happened_when_it_began_is_named(tmp_path: Path) -> None:
     site = site._replace(changes=[VersionChange(begun, "client", "2.3.0", "2.4.0", 9, 9)])
     (disk,) = [one for one in rows(site) if one.component == "raw oss2-disk1"]
     assert disk.since == f"{SINCE} (client 2.3.0 -> 2.4.0)"
+
+
+def test_of_changes_that_nodes_found_those_of_its_own_host_are_named(tmp_path: Path) -> None:
+    site = sick(tmp_path)
+    begun = next(
+        at for course in site.courses for at in course.times if at > site.now - 5 * 86400 + 1
+    )
+    found = [
+        ConditionChange(begun, f"scheduler none -> bfq on {node}", False, frozenset({node}))
+        for node in ("oss1", "oss2")
+    ]
+    (disk,) = [
+        one for one in rows(site._replace(conditions=found)) if one.component == "raw oss2-disk1"
+    ]
+    assert disk.since == f"{SINCE} (scheduler none -> bfq on oss2)"
 
 
 def test_a_node_that_nothing_is_known_about_is_one_row(tmp_path: Path) -> None:

@@ -1,0 +1,169 @@
+"""``plumbline changes``: what changed on nodes, and which node differs from its peers."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Sequence
+
+from plumbline.errors import StoreError, UsageError
+from plumbline.store.places import STATE
+from plumbline.units import DAY_S, parse_duration
+
+if TYPE_CHECKING:
+    from plumbline.conditions.grouped import Grouped
+    from plumbline.conditions.ledger import Ledger
+
+_SCHEMA = 1
+_LATE_S = 2 * DAY_S
+"""From the old value to the new one: who found it later did not look every day."""
+_CURRENT_S = 3 * DAY_S
+"""A bill that is older says nothing of today; collect brings one a day."""
+
+
+def add(subparsers: Any) -> None:
+    """Declare the arguments."""
+    parser = subparsers.add_parser(
+        "changes",
+        help="show changes of software, firmware and settings, and who differs from its peers",
+        description="Show what has changed on this node, or with --plan and --history on all nodes "
+        "of a site: software, firmware, parameters of Lustre and of modules, mounts, kernel "
+        "settings, disks and links.  The timer of plumbline symptoms looks for it.",
+        epilog="For example: plumbline changes --since 2w",
+    )
+    parser.add_argument("--state", metavar="DIR", default=STATE, help="default: %(default)s")
+    parser.add_argument(
+        "--plan", metavar="FILE", help="of a whole site: what plumbline plan --json printed"
+    )
+    parser.add_argument(
+        "--history",
+        metavar="FILE",
+        help="with --plan: the history of all its nodes, beside which collect keeps the changes",
+    )
+    parser.add_argument(
+        "--since", metavar="TIME", default="2w", help="no older changes (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--differences",
+        action="store_true",
+        help="with --plan: show which nodes differ from most of their kind instead",
+    )
+    parser.add_argument("--json", action="store_true", help="print the document for programs")
+    parser.set_defaults(run=run)
+
+
+class _Known(NamedTuple):
+    """The ledgers, the kind of each node that has one, and what is missing."""
+
+    ledgers: Sequence[Ledger]
+    kinds: Mapping[str, str]
+    remarks: Sequence[str] = ()
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print changes or differences; return 0, 1 where a node differs."""
+    if bool(arguments.plan) is not bool(arguments.history):
+        raise UsageError("--plan and --history belong together: give both, or neither")
+    if arguments.differences and not arguments.plan:
+        raise UsageError("--differences compares nodes: give --plan and --history")
+    since = time.time() - parse_duration(arguments.since)
+    known = _of_site(arguments) if arguments.plan else _of_node(arguments)
+    code = (
+        _differences(known, arguments)
+        if arguments.differences
+        else _changes(known, since, arguments)
+    )
+    for remark in known.remarks:
+        print(f"plumbline: {remark}", file=sys.stderr)
+    return code
+
+
+def _of_node(arguments: argparse.Namespace) -> _Known:
+    from plumbline.conditions.ledger import FILE
+    from plumbline.store.conditions import load_ledger
+
+    ledger = load_ledger(str(Path(arguments.state) / FILE))
+    return _Known([ledger], {ledger.bill.node: ""}, ledger.bill.notes)
+
+
+def _of_site(arguments: argparse.Namespace) -> _Known:
+    from plumbline.store.conditions import collected_ledgers
+    from plumbline.store.plan import load_plan
+    from plumbline.topology.ranges import fold
+
+    plan, history = load_plan(arguments.plan), Path(arguments.history)
+    if not history.exists():
+        raise StoreError(f"there is no history {history}; bring it with: plumbline collect")
+    ledgers, damaged = collected_ledgers(history, plan.nodes)
+    missing = sorted(set(plan.nodes) - {one.bill.node for one in ledgers})
+    remarks = [*damaged]
+    if missing:
+        remarks.append(
+            f"no changes are known of {fold(missing)}; see that the role symptoms is deployed "
+            "there, then run plumbline collect"
+        )
+    return _Known(ledgers, plan.kinds(one.bill.node for one in ledgers), remarks)
+
+
+def _changes(known: _Known, since: float, arguments: argparse.Namespace) -> int:
+    from plumbline.conditions.grouped import grouped, where
+    from plumbline.conditions.ledger import latest
+    from plumbline.output.table import render
+
+    found = grouped(latest(known.ledgers, since))
+    if arguments.json:
+        changes = [one.to_json() for one in found]
+        print(json.dumps({"schema": _SCHEMA, "since": since, "changes": changes}, allow_nan=False))
+    elif found:
+        rows = [(_date(one), one.area, _text(one), where(one.nodes, known.kinds)) for one in found]
+        print(render(("found", "area", "change", "on"), rows))
+    else:
+        print(f"no change since {_moment(since)}{_followed(known, since)}")
+    return 0
+
+
+def _followed(known: _Known, since: float) -> str:
+    """Return since when all nodes are followed, where that is later than what was asked for."""
+    first = max((one.since for one in known.ledgers), default=since)
+    return f"; followed on all nodes since {_moment(first)}" if first > since else ""
+
+
+def _differences(known: _Known, arguments: argparse.Namespace) -> int:
+    from plumbline.conditions.differences import differences
+    from plumbline.topology.ranges import fold
+
+    current = [one for one in known.ledgers if one.bill.taken_at > time.time() - _CURRENT_S]
+    old = [one.bill.node for one in known.ledgers if one not in current]
+    found = differences(current, known.kinds)
+    if arguments.json:
+        document = {"schema": _SCHEMA, "differences": [one.to_json() for one in found]}
+        print(json.dumps(document, allow_nan=False))
+    else:
+        for one in found:
+            print(one.text)
+        if not found:
+            print(f"no node of {len(current)} differs from most of its kind")
+    if old:
+        print(f"plumbline: left out, last looked at days ago: {fold(old)}", file=sys.stderr)
+    return int(bool(found))
+
+
+def _text(change: Grouped) -> str:
+    """Return a change, and when its old value was last seen where nobody looked for days."""
+    if change.at - change.before < _LATE_S:
+        return change.text
+    return f"{change.text}; old value last seen {_moment(change.before)[:10]}"
+
+
+def _date(change: Grouped) -> str:
+    """Return when a change was found, and to when it took on all nodes."""
+    first, last = _moment(change.at), _moment(change.last)
+    return first if first[:10] == last[:10] else f"{first[:10]} to {last[:10]}"
+
+
+def _moment(at: float) -> str:
+    return datetime.fromtimestamp(at, timezone.utc).strftime("%Y-%m-%d %H:%MZ")

@@ -1,0 +1,226 @@
+"""``plumbline jobs``: which job moved how much on which target, and when."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Optional, Sequence
+
+from plumbline.cli.dates import parse_span
+from plumbline.errors import DocumentError, UsageError
+from plumbline.store.places import HISTORY, PLAN
+
+if TYPE_CHECKING:
+    from plumbline.jobs.darshan import Log
+    from plumbline.jobs.job import Job
+    from plumbline.jobs.usage import Usage, Window
+    from plumbline.judge.job_rates import JobsSay
+    from plumbline.site.jobs import Used
+    from plumbline.store.plan import SitePlan
+
+_MOST_ROWS = 40
+_MOST_SAID = 20
+_MOST_BYTES = 1 << 30
+
+
+def add(subparsers: Any) -> None:
+    """Declare the arguments."""
+    parser = subparsers.add_parser(
+        "jobs",
+        help="say which job moved how much on which target",
+        description="Print which jobs used which targets, by the job_stats of the servers in the "
+        "history of the console and by Darshan logs; Slurm, or a file of job times, says what they "
+        "are called.  Ends with 65 where something was left out.",
+        epilog='For example: plumbline jobs --during "02:00 to 03:00" --target scratch-OST0003',
+    )
+    parser.add_argument(
+        "--during",
+        metavar="TIMES",
+        help='such as "02:00 to 03:00", the last such hour, or "2026-11-20T02:00 to 2026-11-21" '
+        "(default: all that is known)",
+    )
+    parser.add_argument("--target", metavar="NAME", default="", help="this target alone")
+    parser.add_argument(
+        "--darshan", metavar="PLACE", nargs="+", default=[], help="Darshan logs, or folders of them"
+    )
+    parser.add_argument(
+        "--python", default=sys.executable, help="Python that has PyDarshan (default: this one)"
+    )
+    parser.add_argument(
+        "--slurm",
+        metavar="FILE",
+        help="what sacct or squeue printed with --json, or sacct with --parsable2; - is stdin",
+    )
+    parser.add_argument(
+        "--times", metavar="FILE", help="CSV of job times: job, start, end, name, user, nodes"
+    )
+    parser.add_argument(
+        "--slow-targets",
+        action="store_true",
+        help="with --darshan: say which targets slow the jobs that use them",
+    )
+    parser.add_argument(
+        "--keep", action="store_true", help="keep what the logs say in the history for 60 days"
+    )
+    parser.add_argument("--plan", metavar="FILE", help=f"default {PLAN}, if it is there")
+    parser.add_argument("--history", metavar="FILE", help=f"default {HISTORY}, if it is there")
+    parser.add_argument("--json", action="store_true", help="print the document for programs")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print who used what; return 0, or 65 where something was left out."""
+    from plumbline.jobs.usage import Window
+    from plumbline.judge.job_rates import jobs_say
+    from plumbline.site.jobs import Names, keep_traffic, recorded, who_used
+
+    now = time.time()
+    window = (
+        Window(*parse_span(arguments.during, "--during", now)) if arguments.during else Window()
+    )
+    plan = _plan(arguments.plan)
+    names = Names(plan)
+    history = _history(arguments)
+    logs, left_out = _logs(arguments, window)
+    jobs, without = _jobs(arguments)
+    left_out += without
+    said = [io for log in logs for io in log.traffic(names.at)]
+    if arguments.keep:
+        keep_traffic(Path(arguments.history or HISTORY), said, now)
+    counted = recorded(history, window, names) if history else []
+    # what is kept may have been read again, and a log be there twice
+    found = list(dict.fromkeys([*said, *counted]))
+    if arguments.slow_targets:
+        _print_slow(jobs_say(logs, names.at, found), left_out, as_json=arguments.json)
+        return DocumentError.exit_code if left_out else 0
+    listed = [*(log.job for log in logs), *jobs]
+    used = who_used(found, listed, window, names, arguments.target)
+    _report(used, left_out, arguments.json, users=plan is not None and plan.job_users)
+    return DocumentError.exit_code if left_out else 0
+
+
+def _plan(given: Optional[str]) -> Optional[SitePlan]:
+    from plumbline.store.plan import load_plan
+
+    return load_plan(given or PLAN) if given or Path(PLAN).exists() else None
+
+
+def _history(arguments: argparse.Namespace) -> Optional[Path]:
+    """Return the history that is read; None where there is none and none is needed."""
+    if arguments.history:
+        return Path(arguments.history)
+    if arguments.darshan and not Path(HISTORY).exists():
+        return None
+    return Path(HISTORY)
+
+
+def _logs(arguments: argparse.Namespace, window: Window) -> tuple[Sequence[Log], list[str]]:
+    if not arguments.darshan:
+        if arguments.keep or arguments.slow_targets:
+            raise UsageError("--keep and --slow-targets need logs; name them with --darshan")
+        return (), []
+    from plumbline.documents.darshan_logs import MOST_BYTES, find_logs, read_logs
+    from plumbline.run.command import SystemRunner
+
+    paths, left_out = find_logs(arguments.darshan, window.begin)
+    read = read_logs(SystemRunner(most_bytes=MOST_BYTES), arguments.python, paths)
+    return read.logs, left_out + list(read.left_out)
+
+
+def _jobs(arguments: argparse.Namespace) -> tuple[list[Job], list[str]]:
+    from plumbline.documents.job_times import read_job_times
+    from plumbline.jobs.slurm import parse_slurm
+
+    reads = []
+    if arguments.slurm:
+        name = "standard input" if arguments.slurm == "-" else arguments.slurm
+        reads.append(parse_slurm(_text(arguments.slurm), name))
+    if arguments.times:
+        reads.append(read_job_times(Path(arguments.times)))
+    jobs = [job for read in reads for job in read.jobs]
+    return jobs, [text for read in reads for text in read.left_out]
+
+
+def _text(name: str) -> str:
+    try:
+        if name == "-":
+            data = sys.stdin.buffer.read(_MOST_BYTES)
+        else:
+            with open(name, "rb") as file:
+                data = file.read(_MOST_BYTES)
+    except OSError as error:
+        raise DocumentError(f"{name} cannot be read: {error.strerror}") from error
+    return data.decode("utf-8", "replace")
+
+
+def _print_slow(said: JobsSay, left_out: Sequence[str], *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"schema": 1, **said.to_json(), "left_out": left_out}, allow_nan=False))
+        return
+    print("\n".join(said.sentences()))
+    _print_left_out(left_out)
+
+
+def _print_left_out(left_out: Sequence[str]) -> None:
+    for text in left_out[:_MOST_SAID]:
+        print(f"plumbline: {text}", file=sys.stderr)
+    if len(left_out) > _MOST_SAID:
+        print(f"plumbline: {len(left_out) - _MOST_SAID} more left out", file=sys.stderr)
+
+
+def _report(used: Used, left_out: Sequence[str], as_json: bool, *, users: bool) -> None:
+    if as_json:
+        document = used.to_json()
+        for job in () if users else document["jobs"].values():
+            del job["user"]
+        print(json.dumps({"schema": 1, **document, "left_out": left_out}, allow_nan=False))
+        return
+    _print(used, users)
+    _print_left_out(left_out)
+
+
+def _print(used: Used, users: bool) -> None:
+    from plumbline.jobs.job import shown
+    from plumbline.output.table import render
+
+    headers = ["job", "name", "user", "target", "operation", "moved", "rate", "from", "to"]
+    headers += ["below 100 KiB", "unaligned", "by"]
+    rows = [_row(one, used.jobs.get(one.job)) for one in used.usages[:_MOST_ROWS]]
+    kept = [place for place, header in enumerate(headers) if users or header != "user"]
+    if rows:
+        print(render([headers[at] for at in kept], [[row[at] for at in kept] for row in rows]))
+    if len(used.usages) > _MOST_ROWS:
+        print(f"{len(used.usages) - _MOST_ROWS} more rows; --json has all of them")
+    if not rows:
+        print("No job is known to have moved anything on these targets at this time.")
+    if used.idle:
+        some = ", ".join(shown(job.id) for job in used.idle[:_MOST_SAID])
+        more = f" and {len(used.idle) - _MOST_SAID} more" if len(used.idle) > _MOST_SAID else ""
+        print(f"Ran too, traffic unknown: {some}{more}")
+
+
+def _row(usage: Usage, job: Optional[Job]) -> list[str]:
+    from plumbline.jobs.job import shown
+    from plumbline.units import format_bytes, format_rate
+
+    return [
+        shown(usage.job),
+        shown(job.name) if job else "",
+        shown(job.user) if job else "",
+        shown(usage.target),
+        usage.operation.value,
+        format_bytes(usage.bytes),
+        "" if usage.rate_Bps is None else format_rate(usage.rate_Bps),
+        _time(usage.begin),
+        _time(usage.end),
+        *("" if share is None else f"{share:.0%}" for share in (usage.small, usage.unaligned)),
+        usage.source,
+    ]
+
+
+def _time(at: float) -> str:
+    return datetime.fromtimestamp(at, timezone.utc).astimezone().strftime("%Y-%m-%d %H:%M:%S")

@@ -1,0 +1,110 @@
+"""Which jobs used the targets of a site: what its history, logs and a scheduler say together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Iterable, Mapping, NamedTuple, Optional, Sequence
+
+from plumbline.errors import UsageError
+from plumbline.jobs.job import Job, JobIo
+from plumbline.jobs.usage import Usage, Window, used, without_traffic
+from plumbline.layers.ost import OST as LAYER
+from plumbline.model.allowed import OST
+from plumbline.site.nodes import require
+from plumbline.store.job_traffic import JobTraffic
+from plumbline.store.plan import SitePlan
+from plumbline.targets import KINDS
+
+
+class Names:
+    """How the targets of a site are called, by their OST, and by mount and index."""
+
+    def __init__(self, plan: Optional[SitePlan]) -> None:
+        """Take the Lustre targets of a plan; without one a target has the name of its OST."""
+        self._components: dict[str, str] = {}
+        self._by_mount: dict[tuple[str, int], str] = {}
+        for node in plan.nodes.values() if plan else ():
+            for entry in node.entries:
+                if entry["layer"] == LAYER.name:
+                    self._add(entry["component"], entry["target"])
+
+    def _add(self, component: str, target: Mapping[str, Any]) -> None:
+        kind = KINDS.get(target.get("kind", ""))
+        for ost in kind.counted(target, component) if kind else ():
+            index = int(OST.match("the OST", ost)["index"], 16)
+            self._components[ost] = component
+            self._by_mount[target["mount"].rstrip("/"), index] = component
+
+    def at(self, mount: str, index: int) -> str:
+        """Return the name of a target from its index; beyond the plan, one with the mount in it."""
+        return self._by_mount.get((mount.rstrip("/"), index), f"{mount} OST{index:04x}")
+
+    def of(self, ost: str) -> str:
+        """Return what the site calls an OST."""
+        return self._components.get(ost, ost)
+
+    def osts(self, component: str) -> list[str]:
+        """Return the OSTs of a component, its own name where it is beyond the plan."""
+        found = [ost for ost, name in self._components.items() if name == component]
+        return found or [component]
+
+    def known(self) -> set[str]:
+        """Return what the site calls its OSTs."""
+        return set(self._components.values())
+
+
+class Used(NamedTuple):
+    """Who used targets in a time, and who else ran then; ``jobs`` by their ids."""
+
+    window: Window
+    usages: Sequence[Usage]
+    idle: Sequence[Job]
+    jobs: Mapping[str, Job]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form."""
+        return {
+            "begin": self.window.begin,
+            "end": self.window.end,
+            "used": [one.to_json() for one in self.usages],
+            "jobs": {name: job._asdict() for name, job in self.jobs.items()},
+            "without_traffic": [job.id for job in self.idle],
+        }
+
+
+def recorded(history: Path, window: Window, names: Names) -> list[JobIo]:
+    """Return what the history of a site says of jobs in a time.
+
+    Raises:
+        StoreError: there is no such history, or it cannot be read.
+        DocumentError: something in it is damaged.
+    """
+    require(history)
+    with JobTraffic(history) as traffic:
+        return [one._replace(target=names.of(one.target)) for one in traffic.between(*window)]
+
+
+def keep_traffic(history: Path, found: Iterable[JobIo], now: float) -> None:
+    """Keep what logs say in the history of a site; raise StoreError if that fails."""
+    require(history)
+    with JobTraffic(history) as traffic:
+        traffic.keep(found, now)
+
+
+def who_used(
+    found: Sequence[JobIo], jobs: Sequence[Job], window: Window, names: Names, target: str = ""
+) -> Used:
+    """Return which jobs used a target in a time, or all targets where none is named.
+
+    Raises:
+        UsageError: nobody knows a target of this name.
+    """
+    target = names.of(target)
+    if target and target not in names.known() | {one.target for one in found}:
+        raise UsageError(f"{target!r} is no target of the site, and no job used one of this name")
+    usages = used(found, window, target)
+    by_id = {job.id: job for job in jobs}
+    meant = {one.job for one in usages}
+    idle = [] if target else without_traffic(by_id, used(found, window), window)
+    shown = {name: by_id[name] for name in by_id if name in meant} | {job.id: job for job in idle}
+    return Used(window, usages, idle, shown)

@@ -1,0 +1,106 @@
+"""What jobs have moved, in the history of a console: as servers counted it, and as logs said it.
+
+What servers counted lies in the records of their samplings; what was read of logs has a table of
+its own.
+"""
+
+from __future__ import annotations
+
+from typing import Iterable, Iterator
+
+from plumbline.coverage.counted import LUSTRE, PART_S, job_rows
+from plumbline.errors import DocumentError
+from plumbline.jobs.job import COUNTERS, JobIo, checked_io
+from plumbline.model.record import Operation, Record
+from plumbline.model.trend import SERVER
+from plumbline.store.database import Store
+from plumbline.store.tables import read_record
+from plumbline.units import DAY_S
+
+KEEP_DAYS = 60
+MOST_ROWS = 2_000_000
+"""What is kept of logs: some 500 MB, the latest."""
+
+_TABLE = """CREATE TABLE IF NOT EXISTS job_traffic (
+    job TEXT NOT NULL, target TEXT NOT NULL, operation TEXT NOT NULL, bytes REAL NOT NULL,
+    begin REAL NOT NULL, end REAL NOT NULL, source TEXT NOT NULL, small REAL, unaligned REAL,
+    PRIMARY KEY (job, target, operation, source, begin)
+)"""
+_INDEX = "CREATE INDEX IF NOT EXISTS job_traffic_end ON job_traffic (end)"
+_THERE = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'job_traffic'"
+_KEEP = "INSERT OR REPLACE INTO job_traffic VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_KEPT = "SELECT * FROM job_traffic WHERE end >= ? AND begin <= ?"
+_OLD = "DELETE FROM job_traffic WHERE end < ?"
+_TOO_MANY = (
+    "DELETE FROM job_traffic WHERE rowid IN "
+    "(SELECT rowid FROM job_traffic ORDER BY end DESC LIMIT -1 OFFSET ?)"
+)
+# a sampler puts what jobs moved into the records of reads
+_COUNTED = (
+    "SELECT body FROM records WHERE started_at BETWEEN ? AND ? AND layer = ? AND operation = ? "
+    "AND instr(body, '\"jobs\":') > 0"
+)
+_LATE_S = 2 * PART_S
+"""A job's row begins no earlier before its record, and ends no later after it."""
+
+
+class JobTraffic(Store):
+    """The history of a console, for whoever asks what jobs have moved; use it in a ``with``."""
+
+    def between(self, begin: float, end: float, target: str = "") -> Iterator[JobIo]:
+        """Yield what jobs have moved between two moments, in seconds since the epoch.
+
+        A ``target`` is that alone, by the name that its servers have for it; logs know the site's.
+
+        Raises:
+            StoreError: the history cannot be read.
+            DocumentError: something in it is damaged.
+        """
+        yield from self._by_servers(begin, end, target)
+        ((there,),) = self._database.table(_THERE)
+        for row in self._database.rows(_KEPT, (begin, end)) if there else ():
+            found = self._kept(row)
+            if target in ("", found.target):
+                yield found
+
+    def _by_servers(self, begin: float, end: float, target: str) -> Iterator[JobIo]:
+        query, values = _COUNTED, (begin - _LATE_S, end + _LATE_S, SERVER, Operation.READ.value)
+        named = (f"{query} AND component = ?", (*values, target))
+        for (body,) in self._database.rows(*(named if target else (query, values))):
+            yield from _counted(read_record(body, self.path))
+
+    def keep(self, found: Iterable[JobIo], now: float) -> None:
+        """Keep what logs say for good, and forget what is too old: all of it, or nothing."""
+        with self._database.together():
+            self._database.change(_TABLE, ())
+            self._database.change(_INDEX, ())
+            for one in found:
+                place = one.job, one.target, one.operation.value
+                self._database.change(_KEEP, (*place, *one[3:]))
+            self._database.change(_OLD, (now - KEEP_DAYS * DAY_S,))
+            self._database.change(_TOO_MANY, (MOST_ROWS,))
+
+    def _kept(self, row: tuple[object, ...]) -> JobIo:
+        try:
+            found = JobIo._make(row)
+            return checked_io(found._replace(operation=Operation(found.operation)))
+        except (TypeError, ValueError) as error:
+            raise DocumentError(
+                f"history {self.path} holds damaged traffic of a job ({error}); read the logs again"
+            ) from error
+
+
+def _counted(record: Record) -> Iterator[JobIo]:
+    """Yield what a record of a server says of jobs."""
+    details = record.details or {}
+    if details.get("source") != LUSTRE:
+        return
+    try:
+        for row in job_rows(details):
+            ways = ((Operation.READ, row.read), (Operation.WRITE, row.written))
+            for operation, moved in ways:
+                if moved:
+                    place = row.job, record.component, operation
+                    yield checked_io(JobIo(*place, moved, row.begin, row.end, COUNTERS))
+    except (TypeError, ValueError) as error:
+        raise DocumentError(f"what {record.host} counted of jobs is damaged: {error}") from error

@@ -1,0 +1,156 @@
+"""``plumbline changes`` on a node and on the console."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from plumbline.cli import main
+from plumbline.conditions.bill import Bill
+from plumbline.conditions.ledger import begun
+from plumbline.expect.plan import compile_plan
+from plumbline.plan.policy import load
+from plumbline.store.conditions import keep_bill, keep_collected, load_ledger
+from plumbline.topology.graph import build
+from plumbline.units import DAY_S
+from tests.package.conditions.nodes import condition
+from tests.package.sites import site
+
+SERVERS = ("oss1", "oss2", "oss3", "oss4", "oss5")
+
+
+def keep(folder: Path, node: str, *versions: str) -> None:
+    """Keep bills of a node, a day apart, the last one an hour ago."""
+    folder.mkdir(exist_ok=True)
+    for number, version in enumerate(versions):
+        at = time.time() - 3600 - DAY_S * (len(versions) - 1 - number)
+        keep_bill(folder, Bill(node, at, (condition("Lustre", version),)))
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> list[str]:
+    plan = compile_plan(build(site()), load({}), {})
+    document = plan.to_json()
+    for name in SERVERS:
+        document["nodes"][name] = {**document["nodes"]["oss1"], "node": name}
+        document["parts"][name] = document["parts"]["oss1"]
+    (tmp_path / "plan.json").write_text(json.dumps(document), encoding="utf-8")
+    history = tmp_path / "history.sqlite"
+    history.touch()
+    return ["changes", "--plan", str(tmp_path / "plan.json"), "--history", str(history)]
+
+
+def collected(tmp_path: Path, node: str, *versions: str) -> None:
+    keep(tmp_path / node, node, *versions)
+    ledger = load_ledger(str(tmp_path / node / "conditions.json"))
+    keep_collected(tmp_path / "history.sqlite", node, ledger.to_json())
+
+
+def test_a_node_shows_its_own_changes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    keep(tmp_path, "oss1", "2.3.0", "2.4.0")
+    assert main(["changes", "--state", str(tmp_path)]) == 0
+    header, line = capsys.readouterr().out.splitlines()
+    assert header.split() == ["found", "area", "change", "on"]
+    assert line.split()[2:] == ["software", "Lustre", "2.3.0", "->", "2.4.0", "oss1"]
+
+
+def test_a_change_that_was_found_late_says_when_the_old_value_was_last_seen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = time.time()
+    for age_d, version in ((9, "2.3.0"), (1, "2.4.0")):
+        keep_bill(tmp_path, Bill("oss1", now - age_d * DAY_S, (condition("Lustre", version),)))
+    assert main(["changes", "--state", str(tmp_path)]) == 0
+    assert "2.3.0 -> 2.4.0; old value last seen 20" in capsys.readouterr().out
+
+
+def test_older_changes_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    keep(tmp_path, "oss1", "2.3.0", "2.4.0", "2.4.0", "2.4.0")
+    assert main(["changes", "--state", str(tmp_path), "--since", "2d"]) == 0
+    assert capsys.readouterr().out.startswith("no change since ")
+    assert main(["changes", "--state", str(tmp_path), "--since", "3d"]) == 0
+    assert "Lustre 2.3.0 -> 2.4.0" in capsys.readouterr().out
+
+
+def test_a_node_that_was_followed_for_less_time_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keep(tmp_path, "oss1", "2.3.0")
+    main(["changes", "--state", str(tmp_path)])
+    assert "; followed on all nodes since " in capsys.readouterr().out
+
+
+def test_a_node_without_a_ledger_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["changes", "--state", str(tmp_path)]) == 65
+    assert "plumbline symptoms --save" in capsys.readouterr().err
+
+
+def test_the_console_shows_a_change_of_all_servers_as_one(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for node in SERVERS:
+        collected(tmp_path, node, "2.3.0", "2.4.0")
+    assert main([*words, "--json"]) == 0
+    (one,) = json.loads(capsys.readouterr().out)["changes"]
+    assert one["nodes"] == list(SERVERS)
+    assert main(words) == 0
+    out, err = capsys.readouterr()
+    assert "all 5 servers" in out
+    assert "no changes are known of client1" in err
+
+
+def test_a_node_that_differs_ends_with_1(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for node in SERVERS:
+        collected(tmp_path, node, "2.4.0")
+    assert main([*words, "--differences"]) == 0
+    assert "no node of 5 differs from most of its kind" in capsys.readouterr().out
+    collected(tmp_path, "oss4", "2.4.1")
+    assert main([*words, "--differences"]) == 1
+    assert capsys.readouterr().out == "oss4: Lustre 2.4.1, 4 peers 2.4.0\n"
+    assert main([*words, "--differences", "--json"]) == 1
+    (one,) = json.loads(capsys.readouterr().out)["differences"]
+    assert (one["nodes"], one["peers"]) == (["oss4"], 4)
+
+
+def test_a_node_that_nobody_looked_at_for_days_is_left_out(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for node in SERVERS:
+        collected(tmp_path, node, "2.4.0")
+    old = Bill("oss4", time.time() - 9 * DAY_S, (condition("Lustre", "2.3.0"),))
+    (tmp_path / "conditions" / "oss4.json").unlink()
+    keep_collected(tmp_path / "history.sqlite", "oss4", begun(old).to_json())
+    assert main([*words, "--differences"]) == 0
+    out, err = capsys.readouterr()
+    assert out == "no node of 4 differs from most of its kind\n"
+    assert "left out, last looked at days ago: oss4" in err
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--differences"], "--differences compares nodes: give --plan and --history"),
+        (["--plan", "p"], "--plan and --history belong together"),
+        (["--since", "5 M"], "has no known unit"),
+    ],
+)
+def test_a_call_that_cannot_be_understood_is_a_sentence(
+    more: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["changes", *more]) in (64, 65)
+    assert said in capsys.readouterr().err
+
+
+def test_a_history_that_is_not_there_is_a_sentence(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "history.sqlite").unlink()
+    assert main(words) == 74
+    assert "plumbline collect" in capsys.readouterr().err

@@ -1,0 +1,213 @@
+"""``plumbline jobs`` brings together what servers, logs and a scheduler say."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import datetime, timezone
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plumbline.cli.dates import parse_span
+from plumbline.errors import StoreError, UsageError
+from plumbline.jobs.job import COUNTERS, DARSHAN
+from plumbline.store.history import History
+from tests.package.cli.driver import call
+from tests.package.coverage.servers import OST, counted
+from tests.package.judgements import expectation
+from tests.project.repository import ROOT
+
+DATA = ROOT / "tests/data/darshan"
+NIGHT = 1763604000.0
+"""20 November 2025, 02:00 UTC."""
+TIMES = f"job,start,end,name,user\n4711,{NIGHT},,climate,ada\n4713,{NIGHT},,idle,bob\n"
+with_pydarshan = pytest.mark.skipif(find_spec("darshan") is None, reason="no PyDarshan here")
+
+
+class Console:
+    """A console whose history has what a server counted of jobs, and a plan."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.history = folder / "history.sqlite"
+        with History(self.history) as history:
+            rows = [
+                [NIGHT + 10, NIGHT + 20, "4711", 10**9, 38 * 10**9],
+                [NIGHT + 10, NIGHT + 20, "\x1b[31mred\n", 5, 0],
+                [NIGHT + 20, NIGHT + 30, "4711", 0, 2 * 10**9],
+            ]
+            for one in counted([1.0] * 60, start=NIGHT, jobs=rows):
+                history.save(one)
+        self.times = folder / "times.csv"
+        self.times.write_text(TIMES, encoding="utf-8")
+
+    def plan(self, **changes: Any) -> str:
+        entry = expectation(component=OST).to_json()
+        entry["target"] = {"kind": "lustre", "mount": "/scratch1/", "ost": "scratch-OST0003"}
+        entry["component"] = "slow one"
+        node = {"schema": 1, "node": "client1", "site": "lab", "entries": [entry]}
+        path = self.folder / "plan.json"
+        plan = {"schema": 1, "nodes": {"client1": node}, "services": [], **changes}
+        path.write_text(json.dumps(plan), encoding="utf-8")
+        return str(path)
+
+    def call(self, *argv: str) -> int:
+        return call("jobs", "--history", str(self.history), *argv)
+
+
+@pytest.fixture
+def console(tmp_path: Path) -> Console:
+    return Console(tmp_path)
+
+
+def document(console: Console, capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, Any]:
+    console.call("--json", *argv)
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_what_servers_counted_is_shown_with_the_names_of_jobs(
+    console: Console, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert console.call("--times", str(console.times)) == 0
+    said = capsys.readouterr().out
+    header, first, second, third, last = said.splitlines()
+    assert "user" not in header
+    assert first.split()[:6] == ["4711", "climate", OST, "write", "40.0", "GB"]
+    assert second.split()[3:6] == ["read", "1000.0", "MB"]
+    assert third.startswith("\N{REPLACEMENT CHARACTER}[31mred")
+    assert last == "Ran too, traffic unknown: 4713"
+    assert "ada" not in said
+    assert "\x1b" not in said
+
+
+def test_users_are_shown_where_the_policy_says_so(
+    console: Console, capsys: pytest.CaptureFixture[str]
+) -> None:
+    times = ("--times", str(console.times))
+    jobs = document(console, capsys, "--plan", console.plan(), *times)["jobs"]
+    assert [job.get("user") for job in jobs.values()] == [None, None]
+    plan = console.plan(job_users=True)
+    assert document(console, capsys, "--plan", plan, *times)["jobs"]["4711"]["user"] == "ada"
+    assert console.call("--plan", plan, *times) == 0
+    assert "ada" in capsys.readouterr().out
+
+
+def test_a_time_and_a_target_choose(console: Console, capsys: pytest.CaptureFixture[str]) -> None:
+    begin, end = (datetime.fromtimestamp(NIGHT + at, timezone.utc).isoformat() for at in (15, 20))
+    during = ("--during", f"{begin} to {end}")
+    used = document(console, capsys, *during, "--target", OST)["used"]
+    assert [(one["job"], one["bytes"], one["source"]) for one in used[:2]] == [
+        ("4711", 19e9, COUNTERS),
+        ("4711", 5e8, COUNTERS),
+    ]
+    later = ("--during", "2025-11-21 to 2025-11-22")
+    assert console.call(*later) == 0
+    assert "No job is known" in capsys.readouterr().out
+
+
+def test_a_target_that_nobody_knows_is_refused(console: Console) -> None:
+    with pytest.raises(UsageError, match="'OST9' is no target"):
+        console.call("--target", "OST9")
+
+
+def test_a_target_has_the_name_of_the_site(
+    console: Console, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = ("--plan", console.plan())
+    for name in ("slow one", OST):
+        used = document(console, capsys, *plan, "--target", name)["used"]
+        assert {one["target"] for one in used} == {"slow one"}
+
+
+@with_pydarshan
+def test_logs_say_it_by_the_names_of_the_plan_and_are_kept(
+    console: Console, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = ("--plan", console.plan())
+    logs = ("--darshan", str(DATA), "--python", sys.executable)
+    found = document(console, capsys, *plan, *logs, "--target", "slow one")["used"]
+    (log,) = [one for one in found if one["source"] == DARSHAN]
+    assert (log["job"], log["bytes"], log["unaligned"]) == ("6909118", 2 << 30, 0)
+    assert document(console, capsys, *plan, *logs)["left_out"] == []
+
+
+@with_pydarshan
+def test_what_is_kept_of_logs_needs_them_no_more(
+    console: Console, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # a log of 2017 is too old to be kept, but for whoever keeps everything
+    monkeypatch.setattr("plumbline.store.job_traffic.KEEP_DAYS", 1e5)
+    logs = ("--darshan", str(DATA / "one-ost-a-file.darshan"), "--python", sys.executable)
+    before = document(console, capsys, *logs, "--keep")["used"]
+    again = document(console, capsys, *logs, "--keep")["used"]
+    assert again == before
+    assert document(console, capsys)["used"] == before
+
+
+@with_pydarshan
+def test_damaged_logs_are_sentences_and_the_exit_code_says_so(
+    console: Console, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = console.folder / "bad.darshan"
+    bad.write_bytes(b"foreign")
+    good = str(DATA / "shared-file.darshan")
+    assert console.call("--darshan", str(bad), good, "--python", sys.executable) == 65
+    said = capsys.readouterr()
+    assert "4478544" in said.out
+    assert said.err.startswith(f"plumbline: {bad} is left out: Error: ")
+
+
+def test_a_console_without_a_history_needs_one(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="there is no history"):
+        call("jobs", "--history", str(tmp_path / "none.sqlite"))
+
+
+@pytest.mark.parametrize("option", ["--keep", "--slow-targets"])
+def test_what_comes_of_logs_needs_them(console: Console, option: str) -> None:
+    with pytest.raises(UsageError, match="--darshan"):
+        console.call(option)
+
+
+@with_pydarshan
+def test_jobs_say_which_targets_slow_them(
+    console: Console, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logs = ("--darshan", str(DATA), "--python", sys.executable, "--slow-targets")
+    assert console.call(*logs) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "1 job measured 24 targets, none of them slow"
+    )
+    assert document(console, capsys, *logs)["targets"] == 24
+
+
+NOON = datetime(2026, 11, 20, 12, 0).astimezone()
+
+
+@pytest.mark.parametrize(
+    ("text", "begin", "end"),
+    [
+        ("02:00 to 03:00", (20, 2), (20, 3)),
+        ("22:00 to 03:00", (19, 22), (20, 3)),
+        ("13:00 to 14:00", (19, 13), (19, 14)),
+        ("23:00 to 24:00", (19, 23), (20, 0)),
+        ("2026-11-18T02:00 to 05:00", (18, 2), (18, 5)),
+        ("2026-11-18 to 2026-11-19", (18, 0), (19, 0)),
+    ],
+)
+def test_hours_are_the_last_such(text: str, begin: tuple[int, int], end: tuple[int, int]) -> None:
+    expected = tuple(
+        datetime(2026, 11, day, hour).astimezone().timestamp() for day, hour in (begin, end)
+    )
+    assert parse_span(text, "--during", NOON.timestamp()) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "02:00", "02:00 to", "25:00 to 26:00", "2026-11-19 to 2026-11-18", "a to b"]
+)
+def test_what_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--during"):
+        parse_span(text, "--during", NOON.timestamp())

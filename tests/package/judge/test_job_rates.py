@@ -1,0 +1,148 @@
+"""Jobs find a slow target by their files on it, and accuse none of what is theirs or others'."""
+
+from __future__ import annotations
+
+import re
+from random import Random
+from typing import Iterable, Sequence
+
+import pytest
+
+from plumbline.documents.darshan_logs import parse_log
+from plumbline.jobs.darshan import FileIo, Log
+from plumbline.jobs.job import COUNTERS, Job, JobIo
+from plumbline.judge.job_rates import JobsSay, jobs_say
+from plumbline.model.record import Operation
+from tests.bench.job_rates import SICK, Fleet, accused
+from tests.package.jobs.test_darshan import ANSWERS
+
+GIB = 1 << 30
+DAY_S = 86400.0
+START = 1_790_000_000.0
+
+
+def named(_: str, index: int) -> str:
+    return f"OST{index}"
+
+
+def file(ost: int, rate_Bps: float, begin: float, **changes: object) -> FileIo:
+    seconds = GIB / rate_Bps
+    one = FileIo(
+        "/s", Operation.WRITE, GIB, seconds, begin, begin + seconds, 8, 0, 0, ((ost, 1.0),)
+    )
+    return one._replace(**changes)  # type: ignore[arg-type]
+
+
+def log(number: int, rates_Bps: Sequence[float], begin: float, seed: int = 0) -> Log:
+    """Return a job with a file on each OST; what it got differs by 3 %."""
+    chance = Random(f"{number} {seed}")
+    files = tuple(
+        file(ost, rate * (1 + chance.gauss(0, 0.03)), begin) for ost, rate in enumerate(rates_Bps)
+    )
+    return Log(Job(str(number), begin, begin + 3600), files)
+
+
+def nights(rates_Bps: Sequence[float], count: int = 10) -> list[Log]:
+    return [log(night, rates_Bps, START + night * DAY_S) for night in range(count)]
+
+
+def say(logs: Sequence[Log], traffic: Iterable[JobIo] = ()) -> JobsSay:
+    return jobs_say(logs, named, traffic)
+
+
+def test_a_slow_target_is_found_among_jobs_of_all_kinds() -> None:
+    fleet = Fleet(osts=16, days=10, jobs=10, loss=0.5, from_day=0)
+    assert accused(fleet, 5) == {f"OST{SICK}"}
+
+
+def test_healthy_targets_are_not_accused() -> None:
+    assert accused(Fleet(osts=16, days=10, jobs=10), 5) == set()
+
+
+def test_a_hint_says_what_jobs_lost_and_what_to_measure() -> None:
+    said = say(nights([100e6] * 9 + [60e6]))
+    assert said.slow == ["OST9"]
+    first, *_, last = said.sentences()
+    assert re.match(
+        "OST9: jobs write at (59|60) % of its peers in the same run over 10 runs", first
+    )
+    assert first.endswith("a hint, no alarm, measure it: plumbline probe ost --component OST9")
+    assert last == "10 jobs measured 10 targets, 1 of them slow"
+    (slow,) = said.to_json()["said"]
+    assert (slow["target"], slow["operation"], slow["slow"]) == ("OST9", "write", True)
+    assert slow["ratio"] == pytest.approx(0.6, abs=0.03)
+
+
+def test_a_target_beyond_the_plan_is_shown_safely_and_not_to_be_probed() -> None:
+    logs = nights([100e6] * 9 + [60e6])
+    first = next(jobs_say(logs, lambda _, index: f"/s\x1b OST{index}", []).sentences())
+    assert first.startswith("/s\N{REPLACEMENT CHARACTER} OST9: jobs write at ")
+    assert first.endswith("a hint, no alarm, add it to the topology to measure it")
+
+
+def test_jobs_that_are_slow_on_all_targets_accuse_none() -> None:
+    slow = [log(night, [10e6] * 10, START + night * DAY_S) for night in range(0, 10, 2)]
+    assert say(nights([100e6] * 10) + slow).slow == []
+
+
+def test_jobs_that_begin_in_the_same_second_are_not_taken_for_one() -> None:
+    # each job alone is even; both as one would show the first five targets slow
+    logs = []
+    for night in range(10):
+        begin = START + night * DAY_S
+        fast = log(night, [100e6] * 10, begin)
+        slow = log(100 + night, [20e6] * 5, begin)
+        logs += [fast, slow]
+    assert say(logs).slow == []
+
+
+def test_what_others_took_is_no_fault_of_a_target() -> None:
+    hammered = JobIo("9", "OST9", Operation.READ, 1e18, START - 1, START + 99 * DAY_S, COUNTERS)
+    logs = nights([100e6] * 9 + [60e6])
+    assert say(logs, [hammered]).slow == []
+    before = hammered._replace(begin=START - 99, end=START - 1)
+    assert say(logs, [before]).slow == ["OST9"]
+
+
+def test_more_streams_of_the_job_on_one_target_are_no_fault_of_it() -> None:
+    logs = []
+    for night, one in enumerate(nights([100e6] * 9 + [50e6])):
+        more = file(9, 50e6, START + night * DAY_S)
+        logs.append(one._replace(files=(*one.files, more)))
+    assert say(logs).slow == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"bytes": 1 << 20},
+        {"shares": ((9, 0.5), (3, 0.5))},
+        {"seconds": 0.0},
+        {"operation": Operation.READ},
+    ],
+)
+def test_files_that_cannot_be_compared_say_nothing(changes: dict[str, object]) -> None:
+    logs = [
+        one._replace(files=(*one.files[:9], one.files[9]._replace(**changes)))  # type: ignore[arg-type]
+        for one in nights([100e6] * 9 + [30e6])
+    ]
+    said = say(logs)
+    assert said.slow == []
+    assert said.targets == 9
+
+
+def test_few_targets_are_no_peers() -> None:
+    said = say(nights([100e6, 100e6, 100e6, 30e6]))
+    assert said == JobsSay([], 0, 0)
+    assert list(said.sentences()) == ["0 jobs measured 0 targets, none of them slow"]
+
+
+def test_one_job_is_no_evidence() -> None:
+    said = say(nights([100e6] * 9 + [5e6], count=1))
+    assert said.slow == []
+    assert next(said.sentences()).startswith("watching: OST9: jobs write at 5 %")
+
+
+def test_a_real_log_says_something_of_each_of_its_targets() -> None:
+    said = say([parse_log(ANSWERS[0])])
+    assert said == JobsSay([], 1, 24)
