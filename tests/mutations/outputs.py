@@ -11,6 +11,11 @@ from plumbline.collect.prometheus import parse_complaint, parse_curves
 from plumbline.conditions.bill import take
 from plumbline.conditions.ledger import Ledger, begun
 from plumbline.conditions.lustre import DEFAULT as PARAMETERS
+from plumbline.counters.disk_io import disk_io
+from plumbline.counters.lnet import buffers, interfaces, lnet_stats
+from plumbline.counters.places import Parse
+from plumbline.counters.recovery import recovery
+from plumbline.counters.stats import stats
 from plumbline.model.command import Completed
 from plumbline.probes import probe_for
 from plumbline.run.counters import diskstats
@@ -192,7 +197,23 @@ def _lustre_output() -> Iterator[Reader]:
             lambda given, _, parse=parse: parse(text(given)),  # type: ignore[misc]
         )
     yield Reader("lustre output: state of a connection", encoded(test_lustre.STATES), _eviction)
+    for name, file, counted in _COUNTERS:
+        yield Reader(
+            f"counters: {name}",
+            encoded(data(f"lustre/{file}")),
+            lambda given, _, counted=counted: list(counted(text(given), (), "path")),  # type: ignore[misc]
+        )
     yield Reader("diskstats", encoded(data("diskstats/kernel.txt")), _diskstats)
+
+
+_COUNTERS: tuple[tuple[str, str, Parse], ...] = (
+    ("statistics of a metadata target", "md_stats.txt", stats),
+    ("disk I/O", "brw_stats.txt", disk_io),
+    ("recovery", "recovery_status.txt", recovery),
+    ("LNet", "lnet_stats.txt", lnet_stats),
+    ("interfaces of LNet", "lnet_nis.txt", interfaces),
+    ("buffers of a router", "lnet_buffers_off.txt", buffers),
+)
 
 
 def _eviction(given: bytes, _: Path) -> object:

@@ -46,6 +46,7 @@ NO_READERS = {
     "probes/interface.py": "a protocol",
     "ranks/__main__.py": "hands the job of a file to Job.from_json",
     "run/jobs.py look": "looks at files whose lists are fed",
+    "run/count.py look": "looks at files whose texts are fed",
     "store/clocks.py read_clocks": "reads a history",
     "store/history.py": "reads a history: its rows go to Record.from_json, its evidence is fed",
     "store/notes.py read_notes": "reads a history",

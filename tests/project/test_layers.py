@@ -76,6 +76,7 @@ SHARED = {
     *("dates", "directories", "source"),
     *("parallel_members", "parallel_options", "parallel_terms"),
     "progress",
+    "signalled",
 }
 
 

@@ -44,7 +44,7 @@ VERBS = (
 )
 """Those that people call."""
 
-MACHINE_VERBS = ("investigate", "submit", "export", "publish", "metrics")
+MACHINE_VERBS = ("investigate", "submit", "export", "publish", "metrics", "counters")
 """Those that roles, timers and playbooks call; the help lists them below the others."""
 
 NODE_VERBS = (
@@ -61,6 +61,7 @@ NODE_VERBS = (
     "where",
     "export",
     "metrics",
+    "counters",
 )
 """Those that a node has, with all that they import; the console has every verb."""
 

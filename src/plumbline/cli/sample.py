@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
 import sys
 import threading
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterator, Optional, Sequence
 
+from plumbline.cli.signalled import until_signalled
 from plumbline.errors import DocumentError, UsageError
 from plumbline.layers.raw import RAW
 from plumbline.store.places import DATABASE, EXPECTATIONS, STATE
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     devices, targets = _sources(arguments, node)
     _complain(node, targets)
     shown = _Shown(arguments.json)
-    with _until_signalled() as enough, History(Path(arguments.state) / DATABASE) as history:
+    with until_signalled() as enough, History(Path(arguments.state) / DATABASE) as history:
         parts = sample([devices, targets], clock, enough.wait, limit_s)
         with _jobs_followed(targets, clock) as jobs:
             for seconds, records in _records(parts, node.node, targets, jobs):
@@ -192,19 +192,6 @@ def _planned(node: Expectations) -> list[tuple[str, str]]:
     if all(entry.get("layer") != layer for entry in node.entries):
         return []
     return [(one.component, str(one.target["device"])) for one in node.find(layer)]
-
-
-@contextmanager
-def _until_signalled() -> Iterator[threading.Event]:
-    """Give an event that SIGTERM and SIGINT set, so that what was seen is still kept."""
-    ended = threading.Event()
-    signals = (signal.SIGTERM, signal.SIGINT)
-    before = [signal.signal(one, lambda *_: ended.set()) for one in signals]
-    try:
-        yield ended
-    finally:
-        for one, handler in zip(signals, before):
-            signal.signal(one, handler)
 
 
 class _Shown:

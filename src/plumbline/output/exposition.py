@@ -15,11 +15,15 @@ Labels = tuple[tuple[str, str], ...]
 
 
 class Family(NamedTuple):
-    """A metric that is a gauge, with what it says of each set of labels."""
+    """A metric, with what it says of each set of labels.
+
+    A histogram has a sample for each bucket, its label ``le`` last, and one without: their count.
+    """
 
     name: str
     help: str
     samples: Mapping[Labels, float]
+    kind: str = "gauge"
 
 
 def sound(families: Iterable[Family]) -> Iterator[Family]:
@@ -46,8 +50,8 @@ def exposition(families: Iterable[Family]) -> str:
     lines: list[str] = []
     for family in sound(families):
         lines.append(f"# HELP {family.name} {_escaped(family.help)}")
-        lines.append(f"# TYPE {family.name} gauge")
-        lines += [_sample(family.name, *one) for one in family.samples.items()]
+        lines.append(f"# TYPE {family.name} {family.kind}")
+        lines += [_sample(_name(family, one[0]), *one) for one in family.samples.items()]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -55,6 +59,14 @@ def _sound(labels: Labels) -> Labels:
     """Return labels that say something, in letters that UTF-8 has."""
     return tuple(
         (key, text.encode("utf-8", "replace").decode("utf-8")) for key, text in labels if text
+    )
+
+
+def _name(family: Family, labels: Labels) -> str:
+    if family.kind != "histogram":
+        return family.name
+    return (
+        f"{family.name}_bucket" if labels[-1:] and labels[-1][0] == "le" else f"{family.name}_count"
     )
 
 

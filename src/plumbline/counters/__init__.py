@@ -1,0 +1,1 @@
+"""What Lustre counts on a server, a client or a router, as metrics: text -> counts."""

@@ -1,0 +1,56 @@
+"""Tables of statistics: ``NAME COUNT samples [UNIT] MIN MAX SUM SUMSQUARES``, one operation a line.
+
+Lustre prints them so for storage targets (``stats``), metadata targets (``md_stats``) and clients.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Iterator, Sequence
+
+from plumbline.counters.metric import BYTES, OPERATIONS, SECONDS, Count, Labels
+from plumbline.errors import ToolError
+from plumbline.model.printed import whole
+
+_SUM_PLACE = 6
+_NAME = re.compile(r"\w{1,64}", re.ASCII)
+_MOVES = {"read_bytes": "read", "write_bytes": "write"}
+_NO_OPERATION = ("req_active",)
+"""How many requests were under way: a level, which has no rate."""
+_HEAD = ("snapshot_time", "start_time", "elapsed_time")
+
+
+def stats(text: str, labels: Labels, path: str) -> Iterator[Count]:
+    """Yield bytes, operations and their seconds.
+
+    Raises:
+        ToolError: the text is no such table.
+    """
+    if not text.startswith("snapshot_time"):
+        raise ToolError(f"{path} is not understood: it begins with {text[:40]!r}")
+    lines = [line.split() for line in text.splitlines()]
+    counted = {words[0] for words in lines if words}
+    for words in lines:
+        if words and words[0] not in _HEAD:
+            yield from _line(words, counted, labels, path)
+
+
+def _line(words: Sequence[str], counted: set[str], labels: Labels, path: str) -> Iterator[Count]:
+    if len(words) < 4 or words[2] != "samples" or not _NAME.fullmatch(words[0]):
+        raise ToolError(f"{path} is not understood: {' '.join(words)[:80]!r} is no statistic")
+    name, unit = words[0], words[3]
+    moved = _MOVES.get(name)
+    operation = (*labels, ("operation", moved or name))
+    if moved:
+        yield Count(BYTES, operation, _sum(words, path))
+    # older releases count reads and writes in the line of their bytes alone
+    if name not in _NO_OPERATION and moved not in counted and (moved or unit != "[bytes]"):
+        yield Count(OPERATIONS, operation, whole(words[1], f"{name} in {path}"))
+    if unit in ("[usec]", "[usecs]"):
+        yield Count(SECONDS, operation, _sum(words, path) / 1e6)
+
+
+def _sum(words: Sequence[str], path: str) -> int:
+    if len(words) <= _SUM_PLACE:
+        raise ToolError(f"{path} is not understood: {' '.join(words)[:80]!r} has no sum")
+    return whole(words[_SUM_PLACE], f"the sum of {words[0]} in {path}")
