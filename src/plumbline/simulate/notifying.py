@@ -23,15 +23,22 @@ Suspects = Callable[[Alarming], frozenset[str]]
 """Gives the names of the path services that are in alarm, day after day."""
 
 
+class Suspect(NamedTuple):
+    """What a suspect makes slow if it is at fault; ``alarms`` are in alarm, perhaps none yet."""
+
+    members: tuple[Key, ...]
+    alarms: tuple[Key, ...]
+
+
 class Notified(NamedTuple):
     """What somebody is notified of on a day: services that ``speak``, and those that did not yet.
 
-    ``paths`` are the suspects that are new, each with its members that are in alarm.
+    ``paths`` are the suspects that are new, by the names of their services.
     """
 
     speaking: frozenset[Key]
     new: frozenset[Key]
-    paths: Mapping[str, tuple[Key, ...]]
+    paths: Mapping[str, Suspect]
 
 
 class Notifying:
@@ -72,7 +79,10 @@ class Notifying:
             self._named(speaking),
             self._named(speaking - self._told),
             {
-                path.name: tuple(self._keys[place] for place in path.members if place in alarms)
+                path.name: Suspect(
+                    tuple(self._keys[place] for place in path.members),
+                    tuple(self._keys[place] for place in path.members if place in alarms),
+                )
                 for path in self._paths
                 if path.name in suspected - self._suspected
             },

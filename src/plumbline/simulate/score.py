@@ -136,7 +136,7 @@ class Score:
             if not any(key in self._slow[fault].any for fault in today.faults):
                 self._count(verdict, new=key in told.new)
                 false = false or severity > 0
-        self._take_paths(told, today.faults)
+        self._take_paths(told, today)
         self._false_days += false
 
     def _hide(self, begun: Iterable[Fault]) -> None:
@@ -146,14 +146,22 @@ class Score:
             hidden = bool(components) and all(self._before.get(key) for key in components)
             self._trials[fault] = self._trials[fault]._replace(hidden=hidden)
 
-    def _take_paths(self, told: Notified, faults: Iterable[Fault]) -> None:
-        """Count the suspects that notify: of a fault that slows half of what is in alarm there."""
-        there = list(faults)
-        for name, members in told.paths.items():
+    def _take_paths(self, told: Notified, today: Today) -> None:
+        """Count the suspects that notify: of a fault that slows half of what is in alarm there.
+
+        Where several runs of several members make a suspect, none of these may be in alarm yet: a
+        fault that slows half of all is meant then.
+        """
+        there = list(today.faults)
+        for name, suspect in told.paths.items():
+            members = suspect.alarms or suspect.members
             slowed = {fault: [key in self._slow[fault].most for key in members] for fault in there}
             causes = [fault for fault, of in slowed.items() if of and sum(of) >= _MOST * len(of)]
+            for fault in causes:
+                self._find(fault, today.day, (f"{PATH} {name}", f"{name} is a suspect"))
             self._notify(causes, (PATH, name, False))
-            if not any(key in self._slow[fault].any for fault in there for key in members):
+            excused = any(key in self._slow[fault].any for fault in there for key in suspect.alarms)
+            if not causes and not excused:
                 self._raised[Source(PATH, False, Reason.SUSPECT)] += 1
 
     def _notify(self, causes: Iterable[Fault], key: Key) -> None:
@@ -183,14 +191,19 @@ class Score:
         self._unknown[source] += verdict.state is State.UNKNOWN
 
     def _credit(self, causes: Iterable[Fault], verdict: Verdict, day: int) -> None:
+        group = "group " if verdict.group else ""
+        by = (f"{verdict.layer} {group}{verdict.component}", verdict.sentence)
         for fault in causes:
-            trial, accused = self._trials[fault], self._accused[fault]
+            accused = self._accused[fault]
             accused.add((verdict.layer, verdict.component, verdict.group))
-            if trial.found is None:
-                group = "group " if verdict.group else ""
-                by = (f"{verdict.layer} {group}{verdict.component}", verdict.sentence)
-                trial = trial._replace(found=day - fault.since + 1, by=by)
-            self._trials[fault] = trial._replace(services=len(accused))
+            self._find(fault, day, by)
+            self._trials[fault] = self._trials[fault]._replace(services=len(accused))
+
+    def _find(self, fault: Fault, day: int, by: tuple[str, str]) -> None:
+        """Note the first alarm of a fault."""
+        trial = self._trials[fault]
+        if trial.found is None:
+            self._trials[fault] = trial._replace(found=day - fault.since + 1, by=by)
 
 
 def add(outcomes: Iterable[Outcome]) -> Outcome:

@@ -224,7 +224,7 @@ def alarms(outcomes: Outcome) -> int:
 
 
 def test_noise_that_the_judge_does_not_reckon_with_raises_false_alarms() -> None:
-    worse = YEAR._replace(run=0.4, tail_share=0.3, tail_loss=1.0)
+    worse = YEAR._replace(run=0.6, tail_share=0.5, tail_loss=2.0)
     none, quiet, bad = (outcome(FLEET, 40, noise=noise) for noise in (NONE, QUIET, worse))
     assert alarms(none) == alarms(quiet) == 0
     assert (none.false_days, quiet.false_days) == (0, 0)
