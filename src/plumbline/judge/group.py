@@ -23,6 +23,13 @@ from plumbline.model.state import State, worst
 from plumbline.model.verdict import Figure, Verdict
 
 
+_SHARED = (
+    "look for what changed: plumbline changes; where it is to stay, accept it as the baseline: "
+    "plumbline baseline accept"
+)
+"""What to do about a loss that a whole group shares."""
+
+
 class _Median(NamedTuple):
     """One operation of the whole group; ``ratios`` ascend, ``without`` names who has none.
 
@@ -279,6 +286,8 @@ def _evidence(median: _Median) -> Iterator[str]:
     yield f"{median.text} [{median.state.name}]"
     if median.by_floor:
         yield f"  {REMEDY}"
+    elif median.alarm:
+        yield f"  {_SHARED}"
     yield from (f"  no figure: {name}: {why}" for name, why in median.without)
     yield from (f"    {name} {100 * ratio:.0f} % of baseline" for ratio, name in median.ratios)
 

@@ -93,6 +93,11 @@ def test_a_loss_that_all_share_alarms_by_evidence_and_by_its_size(
     )
     assert verdict.ratio_baseline == ratio
     assert verdict.evidence[0].endswith("8,103 for an alarm")
+    assert any("what changed: plumbline changes" in line for line in verdict.evidence)
+
+
+def test_where_nothing_is_lost_nothing_is_to_be_done() -> None:
+    assert not any("plumbline changes" in line for line in judged(200e6, 200e6).evidence)
 
 
 def test_a_direction_that_has_lost_as_well_is_named() -> None:
