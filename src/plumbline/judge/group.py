@@ -22,7 +22,6 @@ from plumbline.model.record import Operation, Scenario
 from plumbline.model.state import State, worst
 from plumbline.model.verdict import Figure, Verdict
 
-
 _SHARED = (
     "look for what changed: plumbline changes; where it is to stay, accept it as the baseline: "
     "plumbline baseline accept"
