@@ -12,7 +12,7 @@ from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.units import format_duration
 
 if TYPE_CHECKING:
-    from typing import NoReturn, Sequence, Union
+    from typing import Any, Callable, Sequence, Union
 
     Parts = tuple[Union[str, float], ...]
 
@@ -32,69 +32,94 @@ class OpenMoment(float):
     __slots__ = ()
 
 
+def _plainly(name: str) -> Callable[..., Any]:
+    """Return an operation of floats that makes what is found hold for no time at all."""
+    operation = getattr(float, name)
+
+    def calculate(self: Union[WatchedMoment, _Age], *others: float) -> Any:
+        self.watched.until = float(self.watched)
+        return operation(float(self), *others)
+
+    return calculate
+
+
 class WatchedMoment(OpenMoment):
     """One that also knows how long what was judged at it holds, if nothing is measured meanwhile.
 
-    Who judges may do nothing with it but say ages and compare them with limits, so that each
-    limit tells when a comparison will come out otherwise; anything else raises TypeError.
+    Who judges says ages and compares them with limits, so that each limit tells when a comparison
+    will come out otherwise.  Whatever else is done with it has the right result and holds for no
+    time at all.
     """
 
     until = float("inf")
     """When the first comparison made so far comes out otherwise."""
+
+    @property
+    def watched(self) -> WatchedMoment:
+        """Return itself."""
+        return self
 
     def note(self, moment: float) -> None:
         """Remember a moment at which a comparison comes out otherwise, if it is to come."""
         if moment >= float(self):
             self.until = min(self.until, moment)
 
-    def __sub__(self, at: float) -> _Age:  # type: ignore[override]
+    def __sub__(self, at: float) -> _Age:
         """Return the age of a moment, to be compared."""
-        return _Age(self, at)
+        return _Age.of(self, float(at), 1.0)
 
-    def __rsub__(self, at: float) -> _Lead:  # type: ignore[misc, override]
+    def __rsub__(self, at: float) -> _Age:
         """Return how far ahead a moment is, to be compared."""
-        return _Lead(self, at)
+        return _Age.of(self, float(at), -1.0)
 
-    def _refuse(self, *_: object) -> NoReturn:
-        raise TypeError("of a moment that is watched only ages are known")
-
-    __add__ = __radd__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
-    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __neg__ = __abs__ = __round__ = _refuse
-    __lt__ = __le__ = __gt__ = __ge__ = _refuse
-
-
-class _Age:
-    """How old a moment is at a watched one."""
-
-    __slots__ = ("_at", "_now", "_seconds")
-
-    def __init__(self, now: WatchedMoment, at: float) -> None:
-        self._now, self._at = now, at
-        self._seconds = float.__sub__(now, at)
-
-    def __gt__(self, limit: float) -> bool:
-        self._now.note(self._at + limit)
-        return self._seconds > limit
-
-    def __le__(self, limit: float) -> bool:
-        return not self > limit
+    __add__, __radd__ = _plainly("__add__"), _plainly("__radd__")
+    __mul__, __rmul__ = _plainly("__mul__"), _plainly("__rmul__")
+    __truediv__, __rtruediv__ = _plainly("__truediv__"), _plainly("__rtruediv__")
+    __floordiv__, __rfloordiv__ = _plainly("__floordiv__"), _plainly("__rfloordiv__")
+    __mod__, __rmod__ = _plainly("__mod__"), _plainly("__rmod__")
+    __neg__, __abs__, __round__ = _plainly("__neg__"), _plainly("__abs__"), _plainly("__round__")
+    __lt__, __le__ = _plainly("__lt__"), _plainly("__le__")
+    __gt__, __ge__ = _plainly("__gt__"), _plainly("__ge__")
 
 
-class _Lead:
-    """How far a moment is ahead of a watched one."""
+class _Age(float):
+    """How old a moment is at a watched one, in seconds; with a sign of -1 how far ahead."""
 
-    __slots__ = ("_at", "_now", "_seconds")
+    watched: WatchedMoment
+    _at: float
+    _sign: float
 
-    def __init__(self, now: WatchedMoment, at: float) -> None:
-        self._now, self._at = now, at
-        self._seconds = float.__rsub__(now, at)
+    @classmethod
+    def of(cls, now: WatchedMoment, at: float, sign: float) -> _Age:
+        age = cls(sign * (float(now) - at))
+        age.watched, age._at, age._sign = now, at, sign
+        return age
+
+    def _note(self, limit: float) -> float:
+        """Remember when this age is the limit; return the limit."""
+        self.watched.note(self._at + self._sign * limit)
+        return limit
 
     def __gt__(self, limit: float) -> bool:
-        self._now.note(self._at - limit)
-        return self._seconds > limit
+        return float(self) > self._note(limit)
+
+    def __ge__(self, limit: float) -> bool:
+        return float(self) >= self._note(limit)
+
+    def __lt__(self, limit: float) -> bool:
+        return float(self) < self._note(limit)
 
     def __le__(self, limit: float) -> bool:
-        return not self > limit
+        return float(self) <= self._note(limit)
+
+    __add__, __radd__ = _plainly("__add__"), _plainly("__radd__")
+    __sub__, __rsub__ = _plainly("__sub__"), _plainly("__rsub__")
+    __mul__, __rmul__ = _plainly("__mul__"), _plainly("__rmul__")
+    __truediv__, __rtruediv__ = _plainly("__truediv__"), _plainly("__rtruediv__")
+    __floordiv__, __rfloordiv__ = _plainly("__floordiv__"), _plainly("__rfloordiv__")
+    __mod__, __rmod__ = _plainly("__mod__"), _plainly("__rmod__")
+    __neg__, __abs__, __round__ = _plainly("__neg__"), _plainly("__abs__"), _plainly("__round__")
+    __bool__, __format__ = _plainly("__bool__"), _plainly("__format__")
 
 
 def seconds_since(at: float, now: float) -> tuple[float, str]:

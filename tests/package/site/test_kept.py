@@ -193,20 +193,36 @@ def test_verdicts_on_nodes_that_have_gone_are_dropped(tmp_path: Path) -> None:
     assert set(_names(life.history)) == {CAUSES, *(f"node {name}" for name in nodes)}
 
 
-def test_a_moment_that_is_watched_is_for_ages_alone() -> None:
+def test_a_moment_that_is_watched_knows_when_a_comparison_comes_out_otherwise() -> None:
     now = WatchedMoment(1000.0)
     assert now - 900.0 <= 200.0
     assert now.until == 1100.0
     assert 1030.0 - now <= 60.0
     assert now.until == 1100.0
+    assert 0 <= now - 950.0 <= 120.0
+    assert now.until == 1070.0
     assert 1070.0 - now > 60.0
     assert now.until == 1010.0
-    unknown: tuple[Callable[[], object], ...] = (
-        lambda: now + 1,
-        lambda: now > 1,
-        lambda: round(now),
-        lambda: 2 * now,
-    )
-    for one in unknown:
-        with pytest.raises(TypeError, match="only ages"):
-            one()
+
+
+@pytest.mark.parametrize(
+    ("calculated", "result"),
+    [
+        (lambda now: now + 1, 1001.0),
+        (lambda now: now > 1, True),
+        (round, 1000),
+        (lambda now: 2 * now, 2000.0),
+        (lambda now: (now - 900) / 60, 100 / 60),
+        (lambda now: f"{now - 900:.0f}", "100"),
+        (lambda now: max(0.0, now - 900) + 1, 101.0),
+        (lambda now: abs(now - 1100), 100.0),
+        (lambda now: bool(now - 1000), False),
+        (lambda now: round(now - 900), 100),
+    ],
+)
+def test_what_else_is_done_with_it_is_right_and_holds_for_no_time(
+    calculated: Callable[[float], object], result: object
+) -> None:
+    now = WatchedMoment(1000.0)
+    assert calculated(now) == result
+    assert now.until == 1000.0
