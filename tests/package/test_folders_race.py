@@ -57,9 +57,16 @@ def exchange():
         os.symlink(f"{home}/forged", "above/scratch")
 
 forge("forged")
+made = 0
 while what == "all the time":
     os.rename("above/scratch/.plumbline", "above/scratch/away")
-    os.rename("forged/.plumbline", "above/scratch/.plumbline")
+    try:
+        os.rename("forged/.plumbline", "above/scratch/.plumbline")
+    except OSError:
+        # the run has made its folder again meanwhile
+        made += 1
+        os.rename("above/scratch/.plumbline", f"above/scratch/made{made}")
+        os.rename("forged/.plumbline", "above/scratch/.plumbline")
     os.rename("above/scratch/.plumbline", "forged/.plumbline")
     os.rename("above/scratch/away", "above/scratch/.plumbline")
 while True:

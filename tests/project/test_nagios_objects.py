@@ -182,7 +182,9 @@ def test_the_disk_of_a_target_depends_on_it(lab: dict[str, str]) -> None:
         if one["service_description"].startswith("OST ")
     }
     assert found["RAW oss2-disk1 read"] == "OST scratch-OST0002 write read"
-    assert len(found) == 6
+    groups = {name: bearer for name, bearer in found.items() if " group " in name}
+    assert groups == {f"RAW group oss{number}": "OST group scratch" for number in (1, 2, 3)}
+    assert len(found) == 6 + len(groups)
 
 
 def test_the_check_is_asked_by_kind_and_name(lab: dict[str, str]) -> None:
