@@ -6,7 +6,6 @@ cloud with two labelled slow ones, and a year of scheduled benchmarks on five fi
 
 from __future__ import annotations
 
-import csv
 import math
 import sys
 import time
@@ -22,6 +21,7 @@ from plumbline.model.sampled import Sampled
 from plumbline.model.state import State
 from plumbline.store.sampled import read_samples
 from tests.bench.campaigns import campaigns, paragraph
+from tests.bench.latency import labelled
 from tests.bench.latency import section as latency
 from tests.bench.low_again import low_again
 from tests.bench.raised import ABOUT
@@ -102,8 +102,7 @@ def table(*headers: str) -> str:
 def disks() -> Iterator[str]:
     """Yield the tables on fail-slow disks."""
     rows = read_samples(DATA / "failslow" / "cluster-a.csv.gz").samples
-    with (DATA / "failslow" / "cluster-a-slow-disks.csv").open(encoding="utf-8") as file:
-        slow = {(row["host"], row["disk"]) for row in csv.DictReader(file)}
+    slow = set(labelled())
     every = {(row.host, row.component) for row in rows}
     hosts, days = len({host for host, _ in every}), len({row.day for row in rows})
     yield "\n## Slow disks among healthy ones\n"

@@ -10,6 +10,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Sequence
 
+from plumbline.cli.source import add_site, asks_for_site
 from plumbline.errors import StoreError, UsageError
 from plumbline.store.places import STATE
 from plumbline.units import DAY_S, parse_duration
@@ -36,14 +37,7 @@ def add(subparsers: Any) -> None:
         epilog="For example: plumbline changes --since 2w",
     )
     parser.add_argument("--state", metavar="DIR", default=STATE, help="default: %(default)s")
-    parser.add_argument(
-        "--plan", metavar="FILE", help="of a whole site: what plumbline plan --json printed"
-    )
-    parser.add_argument(
-        "--history",
-        metavar="FILE",
-        help="with --plan: the history of all its nodes, beside which collect keeps the changes",
-    )
+    add_site(parser)
     parser.add_argument(
         "--since", metavar="TIME", default="2w", help="no older changes (default: %(default)s)"
     )
@@ -66,12 +60,11 @@ class _Known(NamedTuple):
 
 def run(arguments: argparse.Namespace) -> int:
     """Print changes or differences; return 0, 1 where a node differs."""
-    if bool(arguments.plan) is not bool(arguments.history):
-        raise UsageError("--plan and --history belong together: give both, or neither")
-    if arguments.differences and not arguments.plan:
+    site = asks_for_site(arguments)
+    if arguments.differences and not site:
         raise UsageError("--differences compares nodes: give --plan and --history")
     since = time.time() - parse_duration(arguments.since)
-    known = _of_site(arguments) if arguments.plan else _of_node(arguments)
+    known = _of_site(arguments) if site else _of_node(arguments)
     code = (
         _differences(known, arguments)
         if arguments.differences

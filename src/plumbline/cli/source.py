@@ -12,6 +12,11 @@ def add_source(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments, the same for all verbs that judge a node or a site."""
     for name, path in (("--expectations", EXPECTATIONS), ("--snapshot", SNAPSHOT)):
         parser.add_argument(name, metavar="FILE", default=path, help="default: %(default)s")
+    add_site(parser)
+
+
+def add_site(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments that mean a whole site in the place of a node."""
     parser.add_argument(
         "--plan", metavar="FILE", help="of a whole site: what plumbline plan --json printed"
     )

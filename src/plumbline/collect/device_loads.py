@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from plumbline.collect.prometheus import Prometheus, Span, empty
+from plumbline.collect.prometheus import Prometheus, Span
 from plumbline.errors import ToolError
 from plumbline.judge.latency import Load
 from plumbline.model.device_info import DEVICE_INFO
@@ -87,7 +87,7 @@ def _nothing(prometheus: Prometheus, span: Span) -> str:
         ("node_disk_reads_completed_total", "let it scrape node exporter on the servers"),
         (DEVICE_INFO, "deploy the role metrics on the servers, with node exporter's text files"),
     ):
-        if empty(prometheus.over(f"count({name})", span)):
+        if not any(curve.points for curve in prometheus.over(f"count({name})", span)):
             return f"{prometheus.url} has no {name} of this time; {remedy}"
     return (
         f"{prometheus.url} has no device of a component with {_LEAST_OPERATIONS:g} operations in "

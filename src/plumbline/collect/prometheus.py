@@ -6,7 +6,7 @@ import ssl
 from http.client import HTTPException
 from math import isfinite
 from pathlib import Path
-from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Iterator, Mapping, NamedTuple, Optional
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, HTTPSHandler, OpenerDirector, Request, build_opener
@@ -144,8 +144,3 @@ def _curves(answer: Any) -> Iterator[Curve]:
         points = ((float(at), float(value)) for at, value in series["values"])
         # what cannot be divided is NaN, and no figure
         yield Curve(labels, tuple(point for point in points if all(map(isfinite, point))))
-
-
-def empty(curves: Sequence[Curve]) -> bool:
-    """Return whether an answer has no point at all."""
-    return not any(curve.points for curve in curves)

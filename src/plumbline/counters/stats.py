@@ -20,18 +20,27 @@ _NO_OPERATION = ("req_active",)
 _HEAD = ("snapshot_time", "start_time", "elapsed_time")
 
 
-def stats(text: str, labels: Labels, path: str) -> Iterator[Count]:
-    """Yield bytes, operations and their seconds.
+def statistics(text: str, path: str) -> list[list[str]]:
+    """Return the words of each line of a table.
 
     Raises:
         ToolError: the text is no such table.
     """
     if not text.startswith("snapshot_time"):
         raise ToolError(f"{path} is not understood: it begins with {text[:40]!r}")
-    lines = [line.split() for line in text.splitlines()]
-    counted = {words[0] for words in lines if words}
+    return [words for line in text.splitlines() if (words := line.split())]
+
+
+def stats(text: str, labels: Labels, path: str) -> Iterator[Count]:
+    """Yield bytes, operations and their seconds.
+
+    Raises:
+        ToolError: the text is no such table.
+    """
+    lines = statistics(text, path)
+    counted = {words[0] for words in lines}
     for words in lines:
-        if words and words[0] not in _HEAD:
+        if words[0] not in _HEAD:
             yield from _line(words, counted, labels, path)
 
 
@@ -42,15 +51,16 @@ def _line(words: Sequence[str], counted: set[str], labels: Labels, path: str) ->
     moved = _MOVES.get(name)
     operation = (*labels, ("operation", moved or name))
     if moved:
-        yield Count(BYTES, operation, _sum(words, path))
+        yield Count(BYTES, operation, sum_of(words, path))
     # older releases count reads and writes in the line of their bytes alone
     if name not in _NO_OPERATION and moved not in counted and (moved or unit != "[bytes]"):
         yield Count(OPERATIONS, operation, whole(words[1], f"{name} in {path}"))
     if unit in ("[usec]", "[usecs]"):
-        yield Count(SECONDS, operation, _sum(words, path) / 1e6)
+        yield Count(SECONDS, operation, sum_of(words, path) / 1e6)
 
 
-def _sum(words: Sequence[str], path: str) -> int:
+def sum_of(words: Sequence[str], path: str) -> int:
+    """Return the sum in a line; raise ToolError where it has none."""
     if len(words) <= _SUM_PLACE:
         raise ToolError(f"{path} is not understood: {' '.join(words)[:80]!r} has no sum")
     return whole(words[_SUM_PLACE], f"the sum of {words[0]} in {path}")

@@ -1,4 +1,4 @@
-"""Darshan logs become values; a log that is damaged, or none at all, is a sentence and no more.
+"""Darshan logs become values; a log that is damaged, or none at all, becomes one sentence.
 
 PyDarshan reads them in a process of its own, some at a time.  Where that ends before its time, the
 log that it was at is left out, and another one goes on with the next.

@@ -92,11 +92,12 @@ def _windows(loads: Iterable[Load]) -> Mapping[float, Mapping[str, _Point]]:
 
 
 def _centred(window: Sequence[Load]) -> dict[str, _Point]:
-    rate = median(log(load.rate_Bps) for load in window)
-    latency = median(log(load.latency_s) for load in window)
+    found = {load.device: _Point(log(load.rate_Bps), log(load.latency_s)) for load in window}
+    rate = median(point.rate for point in found.values())
+    latency = median(point.latency for point in found.values())
     return {
-        load.device: _Point(log(load.rate_Bps) - rate, log(load.latency_s) - latency)
-        for load in window
+        device: _Point(point.rate - rate, point.latency - latency)
+        for device, point in found.items()
     }
 
 

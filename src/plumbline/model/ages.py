@@ -36,14 +36,31 @@ def _plainly(name: str) -> Callable[..., Any]:
     """Return an operation of floats that makes what is found hold for no time at all."""
     operation = getattr(float, name)
 
-    def calculate(self: Union[WatchedMoment, _Age], *others: float) -> Any:
+    def calculate(self: _Watched, *others: float) -> Any:
         self.watched.until = float(self.watched)
         return operation(float(self), *others)
 
     return calculate
 
 
-class WatchedMoment(OpenMoment):
+class _Watched(float):
+    """A number that follows from a watched moment: whatever is done with it is noted there."""
+
+    watched: WatchedMoment
+
+    __add__, __radd__ = _plainly("__add__"), _plainly("__radd__")
+    __sub__, __rsub__ = _plainly("__sub__"), _plainly("__rsub__")
+    __mul__, __rmul__ = _plainly("__mul__"), _plainly("__rmul__")
+    __truediv__, __rtruediv__ = _plainly("__truediv__"), _plainly("__rtruediv__")
+    __floordiv__, __rfloordiv__ = _plainly("__floordiv__"), _plainly("__rfloordiv__")
+    __mod__, __rmod__ = _plainly("__mod__"), _plainly("__rmod__")
+    __neg__, __abs__, __round__ = _plainly("__neg__"), _plainly("__abs__"), _plainly("__round__")
+    __lt__, __le__ = _plainly("__lt__"), _plainly("__le__")
+    __gt__, __ge__ = _plainly("__gt__"), _plainly("__ge__")
+    __bool__, __format__ = _plainly("__bool__"), _plainly("__format__")
+
+
+class WatchedMoment(_Watched, OpenMoment):
     """One that also knows how long what was judged at it holds, if nothing is measured meanwhile.
 
     Who judges says ages and compares them with limits, so that each limit tells when a comparison
@@ -55,7 +72,7 @@ class WatchedMoment(OpenMoment):
     """When the first comparison made so far comes out otherwise."""
 
     @property
-    def watched(self) -> WatchedMoment:
+    def watched(self) -> WatchedMoment:  # type: ignore[override]
         """Return itself."""
         return self
 
@@ -72,20 +89,10 @@ class WatchedMoment(OpenMoment):
         """Return how far ahead a moment is, to be compared."""
         return _Age.of(self, float(at), -1.0)
 
-    __add__, __radd__ = _plainly("__add__"), _plainly("__radd__")
-    __mul__, __rmul__ = _plainly("__mul__"), _plainly("__rmul__")
-    __truediv__, __rtruediv__ = _plainly("__truediv__"), _plainly("__rtruediv__")
-    __floordiv__, __rfloordiv__ = _plainly("__floordiv__"), _plainly("__rfloordiv__")
-    __mod__, __rmod__ = _plainly("__mod__"), _plainly("__rmod__")
-    __neg__, __abs__, __round__ = _plainly("__neg__"), _plainly("__abs__"), _plainly("__round__")
-    __lt__, __le__ = _plainly("__lt__"), _plainly("__le__")
-    __gt__, __ge__ = _plainly("__gt__"), _plainly("__ge__")
 
-
-class _Age(float):
+class _Age(_Watched):
     """How old a moment is at a watched one, in seconds; with a sign of -1 how far ahead."""
 
-    watched: WatchedMoment
     _at: float
     _sign: float
 
@@ -111,15 +118,6 @@ class _Age(float):
 
     def __le__(self, limit: float) -> bool:
         return float(self) <= self._note(limit)
-
-    __add__, __radd__ = _plainly("__add__"), _plainly("__radd__")
-    __sub__, __rsub__ = _plainly("__sub__"), _plainly("__rsub__")
-    __mul__, __rmul__ = _plainly("__mul__"), _plainly("__rmul__")
-    __truediv__, __rtruediv__ = _plainly("__truediv__"), _plainly("__rtruediv__")
-    __floordiv__, __rfloordiv__ = _plainly("__floordiv__"), _plainly("__rfloordiv__")
-    __mod__, __rmod__ = _plainly("__mod__"), _plainly("__rmod__")
-    __neg__, __abs__, __round__ = _plainly("__neg__"), _plainly("__abs__"), _plainly("__round__")
-    __bool__, __format__ = _plainly("__bool__"), _plainly("__format__")
 
 
 def seconds_since(at: float, now: float) -> tuple[float, str]:

@@ -70,17 +70,17 @@ def differing(plan: SitePlan, history: Path, located: Located) -> tuple[Symptom,
     """
     names = {suspect.name for one in located.sets for suspect in one.suspects}
     kinds = plan.kinds(plan.nodes)
-    hosts = [name for name in kinds if name in names]
-    found: list[Symptom] = []
-    for host in hosts:
+    beside: dict[str, list[str]] = {}
+    for host in (name for name in kinds if name in names):
         peers = [name for name, kind in kinds.items() if kind == kinds[host] and name != host]
-        ledgers, _ = collected_ledgers(history, [host, *peers[:_PEERS]])
-        found += (
-            Symptom("conditions", host, "differs", State.OK, Direction.RAISES, one.sentence)
-            for one in differences(ledgers, kinds)
-            if one.nodes == (host,)
-        )
-    return tuple(found)
+        beside[host] = [host, *peers[:_PEERS]]
+    ledgers, _ = collected_ledgers(history, {name for some in beside.values() for name in some})
+    return tuple(
+        Symptom("conditions", host, "differs", State.OK, Direction.RAISES, one.sentence)
+        for host, some in beside.items()
+        for one in differences([each for each in ledgers if each.bill.node in some], kinds)
+        if one.nodes == (host,)
+    )
 
 
 def _between(ledgers: Sequence[Ledger], loss: SharedLoss, good: float) -> Iterator[Grouped]:

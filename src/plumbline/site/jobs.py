@@ -105,6 +105,6 @@ def who_used(
     usages = used(found, window, target)
     by_id = {job.id: job for job in jobs}
     meant = {one.job for one in usages}
-    idle = [] if target else without_traffic(by_id, used(found, window), window)
+    idle = [] if target else without_traffic(by_id, usages, window)
     shown = {name: by_id[name] for name in by_id if name in meant} | {job.id: job for job in idle}
     return Used(window, usages, idle, shown)

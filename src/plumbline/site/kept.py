@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Iterable, Mapping, NamedTuple, Optional, Sequence
@@ -48,10 +49,13 @@ def name_of(node: str) -> str:
     return f"node {node}"
 
 
-def known(history: Path, terms: Sequence[object], nodes: Sequence[Expectations]) -> Known:
+def known(
+    history: Path, terms: Sequence[object], nodes: Sequence[Expectations], name: str = ""
+) -> Known:
     """Return what verdicts on nodes rest on, and the answers that were kept, whatever they rest on.
 
-    ``terms`` is what all of them rest on beside code, time zone and history.
+    ``terms`` is what all of them rest on beside code, time zone and history; of a ``name`` that
+    answer alone is read.
 
     Raises:
         StoreError: the history cannot be read.
@@ -59,7 +63,7 @@ def known(history: Path, terms: Sequence[object], nodes: Sequence[Expectations])
     common = repr((*terms, _code(), _time_zone()))
     with KeptAnswers(history) as kept:
         revisions, running = kept.revisions(), kept.running()
-        answers = {one.name: one for one in kept.every()}
+        answers = {one.name: one for one in kept.every(name)}
     rests_on = {}
     for node in nodes:
         places = _places(node)
@@ -110,6 +114,7 @@ def _places(node: Expectations) -> list[Component]:
     return [(entry["layer"], entry["component"]) for entry in node.entries]
 
 
+@cache
 def _code() -> str:
     """Return what tells this code from any other, by the files that it was read from."""
     folder = Path(plumbline.__file__).parent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Mapping, NamedTuple, Sequence
+from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.judge.latency import Latency, Load, compare
 from plumbline.judge.peers import LEAST
@@ -82,14 +82,25 @@ def latencies(
     questions = len(devices) * len(loads) * MONTH_S / window_s
     odds = odds_within(_FALSE_SUSPICIONS, questions)
     groups = list(_groups(list(devices.values())))
+    dealt = {operation: _dealt(found, groups) for operation, found in loads.items()}
     known = tuple(
         DeviceLatency(devices[one.device].host, operation, len(group) - 1, one)
-        for group in groups
-        for operation, found in loads.items()
-        for one in compare([load for load in found if load.device in group], _limit(group), odds)
+        for number, group in enumerate(groups)
+        for operation in loads
+        for one in compare(dealt[operation][number], _limit(group), odds)
     )
     spoken = {one.latency.device for one in known}
     return SiteLatencies(known, tuple(name for name in devices if name not in spoken))
+
+
+def _dealt(loads: Iterable[Load], groups: Sequence[Mapping[str, Expectation]]) -> list[list[Load]]:
+    """Return the loads of each group; what is in none is left out."""
+    place = {name: number for number, group in enumerate(groups) for name in group}
+    found: list[list[Load]] = [[] for _ in groups]
+    for load in loads:
+        if load.device in place:
+            found[place[load.device]].append(load)
+    return found
 
 
 def _limit(group: Mapping[str, Expectation]) -> float:

@@ -50,7 +50,7 @@ def _causes(plan: SitePlan, history: Path, now: float) -> _Causes:
     """Return what explains alarms, as it was kept where it still holds."""
     if not plan.digest:
         return _located(plan, history, now)
-    before = known(history, (plan.digest,), tuple(plan.nodes.values()))
+    before = known(history, (plan.digest,), tuple(plan.nodes.values()), CAUSES)
     said = collected_symptoms(history, plan.nodes, now)
     others = said.symptoms, collected_stamp(history)
     rests_on = digest((tuple(before.rests_on.values()), others))

@@ -44,10 +44,10 @@ class KeptAnswers(Store):
             found.setdefault((layer, component), []).append(tuple(noted))
         return found
 
-    def every(self) -> Iterator[Kept]:
-        """Yield all answers."""
-        query = "SELECT name, rests_on, since, until, body FROM kept"
-        for row in self._database.rows(query):
+    def every(self, name: str = "") -> Iterator[Kept]:
+        """Yield all answers, or the one of a name."""
+        query = "SELECT name, rests_on, since, until, body FROM kept WHERE ? IN ('', name)"
+        for row in self._database.rows(query, (name,)):
             yield Kept._make(row)
 
     def keep(self, answers: Iterable[Kept], names: Iterable[str]) -> None:

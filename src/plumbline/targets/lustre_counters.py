@@ -1,18 +1,18 @@
 """What Lustre's servers count for each target, all clients together: text -> bytes.
 
-The one reader of ``obdfilter.*.stats`` and ``obdfilter.*.job_stats``, for whoever asks: the server
-that samples itself, and a client that is its own server.
+For whoever asks how much was moved meanwhile: the server that samples itself, and a client that is
+its own server.  Tables of statistics are read by counters/stats.py.
 """
 
 from __future__ import annotations
 
 from typing import Iterator, Mapping, Sequence
 
+from plumbline.counters.stats import statistics, sum_of
 from plumbline.errors import ToolError
 from plumbline.model.printed import whole
 from plumbline.model.record import Operation
 
-_SUM_PLACE = 6
 _WORDS = {"read_bytes": Operation.READ, "write_bytes": Operation.WRITE}
 OPERATIONS = tuple(_WORDS.values())
 """What a target counts; a server does not know that a client reads again."""
@@ -28,25 +28,18 @@ Moved = Mapping[Operation, int]
 def lustre_stats(text: str, path: str) -> dict[Operation, int]:
     """Return bytes read and written by a target; one that has moved none yet has no line for it.
 
-    A line is ``read_bytes 116 samples [bytes] MIN MAX SUM SUMSQUARE``.
-
     Raises:
         ToolError: the text is no such table.
     """
-    if not text.startswith("snapshot_time"):
-        raise ToolError(f"{path} is not understood: it begins with {text[:40]!r}")
-    return {**dict.fromkeys(OPERATIONS, 0), **dict(_sums(text, path))}
-
-
-def _sums(text: str, path: str) -> Iterator[tuple[Operation, int]]:
-    for line in text.splitlines():
-        words = line.split()
-        operation = _WORDS.get(words[0]) if words else None
+    found = dict.fromkeys(OPERATIONS, 0)
+    for words in statistics(text, path):
+        operation = _WORDS.get(words[0])
         if operation is None:
             continue
-        if len(words) <= _SUM_PLACE or words[3] != "[bytes]":
-            raise ToolError(f"{path} is not understood: {line.strip()[:80]!r} has no sum of bytes")
-        yield operation, whole(words[_SUM_PLACE], f"the sum of bytes in {path}")
+        if words[3:4] != ["[bytes]"]:
+            raise ToolError(f"{path} is not understood: {' '.join(words)[:80]!r} has no bytes")
+        found[operation] = sum_of(words, path)
+    return found
 
 
 def job_stats(text: str, path: str) -> dict[str, Moved]:
