@@ -58,6 +58,8 @@ class Plan(NamedTuple):
     parallel: Optional[dict[str, Any]] = None
     """Who drives all targets at once and with which program; None where nobody does."""
     job_users: bool = False
+    symptoms: str = ""
+    """When nodes look for symptoms, as systemd's calendar."""
 
     def node(self, name: str) -> Expectations:
         """Return the document of one node; KeyError for a name that is none."""
@@ -92,6 +94,7 @@ class Plan(NamedTuple):
                 if (found := self.takes_s(layer))
             },
             "confirm": self.confirm,
+            "symptoms": {"calendar": self.symptoms},
             "netserver": {"port": self.port},
             "services": [service.to_json() for service in self.services],
             "hosts": list(self.hosts),
@@ -140,6 +143,7 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
         confirm_schedule(policy),
         _parallel(policy.layers.fs),
         policy.job_users,
+        policy.symptoms.calendar,
     )
 
 
