@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Iterator, Sequence
 
-from plumbline.model.anchor import symptoms_anchor
+from plumbline.model.anchor import anchor
 from plumbline.model.service import SYMPTOMS, Service
 from plumbline.plan.assignment import Assignment
 from plumbline.plan.symptoms import SymptomsPolicy, kinds_of
@@ -41,7 +41,7 @@ def _of_host(host: str, kinds: Sequence[str], rules: SymptomsPolicy) -> Iterator
         yield common._replace(
             description=f"NODE {host} symptoms",
             command=f"plumbline_{SYMPTOMS}_looks",
-            anchor=symptoms_anchor(host),
+            anchor=anchor(SYMPTOMS, host),
         )
     for kind in kinds:
         yield common._replace(
@@ -49,5 +49,5 @@ def _of_host(host: str, kinds: Sequence[str], rules: SymptomsPolicy) -> Iterator
             command=f"plumbline_{SYMPTOMS}_{kind}",
             arguments=("--kind", kind, *terms),
             component=title(host, kind),
-            anchor=symptoms_anchor(host, kind),
+            anchor=anchor(SYMPTOMS, title(host, kind)),
         )

@@ -25,8 +25,3 @@ def anchor(layer: str, name: str) -> str:
 def group_anchor(layer: str, group: str) -> str:
     """Return the place of a group of peers in the report."""
     return anchor(f"{layer}-group", group)
-
-
-def symptoms_anchor(host: str, kind: str = "") -> str:
-    """Return the place of a host's symptoms in the report, e.g. ``symptoms-oss2-disks``."""
-    return anchor("symptoms", f"{host}-{kind}" if kind else host)

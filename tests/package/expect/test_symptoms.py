@@ -44,7 +44,7 @@ def test_each_host_and_kind_has_a_service_and_the_look_one() -> None:
         component="oss2 disks",
         group="",
         freshness_s=3600,
-        anchor="symptoms-oss2-disks",
+        anchor="symptoms-oss2_disks-e4e137e3",
     )
     looks = found["NODE oss2 symptoms"]
     assert looks.arguments == ("--node", "oss2", "--stale-after", "3600", "-v")
