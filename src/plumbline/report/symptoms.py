@@ -66,7 +66,7 @@ class Explaining:
         crossing = self._crossing.get(component, [])
         if not crossing:
             return Explained("nothing that is measured")
-        state, layer, name = min(crossing, key=lambda one: _RANK.index(one[0]))
+        state, layer, name = min(crossing, key=lambda known: _RANK.index(known[0]))
         if not state.alarm:
             said = f"no alarm: {counted(len(crossing), 'measured component')} there"
             return Explained(said, anchor(layer, name))
@@ -80,7 +80,7 @@ def symptoms_figure(site: Site, found: Optional[Found]) -> Figure:
     figure = Figure("symptoms", "Symptoms", ABOUT)
     if not site.looks:
         return figure._replace(absent=_ABSENT)
-    looks = sorted(site.looks, key=lambda one: _RANK.index(one.verdict.state))
+    looks = sorted(site.looks, key=lambda looked: _RANK.index(looked.verdict.state))
     explaining = Explaining(site, found)
     if any(one.kind for one in looks):
         figure = figure._replace(plots=[_plot(looks)])
