@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from plumbline.cli.another_client import own_expectations
 from plumbline.cli.directories import named_directories
 from plumbline.cli.progress import progress
 from plumbline.cli.results import print_commands
@@ -73,6 +74,7 @@ def _component(arguments: argparse.Namespace) -> _Asked:
         raise UsageError("--caches tells those of one target apart: give one --component")
     expectations = load_expectations(arguments.expectations or EXPECTATIONS)
     (entry,) = expectations.find(OST.name, arguments.component[0])
+    expectations = own_expectations(arguments, expectations, [entry])
     if not expectations.drops_caches:
         raise PrivilegeError(
             f"{expectations.node} is not named in drop_caches of plumbline_policy, and dropping "

@@ -78,6 +78,7 @@ def add(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Measure, print, and return the exit code."""
     if arguments.caches:
+        _refuse_contradictions(arguments)
         from plumbline.cli.caches import tell_apart
 
         return tell_apart(arguments)

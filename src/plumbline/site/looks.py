@@ -9,6 +9,7 @@ from plumbline.judge.symptoms import JudgedLook, by_state, judge_kind, judge_loo
 from plumbline.model.reason import Reason
 from plumbline.model.service import SYMPTOMS
 from plumbline.report.site import Looked
+from plumbline.site.nodes import require
 from plumbline.store.plan import SitePlan
 from plumbline.store.symptoms import Collected, collected_reports, has_said
 from plumbline.symptoms.kinds import KINDS, title
@@ -30,6 +31,7 @@ def looks_of(plan: SitePlan, history: Path, now: float) -> SiteLooks:
     Raises:
         StoreError: there is no such history, or it cannot be read.
     """
+    require(history)
     asked: dict[str, dict[str, float]] = {}
     for one in plan.services:
         if one.layer == SYMPTOMS:
