@@ -64,6 +64,12 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--bytes", metavar="SIZE", help="of each file in a directory, 256MiB; of each rank (fs)"
     )
+    parser.add_argument(
+        "--caches",
+        action="store_true",
+        help="read a file just written, then without page cache, Lustre's locks and the server's "
+        "cache in turn, and keep nothing (ost, one --component or --directory)",
+    )
     add_another_client(parser)
     add_parallel(parser)
     parser.set_defaults(run=run)
@@ -71,6 +77,11 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure, print, and return the exit code."""
+    if arguments.caches:
+        _refuse_contradictions(arguments)
+        from plumbline.cli.caches import tell_apart
+
+        return tell_apart(arguments)
     if arguments.layer in WHOLE and not arguments.confirm:
         return _parallel(arguments)
     _refuse_contradictions(arguments)

@@ -5,9 +5,10 @@ Its form is described in docs/architecture.md, "The plan".
 
 from __future__ import annotations
 
-from typing import Any, Iterator, NamedTuple, Optional, Sequence
+from typing import Any, Collection, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.baseline.document import Baselines
+from plumbline.errors import DocumentError
 from plumbline.expect.confirm import confirm_schedule, with_confirm
 from plumbline.expect.elsewhere import elsewhere
 from plumbline.expect.goals import find_goals
@@ -32,6 +33,7 @@ from plumbline.plan.schedule import Timer
 from plumbline.symptoms.patterns import PATTERNS
 from plumbline.topology.component import Component
 from plumbline.topology.graph import Topology
+from plumbline.topology.ranges import expand
 
 SCHEMA = 1
 
@@ -58,13 +60,18 @@ class Plan(NamedTuple):
     parallel: Optional[dict[str, Any]] = None
     """Who drives all targets at once and with which program; None where nobody does."""
     job_users: bool = False
+    symptoms: str = ""
+    """When nodes look for symptoms, as systemd's calendar."""
+    drop_caches: frozenset[str] = frozenset()
+    """Nodes on which root may drop caches."""
 
     def node(self, name: str) -> Expectations:
         """Return the document of one node; KeyError for a name that is none."""
         entries = tuple(entry.to_json() for entry in self.expectations[name])
         near, served = self.neighbours.get(name, ()), self.served.get(name, ())
         elsewhere = self.elsewhere.get(name, {})
-        return Expectations(name, self.site, entries, near, served, elsewhere, self.parameters)
+        found = Expectations(name, self.site, entries, near, served, elsewhere, self.parameters)
+        return found._replace(drops_caches=name in self.drop_caches)
 
     def takes_s(self, layer: str) -> dict[str, float]:
         """Return for each node the seconds of its run of a layer while everything is healthy.
@@ -92,6 +99,7 @@ class Plan(NamedTuple):
                 if (found := self.takes_s(layer))
             },
             "confirm": self.confirm,
+            "symptoms": {"calendar": self.symptoms},
             "netserver": {"port": self.port},
             "services": [service.to_json() for service in self.services],
             "hosts": list(self.hosts),
@@ -140,7 +148,20 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
         confirm_schedule(policy),
         _parallel(policy.layers.fs),
         policy.job_users,
+        policy.symptoms.calendar,
+        _drop_caches(policy, nodes),
     )
+
+
+def _drop_caches(policy: Policy, hosts: Collection[str]) -> frozenset[str]:
+    """Return the hosts that the policy names; raise DocumentError for one that is none."""
+    names = frozenset(name for text in policy.drop_caches for name in expand(text))
+    for name in sorted(names.difference(hosts)):
+        raise DocumentError(
+            f"plumbline_policy: drop_caches {name} is no host of plumbline_topology; correct its "
+            "name, or remove it"
+        )
+    return names
 
 
 def _with_odds(measured: Sequence[Assignment], policy: Policy) -> tuple[Assignment, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Iterator, Sequence
 
+from plumbline.model.anchor import anchor
 from plumbline.model.service import SYMPTOMS, Service
 from plumbline.plan.assignment import Assignment
 from plumbline.plan.symptoms import SymptomsPolicy, kinds_of
@@ -38,7 +39,9 @@ def _of_host(host: str, kinds: Sequence[str], rules: SymptomsPolicy) -> Iterator
     common = Service(host, host, "", "", CHECK, terms, SYMPTOMS, host, "", round(rules.stale_after))
     if kinds:
         yield common._replace(
-            description=f"NODE {host} symptoms", command=f"plumbline_{SYMPTOMS}_looks"
+            description=f"NODE {host} symptoms",
+            command=f"plumbline_{SYMPTOMS}_looks",
+            anchor=anchor(SYMPTOMS, host),
         )
     for kind in kinds:
         yield common._replace(
@@ -46,4 +49,5 @@ def _of_host(host: str, kinds: Sequence[str], rules: SymptomsPolicy) -> Iterator
             command=f"plumbline_{SYMPTOMS}_{kind}",
             arguments=("--kind", kind, *terms),
             component=title(host, kind),
+            anchor=anchor(SYMPTOMS, title(host, kind)),
         )

@@ -15,7 +15,7 @@ from plumbline.symptoms.symptom import Direction
 from plumbline.units import format_duration
 
 if TYPE_CHECKING:
-    from typing import Optional, Sequence
+    from typing import Iterable, Optional, Sequence
 
     from plumbline.symptoms.symptom import Look, Report, Symptom
 
@@ -120,10 +120,7 @@ def _unknown(node: str, kind: str, reason: Reason, text: str) -> Verdict:
 
 def _of_kind(asked: JudgedLook, kind: str, looks: Sequence[Look]) -> Verdict:
     node, name = asked.report.node, title(asked.report.node, kind)
-    found = sorted(
-        gravest(one for look in looks for one in look.symptoms),
-        key=lambda symptom: -_rank(state_of(symptom)),
-    )
+    found = by_state(one for look in looks for one in look.symptoms)
     state = worst((State.OK, *map(state_of, found)))
     reason = Reason.SYMPTOM if state.alarm else Reason.FINE
     failed = [look for look in looks if _fails(look)]
@@ -143,6 +140,11 @@ def _of_kind(asked: JudgedLook, kind: str, looks: Sequence[Look]) -> Verdict:
             for each in _COUNTED
         ),
     )
+
+
+def by_state(symptoms: Iterable[Symptom]) -> tuple[Symptom, ...]:
+    """Return symptoms, those first that are the gravest to a service."""
+    return tuple(sorted(gravest(symptoms), key=lambda symptom: -_rank(state_of(symptom))))
 
 
 def _rank(state: State) -> int:

@@ -155,6 +155,8 @@ class Expectations(NamedTuple):
     none where the name is empty.  None in a document of an older version."""
     parameters: tuple[str, ...] = ()
     """Patterns of Lustre's parameters whose changes count; none in one of an older version."""
+    drops_caches: bool = False
+    """Whether root may drop caches there to tell them apart."""
 
     def find(self, layer: str, component: Optional[str] = None) -> tuple[Expectation, ...]:
         """Return the expectations of ``layer`` (of one component), in measuring order.
@@ -218,6 +220,7 @@ class Expectations(NamedTuple):
             "served": self.served,
             "elsewhere": self.elsewhere,
             "parameters": self.parameters,
+            **({"drops_caches": True} if self.drops_caches else {}),
             "entries": self.entries,
         }
 
@@ -237,8 +240,9 @@ class Expectations(NamedTuple):
                 texts("entry", (entry["layer"], entry["component"], entry["group"]))
                 if not isinstance(entry["target"], dict):
                     raise TypeError(f"target is {entry['target']!r:.60}, which is no mapping")
-            entries = tuple(raw["entries"])
-            return cls(raw["node"], raw["site"], entries, neighbours, served, others, parameters)
+            found = cls(raw["node"], raw["site"], tuple(raw["entries"]), neighbours, served, others)
+            drops = raw.get("drops_caches", False) is True
+            return found._replace(parameters=parameters, drops_caches=drops)
         except (KeyError, TypeError, AttributeError) as error:
             raise DocumentError(
                 f"expectations are damaged ({error!r}); deploy the role agent again"

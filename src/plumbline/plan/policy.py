@@ -200,6 +200,8 @@ class Policy(Strict):
     """False alarms that the whole site may have in a month."""
     job_users: bool = False
     """Whether it may be shown whose job has used a target."""
+    drop_caches: list[str] = []
+    """Clients on which root may drop caches to tell them apart, by name or range."""
     layers: Layers = Layers()
     symptoms: SymptomsPolicy = SymptomsPolicy()
     """Which hosts have services for what hardware and kernel say about themselves."""

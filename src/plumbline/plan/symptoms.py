@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Literal, Sequence
 
+from pydantic import model_validator
+
 from plumbline.errors import DocumentError
+from plumbline.symptoms.reported import HOLDS_S
 from plumbline.topology.ranges import expand
 from plumbline.topology.strict import Duration, Strict
 
@@ -15,12 +18,33 @@ class SymptomsPolicy(Strict):
     """The kinds of each host, and of those that are named the kinds in their place.
 
     ``hosts`` is by name or range, such as ``client[1-2]``; an empty list is for none.
-    ``stale_after`` is the age at which a look no longer holds, seconds.
+    ``every`` is how often all nodes look, ``stale_after`` the age at which a look no longer holds,
+    both in seconds.
     """
 
     kinds: list[Kind] = []
     hosts: dict[str, list[Kind]] = {}
-    stale_after: Duration = 3600.0
+    every: Duration = 600.0
+    stale_after: Duration = HOLDS_S
+
+    @model_validator(mode="after")
+    def _holds_until_the_next_look(self) -> SymptomsPolicy:
+        if self.every % 60 or 3600 % self.every or self.every > HOLDS_S / 2:
+            raise ValueError(
+                "every must be minutes that divide an hour, at most 30 min, for a look holds for "
+                "an hour; for example 10 min"
+            )
+        if self.stale_after < 2 * self.every:
+            raise ValueError(
+                f"stale_after is shorter than two times every ({self.every / 60:.0f} min), so each "
+                "look would go stale before the next one"
+            )
+        return self
+
+    @property
+    def calendar(self) -> str:
+        """Return when nodes look, as systemd's calendar."""
+        return f"*:0/{self.every / 60:.0f}"
 
 
 def kinds_of(rules: SymptomsPolicy, hosts: Sequence[str]) -> dict[str, tuple[str, ...]]:

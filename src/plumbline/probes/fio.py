@@ -23,6 +23,9 @@ VERSION_COMMAND = ("fio", "--version")
 FILE = "/proc/self/fd/0"
 """The standard input: a path could lead elsewhere by the time that fio opens it."""
 
+KEEP_CACHED = "keep cached"
+"""The pattern of terms under which fio does not drop the file's pages before it begins."""
+
 _DRAIN_S = 60.0
 _TICK_S = 1.5
 """fio looks at its clock and rounds its limit by whole seconds."""
@@ -49,6 +52,7 @@ def command(job: Job) -> tuple[str, ...]:
         f"--ioengine={'libaio' if spec.queue_depth > 1 else 'psync'}",
         f"--iodepth={spec.queue_depth}",
         f"--direct={int(spec.direct)}",
+        *(("--invalidate=0",) if spec.pattern == KEEP_CACHED else ()),
         *(("--end_fsync=1",) if write else ()),
         *((f"--rate={round(spec.rate_cap_Bps)}",) if spec.rate_cap_Bps else ()),
         "--fallocate=none",

@@ -14,6 +14,7 @@ from plumbline.report.network import network_figure
 from plumbline.report.path import path_figure
 from plumbline.report.site import Metrics, Site, find_metrics
 from plumbline.report.suspects import Found, suspects_figure
+from plumbline.report.symptoms import symptoms_figure
 from plumbline.report.targets import targets_figure
 
 
@@ -44,4 +45,5 @@ def figures(site: Site, metrics: Metrics, extras: Extras) -> list[Figure]:
         composite_figure(site),
         calls_figure(extras.profile, site.run),
         suspects_figure(extras.found, site.parts),
+        symptoms_figure(site, extras.found),
     ]

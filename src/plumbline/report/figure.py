@@ -15,10 +15,14 @@ MB = 1e6
 
 
 class Row(NamedTuple):
-    """One row of a table; ``anchor`` is the place that Nagios leads to, empty for none."""
+    """One row of a table; ``anchor`` is the place that Nagios leads to, empty for none.
+
+    ``to`` is the place in the page to which its last cell leads.
+    """
 
     cells: tuple[str, ...]
     anchor: str = ""
+    to: str = ""
 
 
 class Table(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
+from plumbline.judge.phrases import moment
 from plumbline.layers import WHOLE
 from plumbline.locate.advice import advice
 from plumbline.locate.sentences import headline, listed, sentence
@@ -20,6 +21,7 @@ from plumbline.report.marks import Mark, marks
 from plumbline.report.since import Beginnings, Since
 from plumbline.report.site import Metrics, Site
 from plumbline.report.suspects import Found
+from plumbline.report.symptoms import Explaining, begun
 
 RANK = (State.CRITICAL, State.UNKNOWN, State.WARNING, State.OK)
 """States, the worst first."""
@@ -40,6 +42,7 @@ class Kind(str, Enum):
     SUSPECT = "suspect"
     GROUP = "group"
     ALARM = "alarm"
+    SYMPTOM = "symptom"
     UNMEASURED = "not judged"
     EXPLAINED = "behind a suspect"
     WATCHED = "watched"
@@ -82,8 +85,8 @@ def overview(site: Site, metrics: Metrics, found: Optional[Found]) -> list[Entry
         for one in site.expectations
     }
     known = _Known(site, found, behind, Beginnings(metrics), marks(site), hosts)
-    rows = [*_suspects(known), *_groups(known), *_alarms(known), *_unmeasured(known)]
-    rows += _watched(known)
+    rows = [*_suspects(known), *_groups(known), *_alarms(known), *_symptoms(known)]
+    rows += [*_unmeasured(known), *_watched(known)]
     kinds = list(Kind)
     # rows of one kind and state keep their order: suspects begin with what explains most
     return sorted(rows, key=lambda row: (kinds.index(row.kind), RANK.index(row.state)))
@@ -173,6 +176,21 @@ def _alarms(known: _Known) -> Iterator[Entry]:
             yield _entry(kind, verdict, _since(known, verdict), following)
 
 
+def _symptoms(known: _Known) -> Iterator[Entry]:
+    """Yield the kinds of hosts that have an alarm; those of a suspect are behind it."""
+    explaining = Explaining(known.site, known.found)
+    for one in known.site.looks:
+        if one.verdict.state.alarm:
+            first = explaining.find(one.symptoms[0].component)
+            kind = Kind.EXPLAINED if first.suspect else Kind.SYMPTOM
+            since = begun(one)
+            text = moment(since) if since is not None else ""
+            following = f"see {first.text}"
+            if not first.suspect:
+                following = f"on {one.host}: plumbline symptoms; may explain: {first.text}"
+            yield _entry(kind, one.verdict, text, following)
+
+
 def _watched(known: _Known) -> Iterator[Entry]:
     """Yield what was low in its last run, or may be, and is no alarm yet."""
     every = {(one.layer, one.component): one for one in known.site.groups.values()}
@@ -211,16 +229,18 @@ def _entry(kind: Kind, verdict: Verdict, since: str, following: str) -> Entry:
 def _unmeasured(known: _Known) -> Iterator[Entry]:
     """Yield what nothing is known about; a node that is silent, or a new layer, is one row."""
     layers: dict[str, dict[str, list[Verdict]]] = {}
-    for (layer, name), verdict in sorted(known.site.verdicts.items()):
+    nodes = known.site.nodes
+    every = [(nodes.get(place, ""), one) for place, one in sorted(known.site.verdicts.items())]
+    every += [(one.host, one.verdict) for one in known.site.looks]
+    for node, verdict in every:
         if verdict.state is State.UNKNOWN:
-            node = known.site.nodes.get((layer, name), "")
-            layers.setdefault(layer, {}).setdefault(node, []).append(verdict)
-    for layer, nodes in layers.items():
-        if len(nodes) > _MOST_NODES:
-            every = [verdict for found in nodes.values() for verdict in found]
-            yield _several(f"{layer} of {len(nodes)} nodes", every)
+            layers.setdefault(verdict.layer, {}).setdefault(node, []).append(verdict)
+    for layer, of_nodes in layers.items():
+        if len(of_nodes) > _MOST_NODES:
+            found = [verdict for some in of_nodes.values() for verdict in some]
+            yield _several(f"{layer} of {len(of_nodes)} nodes", found)
             continue
-        for node, verdicts in nodes.items():
+        for node, verdicts in of_nodes.items():
             if len(verdicts) > _ALONE:
                 yield _several(f"{layer} of {node}" if node else layer, verdicts)
             else:

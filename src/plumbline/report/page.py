@@ -69,11 +69,12 @@ def _plots(figures: Sequence[Figure]) -> dict[str, dict[str, Any]]:
 
 
 def _counts(site: Site) -> list[tuple[str, int]]:
-    """Return how many are in which state: components, and groups that are not OK."""
+    """Return how many are in which state: components; groups and symptoms that are not OK."""
     states = [verdict.state for verdict in site.verdicts.values()]
     # a file system whose targets are driven at once is a component as well
     groups = [one for (layer, _), one in site.groups.items() if layer not in WHOLE and one.counts]
-    states += [one.state for one in groups if one.state is not State.OK]
+    looks = (one.verdict for one in site.looks)
+    states += [one.state for one in (*groups, *looks) if one.state is not State.OK]
     return [(state.name, states.count(state)) for state in RANK]
 
 

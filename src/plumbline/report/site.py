@@ -13,6 +13,7 @@ from plumbline.model.reference import Reference
 from plumbline.model.state import State
 from plumbline.model.trend import ConditionChange, Course, Note, PairTest, Run, VersionChange
 from plumbline.model.verdict import Verdict
+from plumbline.symptoms.symptom import Symptom
 from plumbline.units import DAY_S
 
 
@@ -73,10 +74,25 @@ class Member(NamedTuple):
         return f"{known.below_floor}: {known.reason}" if known and known.below_floor else ""
 
 
+class Looked(NamedTuple):
+    """What the last look at a host says of one kind of its parts; of all where ``kind`` is empty.
+
+    ``symptoms`` are the gravest first, ``at`` is when it looked, in seconds since the epoch, None
+    where that is not known.
+    """
+
+    host: str
+    kind: str
+    verdict: Verdict
+    symptoms: tuple[Symptom, ...] = ()
+    at: Optional[float] = None
+
+
 class Site(NamedTuple):
     """All that is drawn; ``now`` is in seconds since the epoch, ``verdicts`` has no groups.
 
-    ``nodes`` says by layer and component which node measures it.
+    ``nodes`` says by layer and component which node measures it, ``unseen`` are hosts at which
+    nobody looks for symptoms.
     """
 
     name: str
@@ -92,6 +108,8 @@ class Site(NamedTuple):
     changes: Sequence[VersionChange] = ()
     nodes: Mapping[tuple[str, str], str] = {}
     conditions: Sequence[ConditionChange] = ()
+    looks: Sequence[Looked] = ()
+    unseen: Sequence[str] = ()
 
     @property
     def until(self) -> float:

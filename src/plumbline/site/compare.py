@@ -45,7 +45,7 @@ def expected(directories: Mapping[str, str], size_bytes: int) -> Expectations:
 def measure_once(
     expectations: Expectations, units: Sequence[Unit], locks: Locks, progress: Progress
 ) -> Result:
-    """Measure and judge directories of which nothing is known, and keep nothing of it."""
+    """Measure and judge what is not to be compared with anything else, and keep nothing of it."""
     with temporary_folder() as state:
         options = RunOptions(locks, state / SNAPSHOT_FILE, progress, keep_files=False)
         try:

@@ -13,6 +13,7 @@ from plumbline.report.suspects import Found
 from plumbline.site.changed import condition_changes
 from plumbline.site.judge import judge_site
 from plumbline.site.locate import locate_site
+from plumbline.site.looks import looks_of
 from plumbline.site.used_meanwhile import used_meanwhile
 from plumbline.store.notes import read_notes
 from plumbline.store.plan import SitePlan
@@ -27,6 +28,7 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
         StoreError: there is no such history, or it cannot be read.
         DocumentError: the plan or a record is damaged.
     """
+    looks = looks_of(plan, path, now)
     judged = [one.verdict for one in judge_site(plan, path, now, members=True)]
     measured = plan.measured()
     since = now - days * DAY_S
@@ -44,6 +46,8 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
             notes=[one for one in read_notes(path) if one.at >= since],
             changes=pictures.version_changes(),
             conditions=condition_changes(plan, path, since),
+            looks=looks.found,
+            unseen=looks.unseen,
             nodes={
                 (each.layer, each.component): name
                 for name, found in measured.items()

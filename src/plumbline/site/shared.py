@@ -27,7 +27,8 @@ class SharedLoss(NamedTuple):
     """The loss of a group as one; ``members`` are names, ``slow`` those that are slow alone too.
 
     ``since`` is the start of the first slow run in epoch seconds, ``hosts`` are those of the
-    members and those that measure them.
+    members and those that measure them; ``changes`` says what changed there before, a date and
+    words, empty where nothing is known to have.
     """
 
     layer: str
@@ -37,13 +38,14 @@ class SharedLoss(NamedTuple):
     slow: frozenset[str]
     since: float = 0.0
     hosts: frozenset[str] = frozenset()
+    changes: str = ""
 
     def after(self, changes: str) -> SharedLoss:
         """Return the loss with what changed before it in its sentence, a date and words."""
         if not changes:
             return self
         told = self.sentence.replace(_LOOK, f"Since {changes}.")
-        return self._replace(sentence=told)
+        return self._replace(sentence=told, changes=changes)
 
     def excuses(self, component: Component) -> bool:
         """Return whether a component is as slow as its group, and no slower."""

@@ -1,15 +1,20 @@
-"""The verdicts of all services of a site, with a note where another service bears the alarm."""
+"""The verdicts of all services of a site, with notes that no node knows alone.
+
+They name the service that bears an alarm, and what changed before a group lost as a whole.
+"""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Collection, Mapping, Optional
+from typing import Mapping, Optional
 
 from plumbline.model.ages import WatchedMoment
+from plumbline.model.evidence import Subject
 from plumbline.model.json_text import read_json
 from plumbline.model.judged import Judged
 from plumbline.model.reason import Reason
+from plumbline.model.verdict import Verdict
 from plumbline.site.judge import judge_services
 from plumbline.site.kept import CAUSES, digest, keep, known
 from plumbline.site.locate import locate_site
@@ -30,24 +35,24 @@ def judge_with_causes(plan: SitePlan, history: Path, now: float) -> list[Judged]
     """
     judged = judge_services(plan, history, now)
     of_symptoms = judge_symptoms(plan, history, now)
-    bad = {
-        (one.verdict.layer, one.verdict.component)
-        for one in judged
-        if not one.verdict.group
-        and (one.verdict.state.alarm or one.verdict.reason is Reason.WATCHED)
-    }
-    if not plan.paths or not bad:
+    if not plan.paths or not any(_may_have_a_note(one.verdict) for one in judged):
         return [*judged, *of_symptoms]
-    found = _causes(plan, history, now)
-    return [*(_noted(one, bad, found) for one in judged), *of_symptoms]
+    found = _notes(plan, history, now)
+    return [*(_noted(one, found) for one in judged), *of_symptoms]
 
 
-_Causes = dict[tuple[str, str], str]
-"""In words, what explains a slow component; by layer and name."""
+def _may_have_a_note(verdict: Verdict) -> bool:
+    if verdict.group:
+        return verdict.reason is Reason.SLOW
+    return verdict.state.alarm or verdict.reason is Reason.WATCHED
 
 
-def _causes(plan: SitePlan, history: Path, now: float) -> _Causes:
-    """Return what explains alarms, as it was kept where it still holds."""
+_Notes = dict[Subject, str]
+"""What is said behind the sentence of a component or group."""
+
+
+def _notes(plan: SitePlan, history: Path, now: float) -> _Notes:
+    """Return what is said of alarms, as it was kept where it still holds."""
     if not plan.digest:
         return _located(plan, history, now)
     before = known(history, (plan.digest,), tuple(plan.nodes.values()), CAUSES)
@@ -59,33 +64,38 @@ def _causes(plan: SitePlan, history: Path, now: float) -> _Causes:
     if found is None:
         moment = WatchedMoment(now)
         found = _located(plan, history, moment)
-        body = json.dumps([[*place, text] for place, text in found.items()])
+        body = json.dumps([[*subject, text] for subject, text in found.items()])
         keep(history, [Kept(CAUSES, rests_on, now, moment.until, body)], plan.nodes)
     return found
 
 
-def _located(plan: SitePlan, history: Path, now: float) -> _Causes:
-    located = locate_site(plan, history, now).located
-    return causes(Site(plan.paths, plan.services, plan.parts), located)
+def _located(plan: SitePlan, history: Path, now: float) -> _Notes:
+    found = locate_site(plan, history, now)
+    borne = causes(Site(plan.paths, plan.services, plan.parts), found.located)
+    return {
+        **{(*place, False): f"explained by {text}" for place, text in borne.items()},
+        **{
+            (one.layer, one.group, True): f"since {one.changes}"
+            for one in found.shared
+            if one.changes
+        },
+    }
 
 
-def _read(kept: Kept) -> Optional[_Causes]:
+def _read(kept: Kept) -> Optional[_Notes]:
     """Return what was kept, None where it is damaged."""
     try:
-        return {(layer, name): str(text) for layer, name, text in read_json(kept.body)}
+        return {
+            (layer, name, group): str(text) for layer, name, group, text in read_json(kept.body)
+        }
     except (ValueError, TypeError):
         return None
 
 
-def _noted(
-    judged: Judged,
-    bad: Collection[tuple[str, str]],
-    found: Mapping[tuple[str, str], str],
-) -> Judged:
-    """Return a verdict with a note where a shared component bears its alarm."""
+def _noted(judged: Judged, found: Mapping[Subject, str]) -> Judged:
+    """Return a verdict with what is said of it, where something is."""
     verdict = judged.verdict
-    place = verdict.layer, verdict.component
-    if verdict.group or place not in bad or place not in found:
+    note = found.get((verdict.layer, verdict.component, verdict.group))
+    if note is None or not _may_have_a_note(verdict):
         return judged
-    sentence = f"{verdict.sentence}; explained by {found[place]}"
-    return judged._replace(verdict=verdict._replace(sentence=sentence))
+    return judged._replace(verdict=verdict._replace(sentence=f"{verdict.sentence}; {note}"))

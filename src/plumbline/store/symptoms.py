@@ -78,6 +78,11 @@ def collected_reports(history: Path, nodes: Iterable[str], now: float) -> dict[s
     }
 
 
+def has_said(history: Path, node: str) -> bool:
+    """Return whether a node has a copy beside the history, whatever it holds."""
+    return (history.parent / COLLECTED / f"{node}.json").exists()
+
+
 def _by_their_clocks(history: Path, nodes: Iterable[str], now: float) -> dict[str, float]:
     """Return what each node's own clock shows at ``now``; raise StoreError without a history."""
     with closing(Database(history)) as database:

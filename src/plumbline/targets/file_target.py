@@ -7,9 +7,11 @@ from typing import Optional
 
 from plumbline.errors import DocumentError, SkipTarget
 from plumbline.model.command import CommandRunner, Within
+from plumbline.targets.caches import Cache, page_cache
 from plumbline.targets.interface import TargetState
 from plumbline.targets.probe_file import ProbeFile, Space, Status, quota
 
+APART = ".plumbline-caches"
 _LONGEST_NAME = 255
 """Bytes that a folder's name may have (limits.h, NAME_MAX)."""
 _WHOLE = 0.99
@@ -43,6 +45,17 @@ class FileTarget(ABC):
     def folder(self) -> tuple[str, Within]:
         """Return the name of the file's folder, and the one that holds those of all targets."""
         return self._file.name, self._file.within_own()
+
+    def apart(self) -> None:
+        """Take a folder of another name: root must not work in that of the user of the probes."""
+        self._file = self._file._replace(hidden=APART)
+
+    def caches(self, size_bytes: int) -> tuple[Cache, ...]:  # noqa: ARG002
+        """Return what may serve a read of the placed file in the place of the storage.
+
+        The nearest to the reader comes first.
+        """
+        return (page_cache(self.within()),)
 
     @abstractmethod
     def state(self, run: CommandRunner) -> TargetState:

@@ -22,6 +22,7 @@ from plumbline.model.allowed import OST
 from plumbline.model.command import CommandRunner, Within
 from plumbline.model.printed import whole
 from plumbline.model.record import Flag
+from plumbline.targets.caches import Cache, lock_cache, server_cache
 from plumbline.targets.debugfs import NEEDS_DEBUGFS, debugfs_is_closed
 from plumbline.targets.file_target import FileTarget
 from plumbline.targets.interface import TargetState
@@ -135,6 +136,11 @@ class LustreTarget(FileTarget):
             asked = run(["lfs", "df", f"--ost={osts[ost][0]}", self._mount], _DF_S)
             return True if parse_usage(asked.stdout, ost) else None
         return False if beside else None
+
+    def caches(self, size_bytes: int) -> tuple[Cache, ...]:
+        """Return the caches of this client, then that of the server."""
+        server = server_cache(self._file, size_bytes)
+        return (*super().caches(size_bytes), lock_cache(self._ost), server)
 
     def _mounted(self, run: CommandRunner) -> Mount:
         mount = mount_at(run, self._mount)

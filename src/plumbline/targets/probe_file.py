@@ -69,11 +69,13 @@ class ProbeFile(NamedTuple):
     component: str
     own_folders: bool = False
     """Whether the folders lie on the target too, not on whatever keeps those of all targets."""
+    hidden: str = _OWN
+    """The name of the folder of all targets."""
 
     @property
     def own(self) -> str:
         """Return the folder of all targets below this base."""
-        return f"{self.base}/{_OWN}"
+        return f"{self.base}/{self.hidden}"
 
     @property
     def name(self) -> str:
@@ -92,11 +94,11 @@ class ProbeFile(NamedTuple):
 
     def within(self, *, make: bool = False) -> Within:
         """Return the folder as commands work in it; ``make`` makes it where it is missing."""
-        return Within(self.base, (_OWN, self.name), make, NAME)
+        return Within(self.base, (self.hidden, self.name), make, NAME)
 
     def within_own(self) -> Within:
         """Return the folder of all targets below this base, as commands work in it."""
-        return Within(self.base, (_OWN,))
+        return Within(self.base, (self.hidden,))
 
     def opened(self, inode: Optional[int]) -> Within:
         """Return where a command finds the file as its standard input."""
@@ -165,7 +167,7 @@ class ProbeFile(NamedTuple):
             ask(run, ["rmdir", "--", self.name], SLOW_S, self.within_own())
         if self.own in found:
             base = Within(self.base)
-            shared = run(["rmdir", "--ignore-fail-on-non-empty", "--", _OWN], SLOW_S, base)
+            shared = run(["rmdir", "--ignore-fail-on-non-empty", "--", self.hidden], SLOW_S, base)
             if not shared.ok and not shared.stderr.rstrip().endswith(_NOT_OURS):
                 raise SkipTarget(complaint(shared, base))
 

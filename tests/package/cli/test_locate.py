@@ -145,10 +145,8 @@ def test_what_all_have_lost_alike_is_one_line_and_no_suspect_for_each(
     assert [(one["layer"], one["group"]) for one in raw["shared"]] == [("ost", "scratch")]
 
 
-def test_what_changed_before_a_shared_loss_is_in_its_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert execute(tmp_path, all_slower()) == 1
+def upgraded(tmp_path: Path) -> None:
+    """Let the servers have changed before the targets became slower, and a client after that."""
     first = min(one.started_at for one in night_after_night(all_slower()))
     old, new = condition("Lustre", "2.3.0"), condition("Lustre", "2.4.0")
     for node in ("oss1", "oss2", "oss3"):
@@ -156,11 +154,45 @@ def test_what_changed_before_a_shared_loss_is_in_its_sentence(
         keep_collected(tmp_path / "history.sqlite", node, ledger(*bills).to_json())
     later = (Bill("client1", first + age, (one,)) for age, one in ((3600, old), (7200, new)))
     keep_collected(tmp_path / "history.sqlite", "client1", ledger(*later).to_json())
+
+
+def test_what_changed_before_a_shared_loss_is_in_its_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(tmp_path, all_slower()) == 1
+    upgraded(tmp_path)
     capsys.readouterr()
     assert execute(tmp_path, []) == 1
     said = capsys.readouterr().out.splitlines()[0]
     assert ". No part explains it. Since 20" in said
     assert said.endswith(": Lustre 2.3.0 -> 2.4.0 on all 3 servers.")
+
+
+def test_what_changed_before_a_shared_loss_is_in_the_service_of_its_group(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(tmp_path, all_slower()) == 1
+    words = [str(tmp_path / name) for name in ("plan.json", "history.sqlite")]
+    words = ["--plan", words[0], "--history", words[1], "--batch", "-"]
+    capsys.readouterr()
+
+    def group() -> str:
+        assert call("submit", *words) == 0
+        (found,) = (
+            line.partition(";OST group scratch;")[2].partition(" | ")[0]
+            for line in capsys.readouterr().out.splitlines()
+            if ";OST group scratch;" in line
+        )
+        return found
+
+    before = group()
+    assert before.startswith("2;OST CRITICAL - group scratch read 50 % of its baseline over 8 runs")
+    upgraded(tmp_path)
+    note = group().removeprefix(before)
+    assert note.startswith("; since 20")
+    assert note.endswith(": Lustre 2.3.0 -> 2.4.0 on all 3 servers")
+    # that which was kept says the same
+    assert group() == before + note
 
 
 def test_what_one_part_explains_is_no_shared_loss(

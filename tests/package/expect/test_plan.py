@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from plumbline.errors import DocumentError
 from plumbline.expect.plan import Plan, compile_plan
 from plumbline.model.expectation import Expectations
 from plumbline.plan.duration import START_S
@@ -53,8 +54,9 @@ def test_expectations_survive_the_way_to_the_node() -> None:
 
 def test_the_document_has_what_the_roles_need() -> None:
     raw = json.loads(json.dumps(plan().to_json()))
-    keys = ["schema", "site", "nodes", "schedule", "takes_s", "confirm", "netserver", "services"]
-    assert list(raw) == [*keys, "hosts", "parts", "paths", "parents", "kernel_messages"]
+    keys = ["schema", "site", "nodes", "schedule", "takes_s", "confirm", "symptoms", "netserver"]
+    keys += ["services", "hosts", "parts", "paths", "parents", "kernel_messages"]
+    assert list(raw) == keys
     assert raw["schedule"] == {
         "ost": {"calendar": "*-*-* 02:06", "randomized_delay_s": 600, "limit_s": 2400},
         "raw": {"calendar": "*-*-* 03:06", "randomized_delay_s": 600, "limit_s": 2400},
@@ -180,3 +182,13 @@ def test_the_first_client_measures_all_targets_at_once_for_everybody() -> None:
         "work": "/mnt/scratch",
     }
     assert not [one for one in compiled.expectations["oss2"] if one.layer == "fs"]
+
+
+def test_the_policy_names_the_clients_that_may_drop_caches() -> None:
+    plan = compile_plan(build(site()), load({"drop_caches": ["client[1-1]"]}), {})
+    nodes = plan.to_json()["nodes"]
+    assert [name for name in nodes if Expectations.from_json(nodes[name]).drops_caches] == [
+        "client1"
+    ]
+    with pytest.raises(DocumentError, match="drop_caches client9 is no host"):
+        compile_plan(build(site()), load({"drop_caches": ["client9"]}), {})

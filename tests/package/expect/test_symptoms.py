@@ -44,6 +44,7 @@ def test_each_host_and_kind_has_a_service_and_the_look_one() -> None:
         component="oss2 disks",
         group="",
         freshness_s=3600,
+        anchor="symptoms-oss2_disks-e4e137e3",
     )
     looks = found["NODE oss2 symptoms"]
     assert looks.arguments == ("--node", "oss2", "--stale-after", "3600", "-v")
@@ -109,3 +110,31 @@ def test_icinga_notifies_of_an_unknown_look_and_of_no_unknown_kind() -> None:
         block = text.partition(f'object Service "{name}"')[2].partition("\n}")[0]
         assert f'vars.plumbline_kind = "{kind}"' in block
         assert '"plumbline-symptoms"' in block
+
+
+def test_the_plan_says_when_nodes_look() -> None:
+    def looks(policy: dict[str, Any]) -> str:
+        plan = compile_plan(build(site()), load({"symptoms": policy}), {})
+        found: str = plan.to_json()["symptoms"]["calendar"]
+        return found
+
+    assert looks({}) == "*:0/10"
+    assert looks({"every": "30 min"}) == "*:0/30"
+
+
+@pytest.mark.parametrize(
+    ("policy", "trouble"),
+    [
+        ({"stale_after": "19 min"}, "stale_after is shorter than two times every (10 min)"),
+        ({"every": "30 min", "stale_after": "30 min"}, "shorter than two times every (30 min)"),
+        ({"every": "1 h", "stale_after": "4 h"}, "every must be minutes that divide an hour"),
+        ({"every": "7 min"}, "every must be minutes that divide an hour"),
+        ({"every": "90 s"}, "every must be minutes that divide an hour"),
+    ],
+)
+def test_a_look_that_would_be_stale_before_the_next_one_is_refused(
+    policy: dict[str, Any], trouble: str
+) -> None:
+    with pytest.raises(DocumentError) as caught:
+        load({"symptoms": policy})
+    assert trouble in str(caught.value)

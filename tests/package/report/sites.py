@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Iterator, Optional, Sequence
 
 from plumbline.model.record import Record, Scenario
+from plumbline.model.state import State
 from plumbline.report.site import Site
 from plumbline.site.report import read_site
 from plumbline.store.plan import load_plan
+from plumbline.store.symptoms import COLLECTED
+from plumbline.symptoms.kinds import KIND_OF
+from plumbline.symptoms.symptom import Direction, Look, Report, Symptom
 from plumbline.topology.graph import build
 from tests.package.locate.scenes import both, lab
 from tests.package.records import record
@@ -49,7 +54,41 @@ def _sick() -> Site:
 def _made(folder: Path, year: Year) -> Site:
     plan = plan_of(lab())
     found = list(records(plan, year))
-    return read(*write(folder, document(plan), [*found, *counted(found)]))
+    paths = write(folder, document(plan), [*found, *counted(found)])
+    say(folder, "oss1", NOW - 240, look("md", examined=2), look("smart", unavailable="no smartctl"))
+    say(folder, "oss2", NOW - 180, look("md", DEGRADED, REBUILD), look("kernel", MEDIUM))
+    say(folder, "oss3", NOW - 180, look("md"), look("ethernet", ERRORS))
+    return read(*paths)
+
+
+DEGRADED = Symptom(
+    "md", "oss2", "degraded", State.WARNING, Direction.RAISES, "array md3 is degraded"
+)
+REBUILD = Symptom(
+    "md", "oss2", "rebuild", State.WARNING, Direction.LOWERS, "recovery of array md3 runs"
+)
+MEDIUM = Symptom(
+    *("kernel", "oss2-disk1", "io_error", State.CRITICAL, Direction.RAISES),
+    "kernel: I/O errors of sdc (14 times)",
+    NOW - 5 * DAY_S,
+)
+ERRORS = Symptom(
+    *("ethernet", "oss3-nic", "errors", State.WARNING, Direction.RAISES),
+    "312 errors in 1804211 packets of link ens1f0",
+    NOW - DAY_S,
+)
+
+
+def look(collector: str, *found: Symptom, examined: int = 4, unavailable: str = "") -> Look:
+    """Return what a collector saw."""
+    return Look(collector, examined, found, (), unavailable, KIND_OF[collector])
+
+
+def say(folder: Path, node: str, at: float, *looks: Look) -> None:
+    """Keep what a node says of itself where the console collects it."""
+    path = folder / COLLECTED / f"{node}.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(Report(node, at, looks).to_json()), encoding="utf-8")
 
 
 def counted(found: Sequence[Record]) -> Iterator[Record]:

@@ -17,7 +17,8 @@ from tests.package.report.sites import hostile, read, sick
 from tests.package.report.test_calls import profile
 from tests.package.report.years import Year
 
-IDS = ["path", "targets", "heat-map", "change", "network", "composite", "calls", "suspects"]
+IDS = ["path", "targets", "heat-map", "change", "network", "composite", "calls"]
+IDS += ["suspects", "symptoms"]
 EMPTY = Site("nothing", 1e9, (), {}, {}, {}, ())
 
 
@@ -71,7 +72,7 @@ def test_a_site_that_measured_nothing_yet_is_drawn(tmp_path: Path) -> None:
     site = sick(tmp_path)._replace(courses=(), pairs=(), run=None, verdicts={}, groups={})
     figures = draw(site, Extras())
     valid(figures)
-    assert [one.id for one in figures if not one.absent] == ["path", "targets"]
+    assert [one.id for one in figures if not one.absent] == ["path", "targets", "symptoms"]
 
 
 def test_hostile_names_are_drawn(tmp_path: Path) -> None:

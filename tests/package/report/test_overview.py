@@ -143,7 +143,7 @@ def test_a_group_is_low_since_most_of_its_members_are(tmp_path: Path) -> None:
 
 
 def test_a_group_that_is_not_ok_is_counted(tmp_path: Path) -> None:
-    site = sick(tmp_path)._replace(groups={})
+    site = sick(tmp_path)._replace(groups={}, looks=())
     verdict = Verdict("raw", "oss2", State.CRITICAL, Reason.SLOW, "group oss2 read", group=True)
     fine = verdict._replace(component="oss1", state=State.OK)
     bad = [one.state.name for one in site.verdicts.values()]
@@ -177,7 +177,7 @@ def test_kinds_and_states_decide_the_order(tmp_path: Path) -> None:
 def test_where_nothing_is_wrong_the_page_says_so(tmp_path: Path) -> None:
     site = sick(tmp_path)
     fine = {place: one._replace(state=State.OK) for place, one in site.verdicts.items()}
-    site = site._replace(verdicts=fine, groups={})
+    site = site._replace(verdicts=fine, groups={}, looks=())
     assert rows(site) == []
     assert "No alarm and no suspect." in pages(site, [])["index.html"]
     assert "No alarm" not in pages(EMPTY, [])["index.html"]

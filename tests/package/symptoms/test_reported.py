@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from plumbline.model.state import State
+from plumbline.plan.symptoms import SymptomsPolicy
 from plumbline.symptoms.reported import HOLDS_S, Said, said
 from plumbline.symptoms.symptom import Direction, Look, Report, Symptom
-from tests.project.repository import ROOT, document
 
 NOW = 1_795_140_780.0
 REBUILD = Symptom("md", "disk1", "recovery", State.WARNING, Direction.LOWERS, "recovery runs")
@@ -60,5 +60,4 @@ def test_a_look_is_as_old_as_the_clock_of_its_node_says() -> None:
 
 
 def test_a_look_holds_for_six_periods_of_its_timer() -> None:
-    calendar = document(ROOT / "roles/symptoms/defaults/main.yml")["symptoms_calendar"]
-    assert calendar == f"*:0/{HOLDS_S / 6 / 60:.0f}"
+    assert SymptomsPolicy().every == HOLDS_S / 6

@@ -1,0 +1,111 @@
+"""``plumbline probe ost --caches`` as a process, with real directories and a stand-in for fio."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+
+import pytest
+
+from plumbline.cli import main
+from plumbline.errors import PrivilegeError, UsageError
+from plumbline.model.expectation import Expectations
+from tests.package.cli.driver import call
+from tests.package.cli.test_probe import Node, node
+
+__all__ = ["node"]
+
+
+def words(node: Node) -> list[str]:
+    return ["--caches", "--directory", f"a={node.home}/a", "--bytes", "1MiB"]
+
+
+def test_a_directory_is_read_with_and_without_the_page_cache_and_nothing_stays(node: Node) -> None:
+    ended = node.probe(*words(node), "--quiet", a="200")
+    assert ended.returncode == 0, ended.stderr
+    table = [line.split() for line in ended.stdout.splitlines()[1:3]]
+    assert table == [
+        ["read", "at", "once", "200.0", "MB/s"],
+        ["read", "without", "page", "cache", "200.0", "MB/s"],
+    ]
+    assert "No cache that was dropped had served 1 MiB just written." in ended.stdout
+    assert "Traceback" not in ended.stderr
+    assert (node.home / "fio.log").read_text().count(" read ") == 4
+    for folder in ("a", "tmp"):
+        assert list((node.home / folder).iterdir()) == []
+
+
+def test_programs_get_the_reads_and_the_caches(node: Node) -> None:
+    ended = node.probe(*words(node), "--json", a="200")
+    raw = json.loads(ended.stdout)
+    assert (raw["schema"], raw["component"], raw["bytes"]) == (1, "a", 1 << 20)
+    assert [one["without"] for one in raw["reads"]] == ["", "page cache"]
+    assert [(one["cache"], one["served"]) for one in raw["caches"]] == [("page cache", False)]
+
+
+def test_where_nothing_was_read_nothing_is_known(node: Node) -> None:
+    ended = node.probe(*words(node), "--quiet", a="fail")
+    assert ended.returncode == 3
+    assert ended.stdout.startswith("a: nothing is known of its caches, ")
+    assert list((node.home / "a").iterdir()) == []
+
+
+def test_what_a_killed_run_left_the_next_one_removes(node: Node) -> None:
+    killed = node.start(*words(node), a="hang")
+    orphan = node.wait_for_fio()
+    killed.kill()
+    killed.communicate()
+    assert (node.home / "a/.plumbline-caches").exists()
+    os.killpg(orphan, signal.SIGKILL)
+    ended = node.probe(*words(node), "--quiet", a="200")
+    assert ended.returncode == 0, ended.stderr
+    assert list((node.home / "a").iterdir()) == []
+
+
+def test_a_client_that_the_policy_does_not_name_drops_no_cache(node: Node) -> None:
+    node.expect()
+    ended = node.probe("--caches", "--component", "a", *node.arguments())
+    assert ended.returncode == PrivilegeError.exit_code
+    assert "client1 is not named in drop_caches of plumbline_policy" in ended.stderr
+    assert not (node.home / "fio.log").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone drops caches")
+def test_a_target_of_a_client_that_the_policy_names_is_read(node: Node) -> None:
+    node.expect()
+    path = node.home / "expectations.json"
+    known = Expectations.from_json(json.loads(path.read_text()))
+    path.write_text(json.dumps(known._replace(drops_caches=True).to_json()))
+    ended = node.probe("--caches", "--component", "a", *node.arguments(), "--quiet", a="200")
+    assert ended.returncode == 0, ended.stderr
+    assert "read without page cache" in ended.stdout
+    # neither records nor a file: what it measures is not to be compared with anything
+    assert list(node.state.iterdir()) == []
+    assert list((node.home / "a").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "trouble"),
+    [
+        (("raw", "--caches"), "--caches goes with plumbline probe ost"),
+        (("ost", "--caches", "--confirm"), "without --confirm"),
+        (("ost", "--caches"), "give one --component"),
+        (("ost", "--caches", "--component", "a", "--component", "b"), "give one --component"),
+        (("ost", "--caches", "--directory", "a=/", "--directory", "b=/tmp"), "one --directory"),
+    ],
+)
+def test_a_call_that_cannot_be_understood_is_a_sentence(
+    arguments: tuple[str, ...], trouble: str
+) -> None:
+    with pytest.raises(UsageError, match=trouble):
+        call("probe", *arguments)
+
+
+def test_a_dry_run_prints_what_drops_the_cache_and_makes_nothing(
+    node: Node, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["probe", "ost", *words(node), "--dry-run"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["fio", "fio", "dd", "fio"]
+    assert list((node.home / "a").iterdir()) == []
