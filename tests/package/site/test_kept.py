@@ -14,6 +14,7 @@ import pytest
 from plumbline.expect.plan import compile_plan
 from plumbline.locate.measurables import PlannedMeasurement, Site
 from plumbline.model.ages import WatchedMoment
+from plumbline.model.exchange import Cursor
 from plumbline.model.judged import Judged
 from plumbline.model.record import Outcome, Record
 from plumbline.model.series import Running
@@ -21,6 +22,7 @@ from plumbline.plan.policy import load
 from plumbline.site.judge import judge_services
 from plumbline.site.kept import CAUSES
 from plumbline.site.submit import judge_with_causes
+from plumbline.store.collection import Collection
 from plumbline.store.history import History
 from plumbline.store.kept import KeptAnswers
 from plumbline.store.plan import SitePlan, load_plan
@@ -39,24 +41,25 @@ LIVES = range(4)
 class Life:
     """A lab of which anything may be recorded at any time."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, nights: int = 10) -> None:
         plan = compile_plan(lab(), load({"layers": {"fs": {"clients": ["client1"]}}}), {})
         path = folder / "plan.json"
         path.write_text(json.dumps(document(plan)), encoding="utf-8")
         self.history = folder / "history.sqlite"
         self.plan = load_plan(str(path))
         self.now = NOW
+        self.keep_days = 5
         self._placed = list(Site(plan.expectations).measurables())
         self._chance = Random(seed)
         self._count = 0
-        with History(self.history) as history:
-            for ago in range(9, -1, -1):
-                self._night(history, ago * DAY_S + 2 * HOUR_S)
+        with Collection(self.history) as history:
+            for ago in range(nights - 1, -1, -1):
+                night = self._night(ago * DAY_S + 2 * HOUR_S)
+                history.keep("client1", night, Cursor(), self.now)
 
-    def _night(self, history: History, ago_s: float) -> None:
+    def _night(self, ago_s: float) -> list[Record]:
         self._count += 1
-        for placed in self._placed:
-            history.save(self._record(placed, self.now - ago_s))
+        return [self._record(placed, self.now - ago_s) for placed in self._placed]
 
     def _record(self, placed: PlannedMeasurement, at: float, **changes: object) -> Record:
         left = {SICK: {"read": 60e6, "write": 60e6}}
@@ -92,7 +95,8 @@ class Life:
         with History(self.history) as history:
             what = chance.randrange(9)
             if what == 0:
-                self._night(history, 0.0)
+                for one in self._night(0.0):
+                    history.save(one)
             elif what == 1:
                 history.save(self._record(placed, self.now + chance.choice((-90, 0, 30, 9000))))
             elif what == 2:
@@ -103,7 +107,7 @@ class Life:
             elif what == 4:
                 history.end(*place)
             elif what == 5:
-                history.prune(self.now - 5 * DAY_S)
+                history.prune(self.now - self.keep_days * DAY_S)
             elif what == 6:
                 self._cover(place)
         self.now += chance.choice(STEPS_S)
