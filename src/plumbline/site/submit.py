@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Collection, Mapping, Optional
+from typing import Collection, Mapping
 
-from plumbline.model.ages import WatchedMoment
-from plumbline.model.json_text import read_json
 from plumbline.model.judged import Judged
 from plumbline.model.reason import Reason
 from plumbline.site.judge import judge_services
-from plumbline.site.kept import CAUSES, digest, keep, known
+from plumbline.site.kept import CAUSES, Question, kept_of_site
 from plumbline.site.locate import locate_site
 from plumbline.site.paths import Site, causes
 from plumbline.site.symptoms import judge_symptoms
-from plumbline.store.conditions import collected_stamp
-from plumbline.store.kept import Kept
 from plumbline.store.plan import SitePlan
-from plumbline.store.symptoms import collected_symptoms
 
 
 def judge_with_causes(plan: SitePlan, history: Path, now: float) -> list[Judged]:
@@ -50,31 +44,17 @@ def _causes(plan: SitePlan, history: Path, now: float) -> _Causes:
     """Return what explains alarms, as it was kept where it still holds."""
     if not plan.digest:
         return _located(plan, history, now)
-    before = known(history, (plan.digest,), tuple(plan.nodes.values()), CAUSES)
-    said = collected_symptoms(history, plan.nodes, now)
-    others = said.symptoms, collected_stamp(history)
-    rests_on = digest((tuple(before.rests_on.values()), others))
-    held = before.holding(CAUSES, rests_on, now)
-    found = _read(held) if held else None
-    if found is None:
-        moment = WatchedMoment(now)
-        found = _located(plan, history, moment)
-        body = json.dumps([[*place, text] for place, text in found.items()])
-        keep(history, [Kept(CAUSES, rests_on, now, moment.until, body)], plan.nodes)
-    return found
+
+    def find(moment: float) -> list[list[str]]:
+        return [[*place, text] for place, text in _located(plan, history, moment).items()]
+
+    found = kept_of_site(plan, history, now, Question(CAUSES, None, find))
+    return {(layer, name): text for layer, name, text in found}
 
 
 def _located(plan: SitePlan, history: Path, now: float) -> _Causes:
     located = locate_site(plan, history, now).located
     return causes(Site(plan.paths, plan.services, plan.parts), located)
-
-
-def _read(kept: Kept) -> Optional[_Causes]:
-    """Return what was kept, None where it is damaged."""
-    try:
-        return {(layer, name): str(text) for layer, name, text in read_json(kept.body)}
-    except (ValueError, TypeError):
-        return None
 
 
 def _noted(

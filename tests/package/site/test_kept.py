@@ -21,6 +21,7 @@ from plumbline.model.series import Running
 from plumbline.plan.policy import load
 from plumbline.site.judge import judge_services
 from plumbline.site.kept import CAUSES
+from plumbline.site.publish import Published, Terms, publish
 from plumbline.site.submit import judge_with_causes
 from plumbline.store.collection import Collection
 from plumbline.store.history import History
@@ -135,6 +136,31 @@ def test_what_is_kept_is_what_judging_would_give(tmp_path: Path, seed: int) -> N
         kept, afresh = life.judged_both_ways()
         assert kept == afresh
         life.happen()
+
+
+def _published(life: Life, plan: SitePlan, to: Path) -> Published:
+    return publish(plan, life.history, to, life.now, Terms(3600.0, 1800.0))
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.long) for n in (1, 2))])
+def test_what_is_published_is_what_looking_afresh_would_give(tmp_path: Path, seed: int) -> None:
+    life = Life(tmp_path, seed)
+    plan = life.plan
+    for _ in range(10):
+        kept = _published(life, plan, tmp_path / "kept.json")
+        assert kept == _published(life, plan._replace(digest=""), tmp_path / "afresh.json")
+        life.happen()
+
+
+def test_what_has_not_changed_is_not_looked_for_again(tmp_path: Path) -> None:
+    life = Life(tmp_path, 0)
+    plan, to = life.plan, tmp_path / "paths.json"
+    # a suspect that stands is named the second time
+    _published(life, plan, to)
+    before = _published(life, plan, to)
+    assert any(one.state.alarm for one in before.verdicts.values())
+    _without_records(life.history)
+    assert _published(life, plan, to) == before
 
 
 def _without_records(history: Path) -> None:
