@@ -103,7 +103,7 @@ def _timer(plan: Plan, layer: str, takes_s: Mapping[str, float]) -> str:
     if not takes_s:
         return text
     longest, name = max((seconds, name) for name, seconds in takes_s.items())
-    text += f", takes {format_duration(longest)} on {name} while everything is healthy"
+    text += f", takes at most {format_duration(longest)} on {name} while everything is healthy"
     most = _most_at_once(one for one in plan.expectations[name] if one.layer == layer)
     return f"{text}, up to {most} at the same time" if most > 1 else text
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import log
+
 from plumbline.errors import DocumentError
 from plumbline.model.confirm import OFF, Confirm
 from plumbline.model.limits import Limits
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 
+
+_USUAL_SPREADS = 2
+"""Within how many standard deviations of its runs' logarithms a rate is usual."""
 
 PARALLEL = "parallel"
 """The kind of target that all targets of a file system are together."""
@@ -74,6 +79,19 @@ class Expectation(NamedTuple):
     def reference(self, operation: Operation, scenario: Scenario) -> Reference:
         """Return both references of one operation, empty ones where the console gave none."""
         return self.references.get(f"{operation.value}/{scenario.value}", Reference(None, None))
+
+    def usual(self, operation: Operation, scenario: Scenario, rate_Bps: float) -> bool:
+        """Return whether a rate is one of those that the baseline is made of, and no low one.
+
+        So is a rate within twice the spread of its runs, as 95 of 100 are.  A further repeat would
+        say little of such a run: repeats tell a low figure from a hiccup of one of them.
+        """
+        baseline = self.reference(operation, scenario).baseline
+        if baseline is None or baseline.runs < self.limits.min_runs:
+            return False
+        ratio = rate_Bps / baseline.median_Bps
+        low = self.limits.warning.alerts(100 * ratio) or self.limits.critical.alerts(100 * ratio)
+        return not low and abs(log(ratio)) <= _USUAL_SPREADS * baseline.spread
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form."""

@@ -77,7 +77,7 @@ def _takes(asked: Simulated) -> Iterator[str]:
     """Yield how long a run of each layer takes, where there are any."""
     found = [f"{one.layer} {format_duration(one.seconds)} on {one.node}" for one in asked.longest]
     if found:
-        yield f"a run takes, while everything is healthy: {', '.join(found)}"
+        yield f"a run takes at most, while everything is healthy: {', '.join(found)}"
 
 
 def _false_alarms(alarms: tuple[Alarms, ...]) -> str:

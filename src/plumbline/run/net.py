@@ -69,7 +69,8 @@ class PairUnit:
                 continue
             trial = self._trial(task, context)
             for _ in range(task.entry.spec.repeats):
-                trial.repeat()
+                if not trial.over:
+                    trial.repeat()
                 context.step(task.title)
             if trial.failure and trial.failure.outcome is Outcome.FAILED:
                 trial = self._second_trial(task, context)

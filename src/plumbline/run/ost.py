@@ -124,7 +124,8 @@ class _Operations:
         trial = WatchedTrial(task, self._spec(task), self._reached, self._context.clock)
         trial.begin()
         for _ in range(task.entry.spec.repeats):
-            trial.repeat()
+            if not trial.over:
+                trial.repeat()
             self._context.step(task.title)
         trial.end()
         return trial

@@ -64,8 +64,10 @@ class DeviceUnit:
         with ThreadPoolExecutor(len(trials)) as threads:
             for _ in range(max(task.entry.spec.repeats for task in self.tasks)):
                 try:
-                    # the list waits for all of them: the repeats begin at the same time
-                    list(threads.map(WatchedTrial.repeat, trials))
+                    # one that rested would leave the others more of what they share
+                    if not all(trial.over for trial in trials):
+                        # the list waits for all of them: the repeats begin at the same time
+                        list(threads.map(WatchedTrial.repeat, trials))
                 except BaseException:
                     context.stop()
                     raise

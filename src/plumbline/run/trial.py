@@ -90,9 +90,22 @@ class Trial:
         """The wall clock's start and the monotonic clock's duration, in seconds."""
         return self.started_at + self._clock.monotonic() - self._begun
 
+    @property
+    def over(self) -> bool:
+        """Return whether a further repeat would say no more."""
+        return self._ended or (len(self.measurements) == 1 and self._usual(self.measurements[0]))
+
+    @property
+    def _ended(self) -> bool:
+        return self.failure is not None or len(self.measurements) >= self._job.spec.repeats
+
+    def _usual(self, first: Measurement) -> bool:
+        task = self.task
+        return not first.flags and task.entry.usual(task.operation, task.scenario, first.rate_Bps)
+
     def repeat(self) -> None:
         """Measure once more; trouble is kept as the trial's failure, never raised."""
-        if self.failure is not None or len(self.measurements) >= self._job.spec.repeats:
+        if self._ended:
             return
         try:
             self._measure()

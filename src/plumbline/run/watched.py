@@ -150,6 +150,11 @@ class WatchedTrial:
             self._reached.target.verify(self._reached.watch, self._reached.path)
 
     @property
+    def over(self) -> bool:
+        """Return whether a further repeat would say no more."""
+        return self._trial.over
+
+    @property
     def failure(self) -> Optional[Failure]:
         """Why there is no rate, None when there is one."""
         return self._trial.failure

@@ -83,7 +83,9 @@ def _begin(measuring: Measuring, fleet: Fleet, capacity: Capacity, weather: Weat
     for day in range(1 - measuring.days_before, 1):
         weather.next_day()
         records += measuring.day(day, capacity.healthy_Bps)
-    return Begun(measuring, _nodes(fleet.members, _accepted(records, fleet.members)))
+    nodes = _nodes(fleet.members, _accepted(records, fleet.members))
+    measuring.expect(nodes)
+    return Begun(measuring, nodes)
 
 
 def course(fleet: Fleet, capacity: Capacity, scenario: Scenario, judge: Judge) -> Iterator[Today]:

@@ -49,6 +49,12 @@ class Measuring:
         self._hosts = {one.key[1]: one for one in fleet.members if one.key[0] in PAIRED}
         self._partners = tuple(sorted(self._hosts))
         self._members = {one.key: one for one in fleet.members}
+        self._expected: Mapping[tuple[str, str], Expectation] = {}
+
+    def expect(self, nodes: Mapping[str, Sequence[Expectation]]) -> None:
+        """Have runs end early from now on that are as these expectations say."""
+        found = (one for entries in nodes.values() for one in entries)
+        self._expected = {(one.layer, one.component): one for one in found}
 
     @property
     def days_before(self) -> int:
@@ -98,9 +104,21 @@ class Measuring:
                 step = flow.operation, flow.scenario
                 rate = self._measure(member, flow, start, rates_Bps[flow])
                 steps.setdefault(step, {})[flow] = rate
-        for found in steps.values():
-            self.memory.add_run(found)
+        for (_, scenario), found in steps.items():
+            self.memory.add_run(self._ended(found, together=scenario is Scenario.TOGETHER))
             yield from map(self.memory.latest, found)
+
+    def _ended(self, found: Mapping[Flow, Rate], *, together: bool) -> Mapping[Flow, Rate]:
+        """Return a run with the first repeats alone of what they were enough for."""
+        enough = {flow for flow, rate in found.items() if self._usual(flow, rate)}
+        if together and len(enough) < len(found):
+            return found
+        return {flow: rate.first if flow in enough else rate for flow, rate in found.items()}
+
+    def _usual(self, flow: Flow, rate: Rate) -> bool:
+        entry = self._expected.get((flow.layer, flow.component))
+        first = rate.repeats_Bps[0]
+        return entry is not None and entry.usual(flow.operation, flow.scenario, first)
 
     def _measure(self, member: Member, flow: Flow, start: float, most_Bps: float) -> Rate:
         draw = self._weather.run(flow, member.expectation.host, member.system, start)

@@ -18,6 +18,12 @@ class Rate(NamedTuple):
     repeats_Bps: tuple[float, ...]
     coverage: Optional[float]
 
+    @property
+    def first(self) -> Rate:
+        """Return what the first repeat alone gave."""
+        first = self.repeats_Bps[0]
+        return self._replace(rate_Bps=first, repeats_Bps=(first,))
+
 
 class _Series:
     """One flow, growing."""

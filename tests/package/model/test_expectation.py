@@ -41,6 +41,41 @@ def test_expectations_survive_the_way_to_the_node() -> None:
     assert found == (EXPECTATION,)
 
 
+BASELINE_MBPS = 202.1
+"""With a spread of 1 %, so that 198.1 to 206.2 MB/s are usual."""
+
+
+@pytest.mark.parametrize(
+    ("rate_MBps", "usual"),
+    [(202.1, True), (198.2, True), (198.0, False), (206.1, True), (206.3, False), (20, False)],
+)
+def test_a_rate_within_twice_the_spread_of_the_baseline_is_usual(
+    rate_MBps: float, usual: bool
+) -> None:
+    assert EXPECTATION.usual(Operation.READ, Scenario.SINGLE, rate_MBps * 1e6) is usual
+
+
+def expected(limits: Limits = Limits(), **changes: Any) -> Expectation:
+    reference = Reference(CEILING, BASELINE._replace(**changes))
+    return EXPECTATION._replace(references={"read/single": reference}, limits=limits)
+
+
+@pytest.mark.parametrize(("percent", "usual"), [(80.1, True), (79.9, False)])
+def test_what_is_below_a_level_is_not_usual_however_much_the_runs_differ(
+    percent: float, usual: bool
+) -> None:
+    rate_Bps = percent / 100 * BASELINE.median_Bps
+    assert expected(spread=0.5).usual(Operation.READ, Scenario.SINGLE, rate_Bps) is usual
+
+
+def test_few_runs_do_not_say_what_is_usual_and_no_baseline_says_nothing() -> None:
+    asked = Operation.READ, Scenario.SINGLE, BASELINE.median_Bps
+    assert expected(runs=5).usual(*asked)
+    assert not expected(runs=4).usual(*asked)
+    assert expected(runs=4, limits=Limits(min_runs=4)).usual(*asked)
+    assert not EXPECTATION.usual(Operation.WRITE, Scenario.SINGLE, BASELINE.median_Bps)
+
+
 def with_profile(profile: Any) -> dict[str, Any]:
     raw = document()
     raw["entries"][0]["references"]["read/single"]["baseline"]["profile"] = profile

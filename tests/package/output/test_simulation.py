@@ -38,7 +38,7 @@ def test_how_long_the_longest_run_of_each_layer_takes_is_said_beside_what_was_si
     longest = (Longest("ost", "login1", 292.0), Longest("raw", "oss3", 20.0))
     text = next(tables(ASKED._replace(longest=longest), Outcome(1, 60, 10, {}, {}, {}, ())))
     assert text.splitlines()[2] == (
-        "a run takes, while everything is healthy: ost 5 min on login1, raw 20 s on oss3"
+        "a run takes at most, while everything is healthy: ost 5 min on login1, raw 20 s on oss3"
     )
     assert len(said().partition("\n\n")[0].splitlines()) == 2
 

@@ -12,6 +12,7 @@ from plumbline.errors import DocumentError, ToolError
 from plumbline.model.command import Completed
 from plumbline.model.limits import Limits
 from plumbline.model.record import Flag, Operation, Outcome
+from plumbline.model.reference import Baseline, Reference
 from plumbline.run.ost import TargetUnit
 from tests.package.fakes import HANGING, NO_FILE, REMOVED, Answer, FakeRunner, answer, file_status
 from tests.package.run.units import NONE, SIZE, FakeClock, expectation, fio_report, measured
@@ -57,6 +58,42 @@ def test_the_rate_is_the_median_of_the_repeats() -> None:
     write, _ = measured(TargetUnit(expectation("a", spec=spec)), runner, FakeClock())
     assert write.rate_Bps == pytest.approx(120e6)
     assert write.repeats_Bps == pytest.approx((100e6, 300e6, 120e6))
+
+
+USUAL = Reference(
+    None, Baseline(200e6, 0.02, 12, "2026-11-01", "2026-11-20", "abc", {}, "ada", "new")
+)
+
+
+@pytest.mark.parametrize(
+    ("rates_MBps", "kept_MBps"),
+    [
+        ((205.0,), (205.0,)),
+        ((150.0, 201.0, 199.0), (150.0, 201.0, 199.0)),
+        ((230.0, 201.0, 199.0), (230.0, 201.0, 199.0)),
+    ],
+)
+def test_a_first_repeat_is_enough_where_it_is_as_usual(
+    rates_MBps: tuple[float, ...], kept_MBps: tuple[float, ...]
+) -> None:
+    rates = iter(rates_MBps)
+    runner = target({"fio": lambda argv: fio_report(argv, next(rates))})
+    entry = expectation("a", references={"write/single": USUAL})
+    spec = entry.spec._replace(repeats=3)
+    (write,) = measured(TargetUnit(entry._replace(spec=spec)), runner, FakeClock())
+    assert write.repeats_Bps == pytest.approx(tuple(1e6 * rate for rate in kept_MBps), rel=1e-3)
+    assert write.bytes == len(kept_MBps) * SIZE
+
+
+def test_a_first_repeat_that_was_cut_short_is_not_enough() -> None:
+    rate_MBps = 3 * 65536 / 10e6  # three blocks in the ten seconds that it may take
+    runner = target({"fio": lambda argv: fio_report(argv, rate_MBps, moved=3 * 65536)})
+    assert USUAL.baseline is not None
+    usual = USUAL._replace(baseline=USUAL.baseline._replace(median_Bps=rate_MBps * 1e6))
+    entry = expectation("a", references={"write/single": usual})
+    entry = entry._replace(spec=entry.spec._replace(block_bytes=65536))
+    (write,) = measured(TargetUnit(entry), runner, FakeClock())
+    assert (write.flags, len(write.repeats_Bps)) == ((Flag.SHORT,), 2)
 
 
 def test_what_others_move_meanwhile_lowers_the_coverage() -> None:

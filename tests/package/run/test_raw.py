@@ -11,6 +11,7 @@ from plumbline.errors import DocumentError, PrivilegeError
 from plumbline.model.command import Completed
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Outcome, Scenario
+from plumbline.model.reference import Baseline, Reference
 from plumbline.model.spec import ProbeSpec
 from plumbline.run.raw import DeviceUnit, units
 from plumbline.run.trial import tasks_of
@@ -76,6 +77,25 @@ def test_the_repeats_of_devices_that_are_read_together_overlap() -> None:
     records = measured(together, server(timeout=read), FakeClock())
     assert [record.scenario for record in records] == [Scenario.TOGETHER] * 2
     assert {record.outcome for record in records} == {Outcome.OK}
+
+
+USUAL = Reference(
+    None, Baseline(200e6, 0.02, 12, "2026-11-01", "2026-11-20", "abc", {}, "ada", "new")
+)
+
+
+@pytest.mark.parametrize(("slow", "repeats"), [([], 1), (["sda"], 2)])
+def test_devices_that_are_read_together_all_go_on_where_one_of_them_has_to(
+    slow: list[str], repeats: int
+) -> None:
+    def read(argv: tuple[str, ...]) -> Completed:
+        is_slow = any(f"if=/dev/{name}" in argv for name in slow)
+        return answer(stderr=READ.replace("0.005243", "0.010486") if is_slow else READ)
+
+    references = {"read/together": USUAL}
+    (together,) = units([device(name, references=references) for name in ("sda", "sdb")])
+    records = measured(together, server(timeout=read), FakeClock())
+    assert [len(record.repeats_Bps) for record in records] == [repeats] * 2
 
 
 def test_a_device_that_is_missing_accuses_none_of_the_others() -> None:

@@ -10,8 +10,9 @@ import pytest
 
 from plumbline.model.record import Record
 from plumbline.simulate.capacity import Capacity
+from plumbline.simulate.course import begin
 from plumbline.simulate.measuring import Measuring, end_of
-from plumbline.simulate.noise import NONE, YEAR, Noise
+from plumbline.simulate.noise import NONE, QUIET, YEAR, Noise
 from plumbline.simulate.weather import Weather
 from tests.package.simulate.fleets import fleet
 
@@ -81,3 +82,20 @@ def test_a_history_is_as_long_as_a_node_keeps_it() -> None:
     series = measuring.memory.of("ost", "scratch-OST0")
     assert [len(one.samples) for one in series] == [30, 30]
     assert series[0].samples[0].started_at == series[0].latest.started_at
+
+
+def test_runs_end_early_once_it_is_known_what_is_usual() -> None:
+    site = fleet()
+    capacity = Capacity(site)
+    measuring = begin(site, capacity, Weather(QUIET, Random("1"))).measuring
+    slow = {
+        flow: rate / 2 if flow.component == "scratch-OST0" else rate
+        for flow, rate in capacity.healthy_Bps.items()
+    }
+    repeats: dict[str, list[int]] = {}
+    for one in measuring.day(1, slow):
+        if one.layer == "ost":
+            repeats.setdefault(one.component, []).append(len(one.repeats_Bps))
+    assert repeats.pop("scratch-OST0") == [3, 3]
+    others = Counter(number for found in repeats.values() for number in found)
+    assert others[1] > others[3]
