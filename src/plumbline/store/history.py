@@ -226,11 +226,11 @@ class History(Store):
         self, layer: Optional[str], component: Optional[str]
     ) -> Iterator[tuple[SeriesKey, Day]]:
         """Yield the daily figures of a component, or of all, by series."""
-        query = (
-            "SELECT layer, component, operation, scenario, partner, figures FROM days WHERE "
-            "layer = ifnull(?, layer) AND component = ifnull(?, component)"
-        )
-        rows: Iterator[tuple[Any, ...]] = self._database.rows(query, (layer, component))
+        chosen = {"layer = ?": layer, "component = ?": component}
+        asked = {test: value for test, value in chosen.items() if value is not None}
+        query = "SELECT layer, component, operation, scenario, partner, figures FROM days"
+        where = f" WHERE {' AND '.join(asked)}" if asked else ""
+        rows: Iterator[tuple[Any, ...]] = self._database.rows(query + where, tuple(asked.values()))
         return ((SeriesKey(*key), day) for *key, figures in rows for day in unpacked(figures))
 
     def rates(
