@@ -50,6 +50,7 @@ bench: venv  ## how long a check takes, as a multiple of Python's own start, and
 	@$(VENV)/bin/python -m tests.bench.report
 	@$(VENV)/bin/python tests/bench/fit_noise.py
 	@$(VENV)/bin/python tests/bench/counters.py
+	@$(VENV)/bin/python -m tests.bench.collecting
 	@$(VENV)/bin/python -m tests.bench.judging
 
 mutate: venv  ## change the judge's comparisons and numbers one by one: do the tests notice? (MODULES="alarm chance")

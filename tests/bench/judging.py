@@ -1,7 +1,7 @@
 """A night of a large site on its console: 10,000 targets on 10,000 disks, one adapter slow.
 
 The commands run as they are called, each as a process of its own: ``plan``, ``judge``, ``locate``,
-``submit``, and ``submit`` again after which nothing has changed.  Counted is the time of the
+``submit`` and ``publish``, and these again when nothing has changed.  Counted is the time of the
 processor, so that a machine which others use as well gives the same.  Aims: the first ``submit`` in
 10 s and 400 MB, the second one in 15 s of an interval of five minutes (5 % of a core), and the bad
 adapter named once.  Building the history is not counted.
@@ -162,6 +162,11 @@ def main() -> int:
         shown("submit", first)
         again = run("submit", *source, "--batch", str(batch))
         shown("submit, nothing new", again)
+        shown("publish", run("publish", *source, "--to", str(Path(name) / "paths.json")))
+        # the second time the suspects of the first one stand
+        run("publish", *source, "--to", str(Path(name) / "paths.json"))
+        paths_again = run("publish", *source, "--to", str(Path(name) / "paths.json"))
+        shown("publish, nothing new", paths_again)
         lines = len(batch.read_text(encoding="utf-8").splitlines())
         times = named(located)
     print(

@@ -8,7 +8,7 @@ import shlex
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 from plumbline.errors import DocumentError, ToolError, UsageError
 from plumbline.store.places import HISTORY, PLAN
@@ -17,6 +17,7 @@ from plumbline.units import format_duration, parse_duration
 if TYPE_CHECKING:
     from plumbline.collect.cover import Coverage
     from plumbline.collect.gather import Gathered
+    from plumbline.store.thinning import Thinned
 
 SSH_CONFIG = "/etc/plumbline-console/ssh_config"
 REMOTE = f"ssh -F {SSH_CONFIG} -T {{node}} plumbline export"
@@ -69,6 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Collect; return 0, 69 when a node did not answer, 65 when records were damaged."""
     from plumbline.collect.cover import cover
     from plumbline.collect.gather import GatherOptions, gather
+    from plumbline.collect.tidy import tidy
     from plumbline.store.plan import load_plan
 
     plan = load_plan(arguments.plan)
@@ -86,7 +88,8 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"{len(found)} of {len(nodes)}: {_sentence(one)}", file=sys.stderr, flush=True)
     found.sort(key=lambda gathered: nodes.index(gathered.node))
     coverage = cover(options.history, plan.nodes, time.time())
-    _report(found, coverage, arguments)
+    thinned = tidy(options.history, time.time(), time.monotonic)
+    _report(found, coverage, thinned, arguments)
     if any(one.trouble for one in found):
         return ToolError.exit_code
     return DocumentError.exit_code if any(one.damaged for one in found) else 0
@@ -122,7 +125,12 @@ def _at_once(count: int) -> int:
     return count
 
 
-def _report(found: Sequence[Gathered], coverage: Coverage, arguments: argparse.Namespace) -> None:
+def _report(
+    found: Sequence[Gathered],
+    coverage: Coverage,
+    thinned: Optional[Thinned],
+    arguments: argparse.Namespace,
+) -> None:
     from plumbline.output.table import render
 
     if arguments.json:
@@ -132,6 +140,7 @@ def _report(found: Sequence[Gathered], coverage: Coverage, arguments: argparse.N
             "history": arguments.history,
             "nodes": [one.to_json() for one in found],
             "coverage": coverage.to_json(),
+            "thinned": thinned and thinned._asdict(),
         }
         print(json.dumps(document, allow_nan=False))
         return
@@ -144,6 +153,8 @@ def _report(found: Sequence[Gathered], coverage: Coverage, arguments: argparse.N
     )
     for sentence in coverage.sentences():
         print(sentence)
+    if thinned and thinned.runs:
+        print(thinned.sentence())
 
 
 def _sentence(gathered: Gathered) -> str:

@@ -7,6 +7,8 @@ import json
 import sys
 import time
 from datetime import datetime, timezone
+from itertools import starmap
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -17,6 +19,8 @@ from plumbline.units import format_rate, parse_duration
 
 if TYPE_CHECKING:
     from plumbline.model.record import Record
+    from plumbline.store.history import SeriesKey
+    from plumbline.store.thinned import Day
 
 
 def add(subparsers: Any) -> None:
@@ -52,11 +56,16 @@ def run(arguments: argparse.Namespace) -> int:
     since = _since(arguments.since)
     selection = Selection(layer=arguments.layer, component=arguments.component, since=since)
     with History(path) as history:
+        every = history.days(arguments.layer, arguments.component)
+        days = [one for one in every if since is None or one[1].at >= since]
         if arguments.json:
             for record in history.records(selection):
                 print(json.dumps(record.to_json(), allow_nan=False))
+            if days:
+                print(f"plumbline: daily figures, no records: {len(days)}", file=sys.stderr)
         else:
-            _print([_row(record) for record in history.records(selection)])
+            old = sorted(starmap(_day_row, days))
+            _print([*old, *(_row(record) for record in history.records(selection))])
     return 0
 
 
@@ -69,6 +78,19 @@ def _print(rows: list[tuple[str, ...]]) -> None:
 
     headers = ("started", "layer", "component", "operation", "with", "rate", "coverage", "outcome")
     print(render(headers, rows))
+
+
+def _day_row(key: SeriesKey, day: Day) -> tuple[str, ...]:
+    return (
+        datetime.fromtimestamp(day.at, timezone.utc).strftime("%Y-%m-%d"),
+        key.layer,
+        key.component,
+        key.operation + ("" if key.scenario == "single" else f" {key.scenario}"),
+        key.partner,
+        "" if isnan(day.rate_Bps) else format_rate(day.rate_Bps),
+        "",
+        f"daily figure, runs: {day.runs:.0f}",
+    )
 
 
 def _row(record: Record) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from plumbline.model.trend import NodeClock
 from plumbline.model.validation import whole
 from plumbline.store.collection import Collection
 from plumbline.store.conditions import collected_at, keep_collected
-from plumbline.store.history import KEEP_DAYS, History
+from plumbline.store.history import KEEP_DAYS
 from plumbline.store.replacing import replace
 from plumbline.store.symptoms import COLLECTED
 from plumbline.symptoms.reported import TROUBLE
@@ -65,23 +65,17 @@ class Gathered(NamedTuple):
 
 
 def gather(nodes: Sequence[str], options: GatherOptions) -> Iterator[Gathered]:
-    """Yield what came of each node as it ends, then drop what is older than a history keeps.
+    """Yield what came of each node as it ends.
 
     Raises:
         StoreError: the history cannot be written; the nodes asked so far are kept.
     """
-    with Collection(options.history) as collection:
+    with Collection(options.history):
         work = _Work(nodes, options)
         try:
             yield from work.results()
         finally:
             work.stop()
-        now = time.time()
-        due = collection.prune_is_due(now)
-    if due:
-        with History(options.history) as history:
-            history.prune(now - KEEP_DAYS * DAY_S)
-            history.prune_servers(now)
 
 
 class _Work:
@@ -228,7 +222,11 @@ class _Progress:
         again = before.again or answer.head.again
         oldest = now - KEEP_DAYS * DAY_S
         # what was dropped here for its age must not come back as the latest to arrive
-        records = [one for one in answer.records if not (again and one.started_at < oldest)]
+        records = [
+            one
+            for one in answer.records
+            if not again or (one.started_at >= oldest and not collection.is_thinned(one))
+        ]
         self.result = before._replace(
             new=before.new + collection.keep(before.node, records, cursor, now),
             cursor=cursor,

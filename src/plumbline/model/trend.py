@@ -15,7 +15,8 @@ class Course(NamedTuple):
     """One series in the order of arrival; ``partner`` is empty where there is none.
 
     ``times`` are seconds since the epoch; ``rates`` are bytes per second, NaN where a measurement
-    gave none; both are as long.
+    gave none; both are as long.  The first ``days`` of them are no runs: each is the median of the
+    runs of a day, dated as its last one.
     """
 
     layer: str
@@ -25,6 +26,7 @@ class Course(NamedTuple):
     partner: str
     times: array[float]
     rates: array[float]
+    days: int = 0
 
 
 class PairTest(NamedTuple):

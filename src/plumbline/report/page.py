@@ -49,6 +49,7 @@ def pages(site: Site, figures: Sequence[Figure], entries: Sequence[Entry] = ()) 
         entries=entries[:_LISTED],
         more=len(entries[_LISTED:]),
         dated_later=site.dated_later(),
+        thinned_until=site.thinned_until(),
         library=LIBRARY,
     )
     found = {PAGE: text}

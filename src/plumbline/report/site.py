@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from datetime import datetime, timezone
 from math import isfinite, isnan
 from statistics import median
 from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
@@ -120,6 +121,11 @@ class Site(NamedTuple):
         """Return how many measurements are dated after that, which are not drawn."""
         until = self.until
         return sum(at >= until for one in self.courses for at in one.times)
+
+    def thinned_until(self) -> str:
+        """Return the last day of which a daily figure stands for its runs, empty without any."""
+        last = max((one.times[one.days - 1] for one in self.courses if one.days), default=None)
+        return "" if last is None else datetime.fromtimestamp(last, timezone.utc).date().isoformat()
 
     def state(self, layer: str, component: str) -> State:
         """Return the state of a component; what was not judged is UNKNOWN."""

@@ -14,22 +14,27 @@ from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Iterable, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Iterable, Mapping, NamedTuple, Optional, Sequence
 
 import plumbline
 from plumbline.errors import DocumentError, StoreError
-from plumbline.model.ages import OPEN, filled, parts, seconds_since
+from plumbline.model.ages import OPEN, WatchedMoment, filled, parts, seconds_since
 from plumbline.model.expectation import Expectations
 from plumbline.model.json_text import read_json
 from plumbline.model.verdict import Verdict
+from plumbline.site.nodes import require
+from plumbline.store.conditions import collected_stamp
 from plumbline.store.database import Component
 from plumbline.store.kept import Kept, KeptAnswers
+from plumbline.store.plan import SitePlan
+from plumbline.store.symptoms import collected_symptoms
 
 _LOCAL_TIME = "/etc/localtime"
 
 
-CAUSES = "causes"
-"""The name of what explains the alarms of a site; each node's verdicts have its own name."""
+CAUSES, PATHS = "causes", "paths"
+"""The names of what explains the alarms of a site, and of what is shown of its paths; each node's
+verdicts have its own name."""
 
 
 class Known(NamedTuple):
@@ -79,7 +84,45 @@ def keep(history: Path, answers: Sequence[Kept], nodes: Iterable[str]) -> None:
     """
     if answers:
         with suppress(StoreError), KeptAnswers(history) as kept:
-            kept.keep(answers, (CAUSES, *map(name_of, nodes)))
+            kept.keep(answers, (CAUSES, PATHS, *map(name_of, nodes)))
+
+
+class Question(NamedTuple):
+    """What is asked about a whole site: the name of the answer, and how it is found.
+
+    ``find`` makes it, of JSON's own types, at a moment that is watched; it rests on plan, history,
+    symptoms and conditions, and on what ``rests_on`` says besides.  ``read`` makes of these types
+    what is asked for, and raises what :func:`kept_of_site` suppresses where they are others.
+    """
+
+    name: str
+    rests_on: object
+    find: Callable[[float], Any]
+    read: Callable[[Any], Any]
+
+
+def kept_of_site(plan: SitePlan, history: Path, now: float, question: Question) -> Any:
+    """Return an answer as it was kept where it still holds, else find it and keep it.
+
+    Raises:
+        StoreError: there is no such history, or it cannot be read.
+    """
+    require(history)
+    name, rests_on, find, read_answer = question
+    before = known(history, (plan.digest,), tuple(plan.nodes.values()), name)
+    said = collected_symptoms(history, plan.nodes, now)
+    others = said.symptoms, collected_stamp(history), rests_on
+    stamp = digest((tuple(before.rests_on.values()), others))
+    held = before.holding(name, stamp, now)
+    if held:
+        # what was damaged is found again
+        with suppress(ValueError, TypeError, KeyError, DocumentError):
+            return read_answer(read_json(held.body))
+    moment = WatchedMoment(now)
+    found = find(moment)
+    body = json.dumps(found, separators=(",", ":"))
+    keep(history, [Kept(name, stamp, now, moment.until, body)], plan.nodes)
+    return read_answer(found)
 
 
 def digest(value: object) -> str:
@@ -107,7 +150,10 @@ def closed(verdict: Verdict, now: float) -> Verdict:
         for one in verdict.figures
         for value, unit in (seconds_since(one.value or 0.0, now),)
     )
-    return verdict._replace(sentence=filled(parts(verdict.sentence), now), figures=figures)
+    sentence, *evidence = (
+        filled(parts(text), now) for text in (verdict.sentence, *verdict.evidence)
+    )
+    return verdict._replace(sentence=sentence, evidence=tuple(evidence), figures=figures)
 
 
 def _places(node: Expectations) -> list[Component]:

@@ -5,25 +5,19 @@ They name the service that bears an alarm, and what changed before a group lost 
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Mapping, Optional
+from typing import Any, Mapping
 
-from plumbline.model.ages import WatchedMoment
 from plumbline.model.evidence import Subject
-from plumbline.model.json_text import read_json
 from plumbline.model.judged import Judged
 from plumbline.model.reason import Reason
 from plumbline.model.verdict import Verdict
 from plumbline.site.judge import judge_services
-from plumbline.site.kept import CAUSES, digest, keep, known
+from plumbline.site.kept import CAUSES, Question, kept_of_site
 from plumbline.site.locate import locate_site
 from plumbline.site.paths import Site, causes
 from plumbline.site.symptoms import judge_symptoms
-from plumbline.store.conditions import collected_stamp
-from plumbline.store.kept import Kept
 from plumbline.store.plan import SitePlan
-from plumbline.store.symptoms import collected_symptoms
 
 
 def judge_with_causes(plan: SitePlan, history: Path, now: float) -> list[Judged]:
@@ -55,18 +49,16 @@ def _notes(plan: SitePlan, history: Path, now: float) -> _Notes:
     """Return what is said of alarms, as it was kept where it still holds."""
     if not plan.digest:
         return _located(plan, history, now)
-    before = known(history, (plan.digest,), tuple(plan.nodes.values()), CAUSES)
-    said = collected_symptoms(history, plan.nodes, now)
-    others = said.symptoms, collected_stamp(history)
-    rests_on = digest((tuple(before.rests_on.values()), others))
-    held = before.holding(CAUSES, rests_on, now)
-    found = _read(held) if held else None
-    if found is None:
-        moment = WatchedMoment(now)
-        found = _located(plan, history, moment)
-        body = json.dumps([[*subject, text] for subject, text in found.items()])
-        keep(history, [Kept(CAUSES, rests_on, now, moment.until, body)], plan.nodes)
-    return found
+
+    def find(moment: float) -> list[list[object]]:
+        return [[*subject, text] for subject, text in _located(plan, history, moment).items()]
+
+    notes: _Notes = kept_of_site(plan, history, now, Question(CAUSES, None, find, _read))
+    return notes
+
+
+def _read(found: Any) -> _Notes:
+    return {(layer, name, group): str(text) for layer, name, group, text in found}
 
 
 def _located(plan: SitePlan, history: Path, now: float) -> _Notes:
@@ -80,16 +72,6 @@ def _located(plan: SitePlan, history: Path, now: float) -> _Notes:
             if one.changes
         },
     }
-
-
-def _read(kept: Kept) -> Optional[_Notes]:
-    """Return what was kept, None where it is damaged."""
-    try:
-        return {
-            (layer, name, group): str(text) for layer, name, group, text in read_json(kept.body)
-        }
-    except (ValueError, TypeError):
-        return None
 
 
 def _noted(judged: Judged, found: Mapping[Subject, str]) -> Judged:

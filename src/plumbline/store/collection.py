@@ -16,6 +16,7 @@ from plumbline.model.trend import NodeClock
 from plumbline.store.clocks import CLOCKS, keep_clock
 from plumbline.store.database import Store
 from plumbline.store.tables import RECORD, row
+from plumbline.store.thinned import FIGURES, day_of, month_of, unpacked
 from plumbline.units import DAY_S
 
 _TABLE = """CREATE TABLE IF NOT EXISTS collected (
@@ -124,6 +125,17 @@ class Collection(Store):
                 self._database.change("DELETE FROM pruned", ())
                 self._database.change("INSERT INTO pruned (at) VALUES (?)", (now,))
         return due
+
+    def prune_again(self) -> None:
+        """Say that not all was done, so that the next time it is due."""
+        self._database.change("DELETE FROM pruned", ())
+
+    def is_thinned(self, record: Record) -> bool:
+        """Return whether a daily figure stands for the runs of a record's series on its day."""
+        values = row(record)
+        rows = self._database.table(FIGURES, (*values[2:7], month_of(record.started_at)))
+        day = day_of(record.started_at)
+        return any(day_of(one.at) == day for (blob,) in rows for one in unpacked(blob))
 
     def _forget(self, node: str) -> None:
         self._database.change("DELETE FROM running WHERE run_id = ?", (_run_of(node),))

@@ -9,12 +9,13 @@ import sqlite3
 from contextlib import closing, contextmanager
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any, Iterator, Optional, Sequence, TypeVar
+from typing import Any, Iterable, Iterator, Optional, Sequence, TypeVar
 
 from plumbline.errors import StoreError
 from plumbline.store.revisions import KEPT
+from plumbline.store.thinned import THINNED
 
-SCHEMA = 5
+SCHEMA = 6
 
 _BUSY_WAIT_S = 30.0
 # With all that a sample takes, so that none needs the row itself, which is twenty times as long.
@@ -80,13 +81,17 @@ CREATE INDEX verdicts_component ON verdicts (layer, component, seq);
 {_EVIDENCE}
 {_CONFIRMED}
 {KEPT}
+{THINNED}
 """
 _FROM_1 = f"""
 ALTER TABLE records ADD COLUMN flags TEXT NOT NULL DEFAULT '';
 DROP INDEX records_series;
 {_SERIES};
 """
+_FROM_5 = f"""{THINNED}
+"""
 _FROM_4 = f"""{KEPT}
+{_FROM_5}
 """
 _FROM_3 = f"""{_EVIDENCE}
 {_CONFIRMED}
@@ -97,7 +102,7 @@ ALTER TABLE running ADD COLUMN process TEXT NOT NULL DEFAULT 'null';
 ALTER TABLE running ADD COLUMN interrupted INTEGER NOT NULL DEFAULT 0;
 {_FROM_3}
 """
-_CHANGES = {0: _TABLES, 1: f"{_FROM_1}{_FROM_2}", 2: _FROM_2, 3: _FROM_3, 4: _FROM_4}
+_CHANGES = (_TABLES, f"{_FROM_1}{_FROM_2}", _FROM_2, _FROM_3, _FROM_4, _FROM_5)
 """What makes the tables of today out of those of a schema; 0 has none."""
 
 _DAMAGED = (
@@ -235,6 +240,11 @@ class Store:
         """Return how often the records of each component have changed."""
         rows = self._database.table("SELECT layer, component, revision FROM revisions")
         return {(layer, component): revision for layer, component, revision in rows}
+
+    def revisions_of(self, components: Iterable[Component]) -> dict[Component, int]:
+        """Return the same of some components; 0 where nothing has changed yet."""
+        query = "SELECT ifnull(max(revision), 0) FROM revisions WHERE layer = ? AND component = ?"
+        return {place: self._database.table(query, place)[0][0] for place in components}
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from plumbline.model.trend import SERVER
 from plumbline.model.verdict import Verdict
 from plumbline.store.database import Store
 from plumbline.store.tables import RECORD, RUNNING, compact, read_record, row, running
+from plumbline.store.thinned import Day, month_of, unpacked
 from plumbline.store.version_changes import changed_at
 from plumbline.units import DAY_S
 
@@ -212,12 +213,25 @@ class History(Store):
     def last_before(self, layer: str, components: Collection[str], at: float) -> float:
         """Return when one of some components was last measured before a moment, 0 for never."""
         query = "SELECT max(started_at) FROM records WHERE layer = ? AND component = ? AND "
-        found = (
+        found = [
             started_at
             for name in components
             for (started_at,) in self._database.table(f"{query}started_at < ?", (layer, name, at))
-        )
-        return max(filter(None, found), default=0.0)
+            if started_at
+        ]
+        days = [day.at for name in components for _, day in self.days(layer, name) if day.at < at]
+        return max([*found, *days], default=0.0)
+
+    def days(
+        self, layer: Optional[str], component: Optional[str]
+    ) -> Iterator[tuple[SeriesKey, Day]]:
+        """Yield the daily figures of a component, or of all, by series."""
+        chosen = {"layer = ?": layer, "component = ?": component}
+        asked = {test: value for test, value in chosen.items() if value is not None}
+        query = "SELECT layer, component, operation, scenario, partner, figures FROM days"
+        where = f" WHERE {' AND '.join(asked)}" if asked else ""
+        rows: Iterator[tuple[Any, ...]] = self._database.rows(query + where, tuple(asked.values()))
+        return ((SeriesKey(*key), day) for *key, figures in rows for day in unpacked(figures))
 
     def rates(
         self, run_id: str, layer: str, operation: Operation, scenario: Scenario
@@ -233,6 +247,7 @@ class History(Store):
     def prune(self, before: float) -> int:
         """Drop what started before a moment, but never the latest of a series; return the count."""
         self._database.change("DELETE FROM verdicts WHERE judged_at < ?", (before,))
+        self._database.change("DELETE FROM days WHERE month < ?", (month_of(before),))
         return self._database.change(
             "DELETE FROM records WHERE seq IN (SELECT seq FROM (SELECT seq, started_at, "
             "row_number() OVER (PARTITION BY layer, component, operation, scenario, partner "

@@ -106,7 +106,7 @@ class Recent:
         self._history = history
         self._groups = groups
         # first, so that what comes meanwhile is read again next time
-        self._revisions = history.revisions()
+        self._revisions = history.revisions_of(groups)
         self._points: dict[SeriesKey, tuple[Point, ...]] = {}
         self._latest: dict[SeriesKey, Record] = {}
         self._keys: dict[tuple[str, str], list[SeriesKey]] = {}

@@ -1,6 +1,6 @@
 """Read a whole history at once, for pictures: every series, every pair, the latest run.
 
-One query each: the courses come out of the index alone, so a year of a large site takes a second.
+A query or two each: the courses come out of daily figures, and of the index alone.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from plumbline.model.trend import SERVER, Course, PairTest, Run, VersionChange
 from plumbline.store.clocks import read_clocks
 from plumbline.store.database import Store
 from plumbline.store.tables import read_record
+from plumbline.store.thinned import month_of, unpacked
 from plumbline.store.version_changes import version_changes
 
 _COURSES = (
@@ -25,6 +26,10 @@ _COURSES = (
 _PAIRS = (
     "SELECT component, partner, operation, started_at, rate_Bps, body, max(seq) FROM records "
     "WHERE layer = ? AND started_at >= ? GROUP BY component, partner, operation"
+)
+_DAYS = (
+    "SELECT layer, component, operation, scenario, partner, figures FROM days WHERE month >= ? "
+    "ORDER BY layer, component, operation, scenario, partner, month"
 )
 _LATEST_RUN = (
     "SELECT run_id FROM records WHERE layer = ? AND rate_Bps IS NOT NULL AND started_at >= ? "
@@ -49,17 +54,29 @@ class Pictures(Store):
         self._since = since
 
     def courses(self) -> tuple[Course, ...]:
-        """Return the course of every series."""
-        found: list[Course] = []
+        """Return the course of every series, what has become daily figures first."""
+        found = self._thinned()
         last: list[str] = []
         rows: Iterator[tuple[Any, ...]] = self._database.rows(_COURSES, (self._since,))
         for *key, started_at, rate_Bps in rows:
             if key != last:
                 last = key
-                found.append(_empty(*key))
-            found[-1].times.append(started_at)
-            found[-1].rates.append(nan if rate_Bps is None else rate_Bps)
-        return tuple(found)
+                course = found.setdefault(tuple(key), _empty(*key))
+            course.times.append(started_at)
+            course.rates.append(nan if rate_Bps is None else rate_Bps)
+        return tuple(found[key] for key in sorted(found))
+
+    def _thinned(self) -> dict[tuple[str, ...], Course]:
+        """Return the courses of daily figures alone."""
+        found: dict[tuple[str, ...], Course] = {}
+        rows: Iterator[tuple[Any, ...]] = self._database.rows(_DAYS, (month_of(self._since),))
+        for *key, figures in rows:
+            course = found.setdefault(tuple(key), _empty(*key))
+            for day in unpacked(figures):
+                if day.at >= self._since:
+                    course.times.append(day.at)
+                    course.rates.append(day.rate_Bps)
+        return {key: one._replace(days=len(one.times)) for key, one in found.items() if one.times}
 
     def pairs(self) -> tuple[PairTest, ...]:
         """Return the latest test of every pair of hosts, in each direction."""

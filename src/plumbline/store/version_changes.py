@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import lru_cache
+from itertools import chain, groupby
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional
 
 from plumbline.errors import DocumentError
@@ -16,11 +17,15 @@ from plumbline.model.json_text import read_json
 from plumbline.model.trend import SERVER, VersionChange
 from plumbline.model.validation import texts
 from plumbline.store.database import Database
+from plumbline.store.thinned import month_of, unpacked
 
 _QUERY = (
     "SELECT layer, component, started_at, body FROM records WHERE layer != ? AND started_at >= ? "
     "ORDER BY seq"
 )
+_AND = "\n"
+"""JSON without blanks has none."""
+
 _Component = tuple[str, str]
 
 
@@ -70,11 +75,12 @@ def version_changes(database: Database, since: float) -> tuple[VersionChange, ..
         DocumentError: a record says something else than versions where they stand.
     """
     found = _Found()
-    seen: dict[_Component, tuple[str, str]] = {}
-    for layer, component, at, host, versions in _rows(database, since):
+    seen: dict[_Component, str] = {}
+    for layer, component, at, told in chain(_thinned(database, since), _rows(database, since)):
         place = (layer, component)
-        if versions and seen.get(place) != (host, versions):
-            seen[place] = (host, versions)
+        host, _, versions = told.partition(_AND)
+        if versions and seen.get(place) != told:
+            seen[place] = told
             found.add(place, host, parse_versions(versions), at)
     changes = [
         VersionChange(
@@ -98,8 +104,8 @@ def changed_at(rows: Iterable[tuple[Any, ...]]) -> Optional[float]:
     since = 0.0
     latest: tuple[str, Mapping[str, str]] = ("", {})
     for at, body in rows:
-        host = _cut(body, '"host":', ',"started_at":')
-        versions = parse_versions(text) if (text := _cut(body, '"versions":', ',"flags":')) else {}
+        host, _, text = told_by(body).partition(_AND)
+        versions = parse_versions(text) if text else {}
         if not since:
             latest = host, versions
         # what a run could not find out is no change
@@ -112,12 +118,29 @@ def changed_at(rows: Iterable[tuple[Any, ...]]) -> Optional[float]:
     return None
 
 
-def _rows(database: Database, since: float) -> Iterator[tuple[str, str, float, str, str]]:
+def told_by(body: str) -> str:
+    """Return what a record says of host and versions, as it stands there."""
+    host = _cut(body, '"host":', ',"started_at":')
+    return host + _AND + _cut(body, '"versions":', ',"flags":')
+
+
+def _rows(database: Database, since: float) -> Iterator[tuple[str, str, float, str]]:
     """Yield layer, component, moment, and what the record says of host and versions."""
     rows: Iterator[tuple[Any, ...]] = database.rows(_QUERY, (SERVER, since))
     for layer, component, at, body in rows:
-        versions = _cut(body, '"versions":', ',"flags":')
-        yield layer, component, at, _cut(body, '"host":', ',"started_at":'), versions
+        yield layer, component, at, told_by(body)
+
+
+def _thinned(database: Database, since: float) -> Iterator[tuple[str, str, float, str]]:
+    """Yield the same of daily figures, of each component in the order of its days."""
+    told = dict(database.table("SELECT id, text FROM told"))
+    query = "SELECT layer, component, figures FROM days WHERE month >= ? ORDER BY layer, component"
+    rows: Iterator[tuple[Any, ...]] = database.rows(query, (month_of(since),))
+    for place, of_component in groupby(rows, key=lambda row: row[:2]):
+        days = [day for _, _, figures in of_component for day in unpacked(figures)]
+        for day in sorted(days, key=lambda day: day.at):
+            if day.at >= since and day.told in told:
+                yield (*place, day.at, told[day.told])
 
 
 def _cut(body: str, begin: str, end: str) -> str:

@@ -14,13 +14,16 @@ import pytest
 from plumbline.expect.plan import compile_plan
 from plumbline.locate.measurables import PlannedMeasurement, Site
 from plumbline.model.ages import WatchedMoment
+from plumbline.model.exchange import Cursor
 from plumbline.model.judged import Judged
 from plumbline.model.record import Outcome, Record
 from plumbline.model.series import Running
 from plumbline.plan.policy import load
 from plumbline.site.judge import judge_services
 from plumbline.site.kept import CAUSES
+from plumbline.site.publish import Published, Terms, publish
 from plumbline.site.submit import judge_with_causes
+from plumbline.store.collection import Collection
 from plumbline.store.history import History
 from plumbline.store.kept import KeptAnswers
 from plumbline.store.plan import SitePlan, load_plan
@@ -39,24 +42,25 @@ LIVES = range(4)
 class Life:
     """A lab of which anything may be recorded at any time."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, nights: int = 10) -> None:
         plan = compile_plan(lab(), load({"layers": {"fs": {"clients": ["client1"]}}}), {})
         path = folder / "plan.json"
         path.write_text(json.dumps(document(plan)), encoding="utf-8")
         self.history = folder / "history.sqlite"
         self.plan = load_plan(str(path))
         self.now = NOW
+        self.keep_days = 5
         self._placed = list(Site(plan.expectations).measurables())
         self._chance = Random(seed)
         self._count = 0
-        with History(self.history) as history:
-            for ago in range(9, -1, -1):
-                self._night(history, ago * DAY_S + 2 * HOUR_S)
+        with Collection(self.history) as history:
+            for ago in range(nights - 1, -1, -1):
+                night = self._night(ago * DAY_S + 2 * HOUR_S)
+                history.keep("client1", night, Cursor(), self.now)
 
-    def _night(self, history: History, ago_s: float) -> None:
+    def _night(self, ago_s: float) -> list[Record]:
         self._count += 1
-        for placed in self._placed:
-            history.save(self._record(placed, self.now - ago_s))
+        return [self._record(placed, self.now - ago_s) for placed in self._placed]
 
     def _record(self, placed: PlannedMeasurement, at: float, **changes: object) -> Record:
         left = {SICK: {"read": 60e6, "write": 60e6}}
@@ -92,7 +96,8 @@ class Life:
         with History(self.history) as history:
             what = chance.randrange(9)
             if what == 0:
-                self._night(history, 0.0)
+                for one in self._night(0.0):
+                    history.save(one)
             elif what == 1:
                 history.save(self._record(placed, self.now + chance.choice((-90, 0, 30, 9000))))
             elif what == 2:
@@ -103,7 +108,7 @@ class Life:
             elif what == 4:
                 history.end(*place)
             elif what == 5:
-                history.prune(self.now - 5 * DAY_S)
+                history.prune(self.now - self.keep_days * DAY_S)
             elif what == 6:
                 self._cover(place)
         self.now += chance.choice(STEPS_S)
@@ -131,6 +136,31 @@ def test_what_is_kept_is_what_judging_would_give(tmp_path: Path, seed: int) -> N
         kept, afresh = life.judged_both_ways()
         assert kept == afresh
         life.happen()
+
+
+def _published(life: Life, plan: SitePlan, to: Path) -> Published:
+    return publish(plan, life.history, to, life.now, Terms(3600.0, 1800.0))
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.long) for n in (1, 2))])
+def test_what_is_published_is_what_looking_afresh_would_give(tmp_path: Path, seed: int) -> None:
+    life = Life(tmp_path, seed)
+    plan = life.plan
+    for _ in range(10):
+        kept = _published(life, plan, tmp_path / "kept.json")
+        assert kept == _published(life, plan._replace(digest=""), tmp_path / "afresh.json")
+        life.happen()
+
+
+def test_what_has_not_changed_is_not_looked_for_again(tmp_path: Path) -> None:
+    life = Life(tmp_path, 0)
+    plan, to = life.plan, tmp_path / "paths.json"
+    # a suspect that stands is named the second time
+    _published(life, plan, to)
+    before = _published(life, plan, to)
+    assert any(one.state.alarm for one in before.verdicts.values())
+    _without_records(life.history)
+    assert _published(life, plan, to) == before
 
 
 def _without_records(history: Path) -> None:

@@ -1,0 +1,146 @@
+"""Turn the old runs of a history into daily figures, a part at a time, each part for good.
+
+What the judge looks at stays: the latest KEEP_RECORDS of a series, and all of the runs that these
+come from, for their peers.  A day goes as a whole or not at all.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from math import nan
+from statistics import median
+from typing import Callable, Iterable, Iterator, NamedTuple
+
+from plumbline.layers import LAYERS
+from plumbline.store.history import KEEP_RECORDS, History, SeriesKey
+from plumbline.store.thinned import FIGURES, Day, day_of, month_of, packed, unpacked
+from plumbline.store.version_changes import told_by
+from plumbline.units import DAY_S
+
+KEEP_WHOLE_DAYS = 60
+"""Runs of so many days are kept as they are: twice what the judge looks back on nightly runs."""
+
+_TOGETHER = 2000
+"""Records of one transaction, so that nobody waits long for the history."""
+
+_OLD = (
+    "SELECT seq, run_id, started_at, rate_Bps, body FROM records WHERE layer = ? AND component = ? "
+    "AND operation = ? AND scenario = ? AND partner = ? AND started_at < ? ORDER BY seq"
+)
+
+
+class Thinned(NamedTuple):
+    """What became daily figures; ``unfinished`` says that more is left to do."""
+
+    runs: int
+    days: int
+    unfinished: bool
+
+    def sentence(self) -> str:
+        """Return what was done, in words."""
+        more = "; more is left for the next collection" if self.unfinished else ""
+        return (
+            f"history: {self.runs} runs older than {KEEP_WHOLE_DAYS} days became {self.days} daily "
+            f"figures{more}"
+        )
+
+
+class _Run(NamedTuple):
+    seq: int
+    run_id: str
+    started_at: float
+    rate_Bps: float
+    body: str
+
+
+class _Gone(NamedTuple):
+    """The runs of one series on one day."""
+
+    key: SeriesKey
+    runs: list[_Run]
+
+
+class Thinning(History):
+    """A history whose old runs become daily figures; use it in a ``with``."""
+
+    def thin(self, now: float, go_on: Callable[[], bool]) -> Thinned:
+        """Thin the days before the last KEEP_WHOLE_DAYS for as long as ``go_on`` says so.
+
+        A kill at any moment leaves each run or its daily figure, and the next call goes on.
+
+        Raises:
+            StoreError: the history cannot be read or written.
+        """
+        before = (day_of(now) - KEEP_WHOLE_DAYS) * DAY_S
+        keys = [key for layer in LAYERS for key in self._keys(layer)]
+        judged = {point.run_id for key in keys for point in self.points(key, KEEP_RECORDS)}
+        runs = days = 0
+        for part in _parts(self._days(key, before, judged) for key in keys):
+            if not go_on():
+                return Thinned(runs, days, unfinished=True)
+            self._replace(part)
+            runs += sum(len(one.runs) for one in part)
+            days += len(part)
+        return Thinned(runs, days, unfinished=False)
+
+    def _keys(self, layer: str) -> Iterator[SeriesKey]:
+        query = (
+            "SELECT DISTINCT layer, component, operation, scenario, partner FROM records "
+            "WHERE layer = ?"
+        )
+        return map(SeriesKey._make, self._database.table(query, (layer,)))
+
+    def _days(self, key: SeriesKey, before: float, judged: set[str]) -> list[_Gone]:
+        """Return the days of a series of which no run is judged by any more."""
+        found: defaultdict[int, list[_Run]] = defaultdict(list)
+        for row in self._database.table(_OLD, (*key, before)):
+            found[day_of(row[2])].append(_Run._make(row))
+        return [
+            _Gone(key, runs)
+            for runs in found.values()
+            if judged.isdisjoint(one.run_id for one in runs)
+        ]
+
+    def _replace(self, part: list[_Gone]) -> None:
+        """Put figures in the place of runs; no verdict changes, so no revision does."""
+        revisions = "UPDATE revisions SET revision = ? WHERE layer = ? AND component = ?"
+        with self._database.together():
+            known = self.revisions_of({one.key[:2] for one in part})
+            for one in part:
+                self._add(one)
+                for run in one.runs:
+                    self._database.change("DELETE FROM records WHERE seq = ?", (run.seq,))
+            for place, revision in known.items():
+                self._database.change(revisions, (revision, *place))
+
+    def _add(self, gone: _Gone) -> None:
+        last = max(gone.runs, key=lambda run: run.started_at)
+        rates = [one.rate_Bps for one in gone.runs if one.rate_Bps is not None]
+        told = self._told(told_by(last.body))
+        day = Day(last.started_at, len(gone.runs), median(rates) if rates else nan, told)
+        place = (*gone.key, month_of(day.at))
+        known = [one for (blob,) in self._database.table(FIGURES, place) for one in unpacked(blob)]
+        self._database.change(
+            "INSERT OR REPLACE INTO days VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (*place, packed([*known, day])),
+        )
+
+    def _told(self, text: str) -> int:
+        self._database.change("INSERT OR IGNORE INTO told (text) VALUES (?)", (text,))
+        ((found,),) = self._database.table("SELECT id FROM told WHERE text = ?", (text,))
+        return int(found)
+
+
+def _parts(found: Iterable[list[_Gone]]) -> Iterator[list[_Gone]]:
+    """Yield what goes together in parts of some thousand runs."""
+    part: list[_Gone] = []
+    runs = 0
+    for every in found:
+        for one in every:
+            part.append(one)
+            runs += len(one.runs)
+            if runs >= _TOGETHER:
+                yield part
+                part, runs = [], 0
+    if part:
+        yield part

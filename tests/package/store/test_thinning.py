@@ -1,0 +1,233 @@
+"""Runs older than two months become daily figures, each for good before its runs are gone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from math import isnan
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+from plumbline.cli import main
+from plumbline.collect.tidy import tidy
+from plumbline.model.record import Record
+from plumbline.store.collection import Collection
+from plumbline.store.history import KEEP_DAYS, KEEP_RECORDS, History, Selection, SeriesKey
+from plumbline.store.tables import RECORD, row
+from plumbline.store.thinned import Day, packed, unpacked
+from plumbline.store.thinning import KEEP_WHOLE_DAYS, Thinned, Thinning
+from plumbline.store.trends import Pictures
+from plumbline.units import DAY_S
+from tests.package.records import failed, record
+
+NOW = 1000 * DAY_S + 5000
+KEY = SeriesKey("ost", "a", "read", "single", "")
+
+
+def at(ago: float) -> float:
+    """Return a moment so many days ago, at noon."""
+    return (1000 - ago) * DAY_S + DAY_S / 2
+
+
+def night(ago: int, **changes: Any) -> Record:
+    return record(**{"run_id": f"run {ago}", "started_at": at(ago), **changes})
+
+
+def young(**changes: Any) -> list[Record]:
+    """Return the runs of last month: as many as the judge looks at."""
+    return [night(ago, **changes) for ago in range(KEEP_RECORDS, 0, -1)]
+
+
+def saved(folder: Path, *records: Record) -> Path:
+    path = folder / "history.sqlite"
+    with History(path):
+        pass
+    with closing(sqlite3.connect(path)) as database, database:
+        database.executemany(f"INSERT {RECORD}", map(row, records))
+    return path
+
+
+def thin(path: Path, go_on: Callable[[], bool] = lambda: True) -> Thinned:
+    with Thinning(path) as thinning:
+        return thinning.thin(NOW, go_on)
+
+
+def days(path: Path) -> list[Day]:
+    with History(path) as history:
+        return [day for key, day in history.days(None, None) if key == KEY]
+
+
+def left(path: Path) -> list[float]:
+    with History(path) as history:
+        return [one.started_at for one in history.records(Selection())]
+
+
+def test_a_day_is_the_median_of_its_runs_and_says_how_many_they_were(tmp_path: Path) -> None:
+    old = [
+        night(80, started_at=at(80) + hour, rate_Bps=rate) for hour, rate in enumerate((3, 1, 8))
+    ]
+    path = saved(tmp_path, *old, failed(run_id="x", started_at=at(70)), *young())
+    assert thin(path) == Thinned(4, 2, unfinished=False)
+    first, second = days(path)
+    assert first[:3] == (at(80) + 2, 3, 3)
+    assert second[:2] == (at(70), 1)
+    assert isnan(second.rate_Bps)
+    assert left(path) == [at(ago) for ago in range(KEEP_RECORDS, 0, -1)]
+    assert thin(path) == Thinned(0, 0, unfinished=False)
+
+
+def test_what_is_younger_stays_and_so_do_the_latest_of_a_series(tmp_path: Path) -> None:
+    path = saved(tmp_path, night(KEEP_WHOLE_DAYS + 1), night(KEEP_WHOLE_DAYS), *young())
+    assert thin(path).runs == 1
+    (tmp_path / "few").mkdir()
+    few = saved(tmp_path / "few", *[night(300 + ago) for ago in range(KEEP_RECORDS)])
+    assert thin(few).runs == 0
+
+
+def test_runs_that_are_looked_at_for_one_component_stay_for_its_peers(tmp_path: Path) -> None:
+    seldom = [night(ago, component="b") for ago in (80, 1)]
+    path = saved(tmp_path, night(90), night(80), *young(), *seldom)
+    assert thin(path) == Thinned(1, 1, unfinished=False)
+    assert at(80) in left(path)
+
+
+def test_a_day_goes_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    later = night(80, started_at=at(80) + 60, run_id="confirmed")
+    seldom = record(run_id="confirmed", started_at=at(80) + 60, component="b")
+    path = saved(tmp_path, night(80), later, *young(), seldom)
+    assert thin(path).runs == 0
+
+
+def test_runs_that_arrive_late_have_a_figure_of_their_own(tmp_path: Path) -> None:
+    path = saved(tmp_path, night(80), *young())
+    thin(path)
+    with History(path) as history:
+        history.save(night(80, id="late", rate_Bps=7.0))
+        for one in young(host="x"):
+            history.save(one)
+    thin(path)
+    assert [(one.runs, one.rate_Bps) for one in days(path)] == [(1, 200e6), (1, 7.0)]
+
+
+def test_a_site_that_is_asked_for_all_again_does_not_count_a_day_twice(tmp_path: Path) -> None:
+    path = saved(tmp_path, night(80), *young())
+    thin(path)
+    with Collection(path) as collection:
+        assert collection.is_thinned(night(80))
+        assert not collection.is_thinned(night(81))
+        assert not collection.is_thinned(night(80, component="b"))
+
+
+def test_a_course_says_which_of_its_points_are_days(tmp_path: Path) -> None:
+    path = saved(tmp_path, night(300), night(80, rate_Bps=5e7), *young())
+    thin(path)
+    with Pictures(path, at(90)) as pictures:
+        (course,) = pictures.courses()
+    assert course.days == 1
+    assert (course.times[0], course.rates[0]) == (at(80), 5e7)
+    assert len(course.times) == 1 + KEEP_RECORDS
+
+
+def test_a_change_of_versions_on_a_thinned_day_is_still_known(tmp_path: Path) -> None:
+    old = [night(ago, versions={"client": "2.15.4"}) for ago in (90, 80)]
+    new = [night(70, versions={"client": "2.15.5"}), *young(versions={"client": "2.15.5"})]
+    path = saved(tmp_path, *old, *new)
+    with Pictures(path, 0.0) as pictures:
+        before = pictures.version_changes()
+    thin(path)
+    with Pictures(path, 0.0) as pictures:
+        assert pictures.version_changes() == before
+    assert [one.text for one in before] == ["client 2.15.4 -> 2.15.5"]
+
+
+def test_the_last_run_before_a_moment_may_be_a_day(tmp_path: Path) -> None:
+    path = saved(tmp_path, night(90), night(80), *young())
+    thin(path)
+    with History(path) as history:
+        assert history.last_before("ost", ["a"], at(50)) == at(80)
+        assert history.last_before("ost", ["a"], at(85)) == at(90)
+
+
+def test_days_are_dropped_when_records_would_be(tmp_path: Path) -> None:
+    path = saved(tmp_path, night(80 + KEEP_DAYS), night(80), *young())
+    thin(path)
+    with History(path) as history:
+        history.prune(NOW - KEEP_DAYS * DAY_S)
+    assert [one.at for one in days(path)] == [at(80)]
+
+
+def test_history_shows_a_day_as_a_day(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = saved(tmp_path, night(80), night(80, started_at=at(80) + 1), *young())
+    thin(path)
+    assert main(["history", "a", "--state", str(tmp_path)]) == 0
+    first = capsys.readouterr().out.splitlines()[1]
+    assert "1972-07-09 " in first
+    assert "daily figure, runs: 2" in first
+    assert main(["history", "--json", "--state", str(tmp_path)]) == 0
+    said = capsys.readouterr()
+    assert len(said.out.splitlines()) == KEEP_RECORDS
+    assert "daily figures, no records: 1" in said.err
+
+
+def test_what_is_damaged_is_left_out(tmp_path: Path) -> None:
+    day = Day(1.0, 2.0, 3.0, 4.0)
+    assert list(unpacked(packed([day, day])[:-5])) == [day]
+
+
+def many(folder: Path) -> Path:
+    names = [f"disk{number}" for number in range(30)]
+    every = [night(ago, component=name) for ago in range(160, 0, -1) for name in names]
+    return saved(folder, *every)
+
+
+def test_who_has_no_time_left_goes_on_the_next_time(tmp_path: Path) -> None:
+    path = many(tmp_path)
+    seconds = iter(range(0, 1000, 40))
+    first = tidy(path, NOW, lambda: next(seconds))
+    assert first is not None
+    assert first.unfinished
+    assert "more is left for the next collection" in first.sentence()
+    second = tidy(path, NOW, lambda: 0.0)
+    assert second is not None
+    assert not second.unfinished
+    assert first.runs + second.runs == 100 * 30
+    assert tidy(path, NOW, lambda: 0.0) is None
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from plumbline.store.thinning import Thinning
+left = int(sys.argv[2])
+class Killed(Thinning):
+    def _add(self, gone):
+        global left
+        left -= 1
+        if not left:
+            os.kill(os.getpid(), 9)
+        super()._add(gone)
+with Killed(Path(sys.argv[1])) as history:
+    history.thin(float(sys.argv[3]), lambda: True)
+"""
+
+
+@pytest.mark.parametrize("place", [1, 700, 2100, 2900])
+def test_a_kill_loses_nothing_and_counts_nothing_twice(tmp_path: Path, place: int) -> None:
+    path = many(tmp_path)
+    argv = [sys.executable, "-c", KILLED, str(path), str(place), str(NOW)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    assert subprocess.run(argv, env=environment, check=False).returncode == -signal.SIGKILL
+    with History(path) as history:
+        figures = [day for _, day in history.days(None, None)]
+    assert len(figures) + len(left(path)) == 160 * 30
+    thin(path)
+    with History(path) as history:
+        after = [day for _, day in history.days(None, None)]
+    assert len(after) == 100 * 30
+    assert all(one.runs == 1 for one in after)
