@@ -3,7 +3,9 @@
 Time is cut into slots; from the slot's number every host knows its partner and who begins.
 The rounds are those of the circle method for tournaments: one host stays, the others turn around
 it (E. Lucas, Recreations mathematiques II, 1883).  Each round takes two slots, one for each
-direction, so a host begins in one of any two slots unless it has a bye.
+direction, so a host begins in one of any two slots unless it has a bye.  Of many hosts some rounds
+alone are held, evenly spread over the circle: a host that met a thousand others would hardly meet
+any of them again, and so would never know what is usual between them.
 """
 
 from __future__ import annotations
@@ -12,6 +14,10 @@ from enum import Enum
 from typing import NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError
+
+
+MOST_PARTNERS = 63
+"""Others that a host meets at most: all of 64 hosts, in five days with a slot of an hour."""
 
 
 class Role(str, Enum):
@@ -35,11 +41,11 @@ def slot_at(now_s: float, slot_s: float) -> int:
 
 def cycle(hosts: int) -> int:
     """Return after how many slots the pairs of ``hosts`` hosts repeat."""
-    return 2 * (_places(hosts) - 1)
+    return 2 * _rounds(_places(hosts))
 
 
 def span(hosts: int) -> int:
-    """Return the slots in which a host begins with all others, or with five of many.
+    """Return the slots in which a host begins with all that it meets, or with five of many.
 
     That many partners tell a slow host from a slow partner; a bye takes two slots more.
     """
@@ -61,7 +67,8 @@ def turn(hosts: Sequence[str], host: str, slot: int) -> Optional[Turn]:
         )
     own = ordered.index(host)
     places = _places(len(ordered))
-    other = _opposite(own, places, slot // 2 % (places - 1))
+    round_ = slot // 2 % _rounds(places)
+    other = _opposite(own, places, round_ * (places - 1) // _rounds(places))
     if other >= len(ordered):
         return None
     begins = (own < other) is (slot % 2 == 0)
@@ -75,7 +82,7 @@ def pairing(hosts: Sequence[str], slot: int) -> dict[str, Turn]:
 
 
 def partners(hosts: Sequence[str], host: str) -> tuple[str, ...]:
-    """Return the other hosts in the order in which ``host`` meets them from slot 0 on."""
+    """Return the hosts that ``host`` meets, in this order from slot 0 on."""
     found = [turn(hosts, host, slot) for slot in range(0, cycle(len(hosts)), 2)]
     return tuple(met.partner for met in found if met is not None)
 
@@ -83,6 +90,10 @@ def partners(hosts: Sequence[str], host: str) -> tuple[str, ...]:
 def _places(hosts: int) -> int:
     """Return the seats around the circle; with an odd number of hosts one is empty."""
     return hosts + hosts % 2
+
+
+def _rounds(places: int) -> int:
+    return min(places - 1, MOST_PARTNERS)
 
 
 def _opposite(own: int, places: int, round_: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import permutations
 
 import pytest
@@ -36,6 +37,22 @@ def test_over_a_cycle_each_ordered_pair_occurs_exactly_once(number: int, first: 
         if role is Role.INITIATOR
     ]
     assert sorted(begun) == sorted(permutations(names, 2))
+
+
+@pytest.mark.parametrize(("number", "met"), [(63, 62), (64, 63), (65, 62), (66, 63), (1100, 63)])
+def test_of_many_hosts_each_meets_as_many_as_of_sixty_four(number: int, met: int) -> None:
+    names = [f"oss{index:04d}" for index in range(number)]
+    begun = [
+        (host, found.partner)
+        for slot in range(cycle(number))
+        for host, found in pairing(names, slot).items()
+        if found.role is Role.INITIATOR
+    ]
+    assert len(set(begun)) == len(begun)
+    counts = Counter(host for host, _ in begun)
+    assert set(counts.values()) <= {met, met + number % 2}
+    assert set(begun) == {(other, host) for host, other in begun}
+    assert set(partners(names, names[0])) == {other for host, other in begun if host == names[0]}
 
 
 @given(st.integers(2, 33), st.integers(0, 1000))
