@@ -49,3 +49,21 @@ def test_text_ends_with_a_newline() -> None:
     ]
     assert texts
     assert bad == []
+
+
+def test_documents_name_files_of_the_house_that_exist() -> None:
+    rooms = r"(?:src|tests|roles|playbooks|plugins|inventories|checks|[a-z]+(?=/[a-z_]+\.py))"
+    named = re.compile(rf"`({rooms}/[a-z0-9_./-]+\.(?:py|yml|md|json|j2))`")
+    documents = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *tracked("docs/*.md")]
+    found = {
+        (path.name, name)
+        for path in documents
+        for name in named.findall(path.read_text(encoding="utf-8"))
+    }
+    missing = {
+        (path, name)
+        for path, name in found
+        if not any((folder / name).exists() for folder in (ROOT, ROOT / "src/plumbline"))
+    }
+    assert len(found) > 20
+    assert missing == set()
