@@ -41,7 +41,7 @@ NO_READERS = {
     "collect/gather.py _talk": "asks a process",
     "collect/gather.py keep_ledger": "what it keeps goes to Ledger.from_json",
     "site/kept.py read": "a value of the program itself, kept in a history",
-    "site/submit.py _read": "the same",
+    "site/kept.py kept_of_site": "the same",
     "site/report.py read_site": "reads a history",
     "cli/dates.py parse_date": "an option of the command line",
     "cli/dates.py parse_span": "the same",

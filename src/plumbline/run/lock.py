@@ -31,6 +31,9 @@ _SIGNED_WITHIN_S = 0.2
 _LOOKS = 25
 """So many times _SIGNED_WITHIN_S is as long as _ORPHAN_WAIT_S."""
 
+_DISSOLVE_WAIT_S = 0.5
+"""A tool that was ended still holds its lock until the kernel has taken it down."""
+
 _LONGEST_NAME = 240
 """No file system of Linux takes more than 255 bytes."""
 
@@ -234,11 +237,16 @@ class OwnLocks(Locks):
 
     def dissolve(self) -> None:
         """Remove what no run holds any more, and the directory if that was all."""
-        for path in self.directory.glob("*.lock"):
-            self._tidy(path)
-        # it stays while another run has a lock in it
-        with suppress(OSError):
-            self.directory.rmdir()
+        deadline = self._clock.monotonic() + _DISSOLVE_WAIT_S
+        while True:
+            for path in self.directory.glob("*.lock"):
+                self._tidy(path)
+            # it stays while another run has a lock in it
+            with suppress(OSError):
+                self.directory.rmdir()
+            if self._clock.monotonic() > deadline or not self.directory.exists():
+                return
+            self._clock.sleep(_DISSOLVE_WAIT_S / 5)
 
     def _make(self) -> None:
         super()._make()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -322,6 +324,16 @@ def test_a_users_own_folder_is_dissolved_but_for_what_is_held(own: OwnLocks) -> 
         own.dissolve()
         assert [path.name for path in own.directory.iterdir()] == ["ost-b.lock"]
     own.dissolve()
+    assert not own.directory.exists()
+
+
+def test_a_users_own_folder_goes_when_a_tool_that_was_ended_lets_go(own: OwnLocks) -> None:
+    descriptor = os.open(own.directory / "ost-b.lock", os.O_CREAT | os.O_RDWR)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    letting_go = threading.Timer(0.1, os.close, (descriptor,))
+    letting_go.start()
+    own.dissolve()
+    letting_go.join()
     assert not own.directory.exists()
 
 
