@@ -15,7 +15,6 @@ from typing import NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError
 
-
 MOST_PARTNERS = 63
 """Others that a host meets at most: all of 64 hosts, in five days with a slot of an hour."""
 
