@@ -85,7 +85,7 @@ def _day_row(key: SeriesKey, day: Day) -> tuple[str, ...]:
         datetime.fromtimestamp(day.at, timezone.utc).strftime("%Y-%m-%d"),
         key.layer,
         key.component,
-        key.operation + ("" if key.scenario == "single" else f" {key.scenario}"),
+        _step(key.operation, key.scenario),
         key.partner,
         "" if isnan(day.rate_Bps) else format_rate(day.rate_Bps),
         "",
@@ -93,14 +93,17 @@ def _day_row(key: SeriesKey, day: Day) -> tuple[str, ...]:
     )
 
 
+def _step(operation: str, scenario: str) -> str:
+    return operation if scenario == "single" else f"{operation} {scenario}"
+
+
 def _row(record: Record) -> tuple[str, ...]:
     started = datetime.fromtimestamp(record.started_at, timezone.utc).strftime("%Y-%m-%d %H:%M:%SZ")
-    scenario = "" if record.scenario.value == "single" else f" {record.scenario.value}"
     return (
         started,
         record.layer,
         record.component,
-        record.operation.value + scenario,
+        _step(record.operation.value, record.scenario.value),
         record.partner or "",
         "" if record.rate_Bps is None else format_rate(record.rate_Bps),
         "" if record.coverage is None else f"{record.coverage:.0%}",

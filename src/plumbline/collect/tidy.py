@@ -23,12 +23,13 @@ def tidy(history: Path, now: float, elapsed: Callable[[], float]) -> Optional[Th
         StoreError: the history cannot be read or written.
     """
     end = elapsed() + _LIMIT_S
-    with Collection(history) as collection, Thinning(history) as thinning:
+    with Collection(history) as collection:
         if not collection.prune_is_due(now):
             return None
-        thinning.prune(now - KEEP_DAYS * DAY_S)
-        thinning.prune_servers(now)
-        found = thinning.thin(now, lambda: elapsed() < end)
-        if found.unfinished:
-            collection.prune_again()
-        return found
+        with Thinning(history) as thinning:
+            thinning.prune(now - KEEP_DAYS * DAY_S)
+            thinning.prune_servers(now)
+            found = thinning.thin(now, lambda: elapsed() < end)
+            if found.unfinished:
+                collection.prune_again()
+            return found

@@ -12,6 +12,7 @@ from plumbline.report.figure import Cell, Figure, Plot, Row, Table, counted, sho
 from plumbline.report.palette import mark
 from plumbline.report.site import Looked, Site
 from plumbline.report.suspects import Found
+from plumbline.symptoms.evidence import ORDER
 from plumbline.symptoms.kinds import KINDS
 from plumbline.symptoms.symptom import Symptom
 from plumbline.topology.ranges import fold
@@ -30,7 +31,6 @@ _ABSENT = (
     "no host was looked at; deploy the role symptoms (symptoms_enabled: true), then run plumbline "
     "collect"
 )
-_RANK = (State.CRITICAL, State.WARNING, State.UNKNOWN, State.OK)
 _DRAWN = 40
 """Hosts in the picture, the worst first; the table has all."""
 
@@ -66,7 +66,7 @@ class Explaining:
         crossing = self._crossing.get(component, [])
         if not crossing:
             return Explained("nothing that is measured")
-        state, layer, name = min(crossing, key=lambda known: _RANK.index(known[0]))
+        state, layer, name = min(crossing, key=lambda known: ORDER.index(known[0]))
         if not state.alarm:
             said = f"no alarm: {counted(len(crossing), 'measured component')} there"
             return Explained(said, anchor(layer, name))
@@ -80,7 +80,7 @@ def symptoms_figure(site: Site, found: Optional[Found]) -> Figure:
     figure = Figure("symptoms", "Symptoms", ABOUT)
     if not site.looks:
         return figure._replace(absent=_ABSENT)
-    looks = sorted(site.looks, key=lambda looked: _RANK.index(looked.verdict.state))
+    looks = sorted(site.looks, key=lambda looked: ORDER.index(looked.verdict.state))
     explaining = Explaining(site, found)
     if any(one.kind for one in looks):
         figure = figure._replace(plots=[_plot(looks)])
@@ -104,7 +104,7 @@ def begun(looked: Looked) -> Optional[float]:
 def _finding(site: Site) -> str:
     hosts = {one.host for one in site.looks}
     states = [one.verdict.state for one in site.looks]
-    words = [f"{states.count(state)} {state.name}" for state in _RANK[:-1] if state in states]
+    words = [f"{states.count(state)} {state.name}" for state in ORDER[:-1] if state in states]
     passing = sum(not state_of(one).alarm for looked in site.looks for one in looked.symptoms)
     said = f"{counted(len(hosts), 'host')}: {', '.join(words) or 'no symptom is an alarm'}."
     if passing:
@@ -140,7 +140,7 @@ def _plot(looks: Sequence[Looked]) -> Plot:
         "showlegend": True,
     }
     more = f", the worst {len(drawn)} of {len(hosts)}" if len(hosts) > len(drawn) else ""
-    traces = [_trace(state, by_state[state], drawn) for state in _RANK if state in by_state]
+    traces = [_trace(state, by_state[state], drawn) for state in ORDER if state in by_state]
     return Plot(f"hosts and kinds of parts{more}", traces, layout, 150 + 26 * len(drawn))
 
 

@@ -92,7 +92,7 @@ class Trial:
 
     @property
     def over(self) -> bool:
-        """Return whether a further repeat would say no more."""
+        """Return whether a further repeat would add nothing."""
         return self._ended or (len(self.measurements) == 1 and self._usual(self.measurements[0]))
 
     @property

@@ -151,7 +151,7 @@ class WatchedTrial:
 
     @property
     def over(self) -> bool:
-        """Return whether a further repeat would say no more."""
+        """Return whether a further repeat would add nothing."""
         return self._trial.over
 
     @property

@@ -27,7 +27,6 @@ from plumbline.store.conditions import collected_stamp
 from plumbline.store.database import Component
 from plumbline.store.kept import Kept, KeptAnswers
 from plumbline.store.plan import SitePlan
-from plumbline.store.symptoms import collected_symptoms
 
 _LOCAL_TIME = "/etc/localtime"
 
@@ -90,9 +89,10 @@ def keep(history: Path, answers: Sequence[Kept], nodes: Iterable[str]) -> None:
 class Question(NamedTuple):
     """What is asked about a whole site: the name of the answer, and how it is found.
 
-    ``find`` makes it, of JSON's own types, at a moment that is watched; it rests on plan, history,
-    symptoms and conditions, and on what ``rests_on`` says besides.  ``read`` makes of these types
-    what is asked for, and raises what :func:`kept_of_site` suppresses where they are others.
+    ``find`` makes it, of JSON's own types, at a moment that is watched; it rests on plan, history
+    and conditions, and on what ``rests_on`` says besides, such as symptoms.  ``read`` makes of
+    these types what is asked for, and raises what :func:`kept_of_site` suppresses where they are
+    others.
     """
 
     name: str
@@ -110,9 +110,7 @@ def kept_of_site(plan: SitePlan, history: Path, now: float, question: Question) 
     require(history)
     name, rests_on, find, read_answer = question
     before = known(history, (plan.digest,), tuple(plan.nodes.values()), name)
-    said = collected_symptoms(history, plan.nodes, now)
-    others = said.symptoms, collected_stamp(history), rests_on
-    stamp = digest((tuple(before.rests_on.values()), others))
+    stamp = digest((tuple(before.rests_on.values()), collected_stamp(history), rests_on))
     held = before.holding(name, stamp, now)
     if held:
         # what was damaged is found again

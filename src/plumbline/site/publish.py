@@ -53,13 +53,14 @@ def publish(plan: SitePlan, history: Path, to: Path, now: float, terms: Terms) -
             "plumbline plan -i INVENTORY --json"
         )
     before, unknown = _standing(to)
-    said, by = _located(plan, history, now, before.suspicions)
+    symptoms = collected_symptoms(history, plan.nodes, now)
+    rests_on = symptoms.symptoms, sorted(before.suspicions)
+    said, by = _located(plan, history, now, before.suspicions, rests_on)
     alarms = in_alarm(judge_services(plan, history, now), plan.services)
     scene = Scene(plan.paths, plan.services, alarms, by, now, terms.notified_after_s)
     verdicts, standing = settle(scene, said, before)
     made = document(verdicts, now, terms.stale_after_s, standing)
     replace_own(to, json.dumps(made, allow_nan=False, separators=(",", ":")))
-    symptoms = collected_symptoms(history, plan.nodes, now)
     return Published(verdicts, made, (*unknown, *left_out(symptoms)))
 
 
@@ -67,7 +68,9 @@ _Located = tuple[dict[str, Verdict], dict[tuple[str, str], list[str]]]
 """What path services say, by name, and which of them explain a component, by layer and name."""
 
 
-def _located(plan: SitePlan, history: Path, now: float, standing: Collection[str]) -> _Located:
+def _located(
+    plan: SitePlan, history: Path, now: float, standing: Collection[str], rests_on: object
+) -> _Located:
     """Look for suspects; what was found the last time is taken where it still holds."""
     site = Site(plan.paths, plan.services, plan.parts)
 
@@ -87,7 +90,7 @@ def _located(plan: SitePlan, history: Path, now: float, standing: Collection[str
 
     if not plan.digest:
         return read(find(now))
-    question = Question(PATHS, sorted(standing), find, read)
+    question = Question(PATHS, rests_on, find, read)
     located: _Located = kept_of_site(plan, history, now, question)
     return located
 

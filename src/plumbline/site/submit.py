@@ -18,6 +18,7 @@ from plumbline.site.locate import locate_site
 from plumbline.site.paths import Site, causes
 from plumbline.site.symptoms import judge_symptoms
 from plumbline.store.plan import SitePlan
+from plumbline.store.symptoms import collected_symptoms
 
 
 def judge_with_causes(plan: SitePlan, history: Path, now: float) -> list[Judged]:
@@ -53,7 +54,9 @@ def _notes(plan: SitePlan, history: Path, now: float) -> _Notes:
     def find(moment: float) -> list[list[object]]:
         return [[*subject, text] for subject, text in _located(plan, history, moment).items()]
 
-    notes: _Notes = kept_of_site(plan, history, now, Question(CAUSES, None, find, _read))
+    said = collected_symptoms(history, plan.nodes, now)
+    question = Question(CAUSES, said.symptoms, find, _read)
+    notes: _Notes = kept_of_site(plan, history, now, question)
     return notes
 
 

@@ -15,7 +15,7 @@ from plumbline.model.series import Running
 from plumbline.model.trend import NodeClock
 from plumbline.store.clocks import CLOCKS, keep_clock
 from plumbline.store.database import Store
-from plumbline.store.tables import RECORD, row
+from plumbline.store.tables import RECORD, row, series_of
 from plumbline.store.thinned import FIGURES, day_of, month_of, unpacked
 from plumbline.units import DAY_S
 
@@ -132,8 +132,8 @@ class Collection(Store):
 
     def is_thinned(self, record: Record) -> bool:
         """Return whether a daily figure stands for the runs of a record's series on its day."""
-        values = row(record)
-        rows = self._database.table(FIGURES, (*values[2:7], month_of(record.started_at)))
+        place = (*series_of(record), month_of(record.started_at))
+        rows = self._database.table(FIGURES, place)
         day = day_of(record.started_at)
         return any(day_of(one.at) == day for (blob,) in rows for one in unpacked(blob))
 

@@ -17,6 +17,7 @@ from plumbline.model.series import SAMPLES, Running, Sample, Series
 from plumbline.peer_rates import median_without
 from plumbline.store.history import History, Point, SeriesKey
 from plumbline.store.shown import apart, retransmitted
+from plumbline.store.tables import series_of
 
 _NOBODY = (None, 0)
 _NOT_ITS_OWN = {Flag.DEGRADED.value, Flag.DRAINING.value, Flag.FAILED_OVER.value}
@@ -162,14 +163,7 @@ class Recent:
 
         None where all that is remembered has them; raise StoreError when it cannot be read.
         """
-        key = SeriesKey(
-            latest.layer,
-            latest.component,
-            latest.operation.value,
-            latest.scenario.value,
-            latest.partner or "",
-        )
-        return self._history.changed_at(key, SAMPLES)
+        return self._history.changed_at(SeriesKey(*series_of(latest)), SAMPLES)
 
     def _samples(self, key: SeriesKey) -> tuple[Sample, ...]:
         runs, name, partner = self._peers[self._place(key)], key.component, key.partner or None

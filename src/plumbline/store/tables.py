@@ -31,16 +31,18 @@ def compact(document: dict[str, Any]) -> str:
     return json.dumps(document, separators=(",", ":"))
 
 
+def series_of(record: Record) -> tuple[str, str, str, str, str]:
+    """Return what tells the series of a record, as the tables have it."""
+    step = record.operation.value, record.scenario.value
+    return (record.layer, record.component, *step, record.partner or "")
+
+
 def row(record: Record) -> tuple[object, ...]:
     """Return the values of a record for the statement ``RECORD``."""
     return (
         record.id,
         record.run_id,
-        record.layer,
-        record.component,
-        record.operation.value,
-        record.scenario.value,
-        record.partner or "",
+        *series_of(record),
         record.outcome.value,
         record.started_at,
         record.rate_Bps,

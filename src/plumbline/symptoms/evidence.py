@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 MOST_QUOTED = 2
 
-_ORDER = (State.CRITICAL, State.WARNING, State.UNKNOWN, State.OK)
+ORDER = (State.CRITICAL, State.WARNING, State.UNKNOWN, State.OK)
+"""Severities, the gravest first."""
 
 
 class Suspicion(str, Enum):
@@ -75,4 +76,4 @@ def quote(symptom: Symptom) -> str:
 
 def _weight(symptom: Symptom) -> tuple[bool, int, str]:
     lowers = symptom.direction is Direction.LOWERS
-    return lowers, _ORDER.index(symptom.severity), symptom.sentence
+    return lowers, ORDER.index(symptom.severity), symptom.sentence
