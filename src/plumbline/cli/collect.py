@@ -177,4 +177,6 @@ def _remark(gathered: Gathered) -> str:
         remarks.append(f"without its symptoms: {gathered.unsaid}")
     if gathered.conditions:
         remarks.append(f"without its changes: {gathered.conditions}")
+    if gathered.untaken:
+        remarks.append(f"what is suspected of it did not arrive: {gathered.untaken}")
     return "; ".join(remarks)

@@ -73,8 +73,9 @@ def confirm(expectations: Expectations, arguments: argparse.Namespace) -> int:
 
 def show(moment: use_case.Moment) -> str:
     """Return the queue in words: who is in question, why, and what happens next."""
+    trouble = [moment.trouble] if moment.trouble else []
     if not moment.queue:
-        return _NOTHING
+        return "\n".join([*trouble, _NOTHING])
     beside = {
         target.component: several([one.component for one in turn.controls]) or "nobody"
         for turn in moment.due
@@ -82,7 +83,7 @@ def show(moment: use_case.Moment) -> str:
     }
     lines = [_line(place, beside) for place in moment.queue]
     left = format_bytes(round(max(0.0, moment.left_bytes)))
-    return "\n".join([*lines, f"{left} can be moved now"])
+    return "\n".join([*trouble, *lines, f"{left} can be moved now"])
 
 
 def _line(queued: Place, beside: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""``plumbline latency``: devices that are slow under the load that they have anyway."""
+"""``plumbline latency``: devices and OSTs that are slow under the load that they have anyway."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ if TYPE_CHECKING:
     from plumbline.site.latency import SiteLatencies
 
 _DESCRIPTION = """\
-Compare the latency of each device with that of its peers at equal throughput, under the load that
-the file system gives them, from what Prometheus keeps of node exporter and of plumbline metrics.
-Nothing is measured.  A suspicion notifies nobody: it names the probe that confirms it."""
+Compare the latency of each device and each OST with that of its peers at equal throughput, under
+the load that they have anyway, from what Prometheus keeps of node exporter, of plumbline metrics
+and of plumbline counters.  Nothing is measured.  A suspicion notifies nobody: it names the probe
+that confirms it."""
 
 
 def add(subparsers: Any) -> None:
     """Declare the arguments."""
     parser = subparsers.add_parser(
         "latency",
-        help="name devices that are slow under their own load; ends with 1 if there are any",
+        help="name devices and OSTs that are slow under their own load; ends with 1 if any is",
         description=_DESCRIPTION,
         epilog="For example: plumbline latency --plan plan.json --prometheus http://console:9090",
     )
@@ -47,16 +48,27 @@ def add(subparsers: Any) -> None:
         default="15min",
         help="one comparison, at least two scrapes long, default %(default)s",
     )
+    parser.add_argument(
+        "--save",
+        metavar="HISTORY",
+        type=Path,
+        help="keep the suspicions beside this history of the site, from where plumbline collect "
+        "takes them to the nodes, which confirm them; then it ends with 0",
+    )
     parser.add_argument("--json", action="store_true", help="print all devices for programs")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the suspects and return 1 where there are any, 3 where no device could be compared."""
-    from plumbline.collect.device_loads import device_loads
+    """Print the suspects; return 1 where there are any, 3 where nothing could be compared.
+
+    With ``--save`` both are no trouble, and 0 is returned.
+    """
+    from plumbline.collect.loads import loads
     from plumbline.collect.prometheus import Prometheus, Span
     from plumbline.site.latency import latencies
     from plumbline.store.plan import load_plan
+    from plumbline.store.suspicions import keep_site
 
     window_s, since_s = parse_duration(arguments.window), parse_duration(arguments.since)
     if window_s <= 0 or since_s < 2 * window_s:
@@ -66,18 +78,21 @@ def run(arguments: argparse.Namespace) -> int:
     end = time.time() // window_s * window_s
     span = Span(end - since_s // window_s * window_s + window_s, end, window_s)
     plan = load_plan(arguments.plan)
-    found = latencies(plan, device_loads(prometheus, span), window_s)
+    found = latencies(plan, loads(prometheus, span), window_s)
     if arguments.json:
         print(json.dumps(_document(found), indent=1, allow_nan=False))
     else:
         _print(found)
+    if arguments.save:
+        keep_site(arguments.save, found.suspected(), time.time())
+        return 0
     return 1 if found.slow else 0 if found.known else 3
 
 
 def _document(found: SiteLatencies) -> dict[str, Any]:
     return {
         "schema": 1,
-        "devices": [one.to_json() for one in found.known],
+        "components": [one.to_json() for one in found.known],
         "unknown": list(found.unknown),
     }
 
@@ -87,9 +102,12 @@ def _print(found: SiteLatencies) -> None:
 
     for one in found.slow:
         print(one.sentence)
-        print(f"  Next: on {one.host}, plumbline probe raw --component {one.latency.device}")
-    compared = {one.latency.device for one in found.known}
-    print(f"{len(found.slow)} suspected of {len(compared)} devices compared")
+        entry = one.measured.entry
+        call = f"plumbline probe {entry.layer} --component {entry.component}"
+        print(f"  Next: on {one.measured.node}, {call}")
+    compared = {one.measured.entry.subject for one in found.known}
+    suspects = sum(map(len, found.suspected().values()))
+    print(f"{suspects} suspected of {len(compared)} compared")
     if found.unknown:
         names = several(found.unknown)
         print(f"{len(found.unknown)} without enough load or peers, health unknown: {names}")

@@ -13,11 +13,12 @@ from typing import Any, Optional
 from plumbline import __version__
 from plumbline.conditions.ledger import FILE as LEDGER
 from plumbline.conditions.ledger import MOST_BYTES, has_news
-from plumbline.errors import DocumentError
+from plumbline.errors import DocumentError, PlumblineError
 from plumbline.model.exchange import Head, Request
 from plumbline.model.json_text import read_json
 from plumbline.store.export import extract
 from plumbline.store.places import DATABASE
+from plumbline.store.suspicions import keep_here
 from plumbline.store.symptoms import FILE
 from plumbline.symptoms.reported import TROUBLE
 from plumbline.units import format_duration
@@ -72,6 +73,7 @@ def _parsed(line: str) -> Any:
 
 def _answer(state: Path, request: Request) -> None:
     found = extract(state / DATABASE, request)
+    untaken = _take(state, request)
     head = Head(
         __version__,
         time.time(),
@@ -79,6 +81,7 @@ def _answer(state: Path, request: Request) -> None:
         found.running,
         document_of(state / FILE, "symptoms", _MOST_SYMPTOMS),
         _conditions(state / LEDGER, request.conditions_at),
+        untaken,
     )
     write = sys.stdout.write
     write(json.dumps(head.to_json(), allow_nan=False) + "\n")
@@ -87,6 +90,16 @@ def _answer(state: Path, request: Request) -> None:
         write(f"[{seq},{' '.join(body.splitlines())}]\n")
     write(json.dumps({"end": len(found.rows), "more": found.more}) + "\n")
     sys.stdout.flush()
+
+
+def _take(state: Path, request: Request) -> str:
+    """Keep what the console suspects of this node; return why not where that is not possible."""
+    try:
+        if request.suspected is not None:
+            keep_here(state, request.suspected, time.time())
+    except PlumblineError as error:
+        return f"deploy the role export again: {error}"
+    return ""
 
 
 def _conditions(path: Path, known_at: Optional[float]) -> Optional[dict[str, Any]]:

@@ -18,12 +18,14 @@ from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 from plumbline.collect.conversation import Answer, Conversation
 from plumbline.errors import DocumentError, PlumblineError, StoreError, ToolError
 from plumbline.model.exchange import Cursor, Request
+from plumbline.model.suspected import Suspected
 from plumbline.model.trend import NodeClock
 from plumbline.model.validation import whole
 from plumbline.store.collection import Collection
 from plumbline.store.conditions import collected_at, keep_collected
 from plumbline.store.history import KEEP_DAYS
 from plumbline.store.replacing import replace
+from plumbline.store.suspicions import of_node
 from plumbline.store.symptoms import COLLECTED
 from plumbline.symptoms.reported import TROUBLE
 from plumbline.units import DAY_S
@@ -46,7 +48,7 @@ class Gathered(NamedTuple):
 
     ``clock_s`` is how many seconds its clock is ahead; ``damaged`` says what was left out and why,
     ``unsaid`` why its symptoms did not come, ``conditions`` why its ledger of conditions was not
-    kept.
+    kept, ``untaken`` why it does not know what is suspected of it.
     """
 
     node: str
@@ -58,6 +60,7 @@ class Gathered(NamedTuple):
     trouble: str = ""
     unsaid: str = ""
     conditions: str = ""
+    untaken: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form."""
@@ -162,12 +165,15 @@ class _Work:
         return result._replace(trouble=trouble)
 
     def _talk(self, conversation: Conversation, state: _Progress, collection: Collection) -> None:
+        suspected = state.suspected(self._options.history)
         while not self._stopped.is_set():
             asked_at = time.time()
             # with the first request alone: the ledger may have some megabytes
             known_at, state.ledger_at = state.ledger_at, None
-            answer = conversation.ask(Request(state.result.cursor, conditions_at=known_at))
+            asked = Request(state.result.cursor, conditions_at=known_at, suspected=suspected)
+            answer, suspected = conversation.ask(asked), None
             state.compare(answer.head.now, asked_at, time.time())
+            state.untaken(answer.head.untaken)
             with self._keeping:
                 state.keep(answer, collection)
                 state.keep_ledger(self._options.history, answer.head.conditions)
@@ -191,6 +197,19 @@ class _Progress:
         self.result = Gathered(node, cursor=cursor)
         self.ledger_at: Optional[float] = ledger_at
         self.clock: Optional[NodeClock] = None
+
+    def suspected(self, history: Path) -> Optional[tuple[Suspected, ...]]:
+        """Return what is suspected of the node; what cannot be read is said to nobody else."""
+        try:
+            return of_node(history, self.result.node, time.time())
+        except DocumentError as error:
+            self.untaken(str(error))
+            return None
+
+    def untaken(self, why: str) -> None:
+        """Note why the node does not know what is suspected of it."""
+        if why:
+            self.result = self.result._replace(untaken=whole(f"{why:.300}"))
 
     def compare(self, said: float, asked_at: float, answered_at: float) -> None:
         """Note how far the node's clock is ahead: the quickest answer says it best.

@@ -2,15 +2,24 @@
 
 Nothing is decided ahead: each moment asks the evidence of that moment.  What has an alarm by then,
 or of which nothing is worth a word, is no longer wanted.
+
+What passive latency suspects is measured too, once a day at most.  That it was chosen so does not
+bias the odds: the suspicion is no evidence, it weighs nothing in them.  The runs that follow are
+measurements of another kind and time, judged as all are, and their fluctuation is independent of
+that of the counters.  A healthy component that is suspected for months is measured more often than
+others; the Bayes factors of its runs are as those of planned ones, and each that is fine speaks
+for it.  Only the number of questions grows, by one run a day of a component that is suspected.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from enum import Enum
 from itertools import islice
 from typing import Callable, Iterable, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.peers import LEAST as PEERED
+from plumbline.judge.phrases import date_of
 from plumbline.model.confirm import Measured
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
@@ -29,16 +38,33 @@ _EARLY = 0.9
 """A timer that is late once must not be too early the next time."""
 
 
+class _Speaks(Enum):
+    """What speaks for measuring a component again."""
+
+    ODDS = 1
+    LATENCY = 2
+    ONE_RUN = 3
+
+
 class Wanted(NamedTuple):
     """A component that may be slow, what its last runs say together, and whether the last is gross.
 
-    ``sentence`` is that of the last verdict.
+    ``sentence`` is that of the last verdict; ``suspected`` says that only its latency under load
+    speaks against it.
     """
 
     entry: Expectation
     known: Evidence
     gross: bool
     sentence: str
+    suspected: bool = False
+
+    @property
+    def speaks(self) -> _Speaks:
+        """Return what speaks for measuring it again."""
+        if self.known.worth_a_word:
+            return _Speaks.ODDS
+        return _Speaks.LATENCY if self.suspected else _Speaks.ONE_RUN
 
 
 class Place(NamedTuple):
@@ -65,11 +91,16 @@ class Turn(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """What a node knows of one layer: its components, their verdicts and their evidence."""
+    """What a node knows of one layer: its components, their verdicts and their evidence.
+
+    ``suspected`` are components that a console suspects, each since when, in epoch seconds; names
+    that are none of a component mean nothing.
+    """
 
     entries: Sequence[Expectation]
     verdict: Callable[[Expectation], Verdict]
     known: Knowing
+    suspected: Mapping[str, float] = {}
 
 
 class Past(NamedTuple):
@@ -90,12 +121,12 @@ def wanted(layer: Layer) -> list[Wanted]:
     slow device for as long as it lasts, and only other days tell.
     """
     found = [one for entry in layer.entries if (one := _wanted(entry, layer)) is not None]
-    members = Counter(entry.group for entry in layer.entries)
-    groups = Counter(one.entry.group for one in found)
-    single = [
-        one for one in found if members[one.entry.group] >= max(PEERED, 2 * groups[one.entry.group])
-    ]
-    return sorted(single, key=lambda wanted: (-wanted.known.odds, wanted.entry.component))
+    low = {one.entry.component for one in found}
+    named = [entry for entry in layer.entries if entry.component in layer.suspected.keys() - low]
+    suspected = [one for entry in named if (one := _suspected(entry, layer)) is not None]
+    # in turn, so that a console's suspicions take nobody's place
+    single = [*_single(found, layer), *_single(suspected, layer)]
+    return sorted(single, key=lambda one: (one.suspected, -one.known.odds, one.entry.component))
 
 
 def places(found: Iterable[Wanted], past: Past, now: float) -> list[Place]:
@@ -107,7 +138,8 @@ def turns(layer: Layer, queue: Sequence[Place], past: Past, now: float) -> list[
     """Return the runs of this moment, as many as the bytes last.
 
     What was saved up is for what the odds speak for: a low run for which they do not has the share
-    of one day, or a busy night would leave nothing for the next slow component.
+    of one day, or a busy night would leave nothing for the next slow component.  What is suspected
+    for its latency alone has half of it, or one that no probe finds would leave nothing either.
     """
     free = [place.wanted for place in queue if not place.obstacle]
     if not free:
@@ -116,8 +148,12 @@ def turns(layer: Layer, queue: Sequence[Place], past: Past, now: float) -> list[
     terms = free[0].entry.confirm
     left = bytes_left(free[0].entry, past.measured, now)
     found: list[Turn] = []
-    for likely, kept in ((True, 0.0), (False, terms.most_bytes - terms.daily_bytes)):
-        chosen = [one.entry for one in free if one.known.worth_a_word is likely]
+    for speaks, kept in (
+        (_Speaks.ODDS, 0.0),
+        (_Speaks.LATENCY, terms.most_bytes / 2),
+        (_Speaks.ONE_RUN, terms.most_bytes - terms.daily_bytes),
+    ):
+        chosen = [one.entry for one in free if one.speaks is speaks]
         for members in _of_one_group(chosen):
             turn = _turn(layer, members, in_question, past)
             while turn and _cost(turn, layer) > left - kept:
@@ -192,6 +228,29 @@ def _wanted(entry: Expectation, layer: Layer) -> Optional[Wanted]:
     return Wanted(entry, known, gross, verdict.sentence)
 
 
+def _suspected(entry: Expectation, layer: Layer) -> Optional[Wanted]:
+    """Return a component that is suspected for its latency; None where a run would say nothing."""
+    known = layer.known.evidence(entry.subject)
+    if not entry.confirm.runs or (known and (known.alarm or known.shared)):
+        return None
+    verdict = layer.verdict(entry)
+    if not (verdict.reason.fine or verdict.reason in (Reason.WATCHED, Reason.CONTENDED)):
+        return None
+    since = layer.suspected[entry.component]
+    nothing = Evidence(0.0, 0.0, False, since, 0, "", None, "")
+    sentence = f"suspected since {date_of(since)} by its latency under load"
+    return Wanted(entry, known or nothing, gross=False, sentence=sentence, suspected=True)
+
+
+def _single(found: Sequence[Wanted], layer: Layer) -> list[Wanted]:
+    """Return those whose group has enough peers that are not wanted themselves."""
+    members = Counter(entry.group for entry in layer.entries)
+    groups = Counter(one.entry.group for one in found)
+    return [
+        one for one in found if members[one.entry.group] >= max(PEERED, 2 * groups[one.entry.group])
+    ]
+
+
 def _percent(verdict: Verdict) -> Optional[float]:
     ratio = verdict.ratio_peers if verdict.ratio_baseline is None else verdict.ratio_baseline
     return None if ratio is None else 100 * ratio
@@ -200,11 +259,12 @@ def _percent(verdict: Verdict) -> Optional[float]:
 def _place(request: Wanted, past: Past, now: float) -> Place:
     entry, terms = request.entry, request.entry.confirm
     since = past.planned_at.get(entry.component, 0.0)
-    before = [
+    every = [
         found.at
         for found in past.measured
-        if found.component == entry.component and not found.control and found.at > since
+        if found.component == entry.component and not found.control
     ]
+    before = [at for at in every if at > since]
     last = max([since, *before])
     obstacle = ""
     if now - since > entry.limits.stale_after_s:
@@ -213,6 +273,8 @@ def _place(request: Wanted, past: Past, now: float) -> Place:
         obstacle = "all its runs are used; the next planned one decides"
     elif now - last < _EARLY * terms.every_s:
         obstacle = f"measured {(now - last) / 60:.0f} min ago"
+    elif request.suspected and any(now - at < _EARLY * DAY_S for at in every):
+        obstacle = "confirmed within a day"
     return Place(request, len(before), obstacle)
 
 

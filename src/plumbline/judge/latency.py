@@ -14,6 +14,7 @@ from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from plumbline.judge.peers import LEAST
 from plumbline.judge.recurring import NEVER, Recurrence, recurrence
+from plumbline.model.record import Operation
 from plumbline.robust import deviation
 
 _BEYOND = 3.0
@@ -32,6 +33,10 @@ class Load(NamedTuple):
     device: str
     rate_Bps: float
     latency_s: float
+
+
+Loads = Mapping[str, Mapping[Operation, Sequence[Load]]]
+"""What was done, by layer and operation."""
 
 
 class Latency(NamedTuple):

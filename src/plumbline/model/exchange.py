@@ -8,6 +8,8 @@ The console keeps the answer for good before it asks for more, on the same conne
 ``since``, where it is given, leaves out records that began before it: who looks for a fault asks
 for its own measurements alone.  ``conditions_at`` is when the bill of conditions was taken that the
 console has: the node sends its ledger where that has changes since, or is of another day.
+``suspected`` is what the console suspects of the node by latency under load, in the place of what
+it said before; without it what was said stands.
 
 A cursor is the place of a record in its history and the record's id, which is empty behind one that
 could not be read.  Where the node has another record at that place, or none, its history was begun
@@ -20,6 +22,7 @@ from typing import Any, Mapping, NamedTuple, Optional
 
 from plumbline.errors import DocumentError
 from plumbline.model.series import Running
+from plumbline.model.suspected import Suspected, read_suspected
 from plumbline.model.validation import names, numbers, texts, times
 
 SCHEMA = 1
@@ -40,19 +43,19 @@ class Request(NamedTuple):
     """Ask for at most ``limit`` records after a cursor, none that began before ``since``.
 
     ``since`` is in seconds since the epoch, by the node's clock; None is all.  ``conditions_at`` is
-    by the same clock; None asks for no ledger.
+    by the same clock; None asks for no ledger.  ``suspected`` is None where nobody looks for it.
     """
 
     after: Cursor
     limit: int = MOST_RECORDS
     since: Optional[float] = None
     conditions_at: Optional[float] = None
+    suspected: Optional[tuple[Suspected, ...]] = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form, schema number first."""
-        asked = {"schema": SCHEMA, "after": self.after, "limit": self.limit}
-        moments = {"since": self.since, "conditions_at": self.conditions_at}
-        return {**asked, **{key: at for key, at in moments.items() if at is not None}}
+        said = {"schema": SCHEMA, **self._asdict()}
+        return {key: value for key, value in said.items() if value is not None}
 
     @classmethod
     def from_json(cls, raw: Any) -> Request:
@@ -65,7 +68,9 @@ class Request(NamedTuple):
             moments = {key: raw.get(key) for key in ("since", "conditions_at")}
             times(**{key: at for key, at in moments.items() if at is not None})
             limit = max(1, min(int(raw["limit"]), MOST_RECORDS))
-            return cls(Cursor(int(seq), name), limit, **moments)
+            said = raw.get("suspected")
+            suspected = None if said is None else read_suspected(said)
+            return cls(Cursor(int(seq), name), limit, **moments, suspected=suspected)
         except (KeyError, TypeError, ValueError) as error:
             raise DocumentError(f"the request is damaged: {error!r}; {_UPDATE}") from error
 
@@ -76,7 +81,8 @@ class Head(NamedTuple):
     ``again`` says that the cursor was not of this history, and that the answer begins at its first
     record; ``now`` is the node's clock in seconds since the epoch; ``running`` what is being
     measured; ``symptoms`` the node's document of other evidence, None where it has none;
-    ``conditions`` its ledger, None where the console's copy of it will do.
+    ``conditions`` its ledger, None where the console's copy of it will do; ``untaken`` why it could
+    not keep what is suspected of it, empty where it could.
     """
 
     version: str
@@ -85,6 +91,7 @@ class Head(NamedTuple):
     running: tuple[Running, ...] = ()
     symptoms: Optional[Mapping[str, Any]] = None
     conditions: Optional[Mapping[str, Any]] = None
+    untaken: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form, schema number first."""
@@ -109,8 +116,9 @@ class Head(NamedTuple):
             for one in (symptoms, conditions):
                 if not (one is None or isinstance(one, dict)):
                     raise TypeError(f"symptoms or conditions are {one!r:.60}")
-            again = raw["again"] is True
-            return cls(raw["version"], raw["now"], again, running, symptoms, conditions)
+            again, untaken = raw["again"] is True, raw.get("untaken", "")
+            texts("untaken", (untaken,))
+            return cls(raw["version"], raw["now"], again, running, symptoms, conditions, untaken)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DocumentError(f"its answer is damaged: {error!r}; {_UPDATE}") from error
 

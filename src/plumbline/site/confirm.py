@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple, Optional, Sequence
 
+from plumbline.errors import DocumentError
 from plumbline.judge.component import judge_service
 from plumbline.judge.confirm import (
     Layer,
@@ -34,15 +35,20 @@ from plumbline.site.verdicts import Verdicts
 from plumbline.store.confirmed import Confirmed
 from plumbline.store.history import History
 from plumbline.store.places import SNAPSHOT_FILE
+from plumbline.store.suspicions import suspected_here
 
 
 class Moment(NamedTuple):
-    """What can be said now: who is in question, which runs are due, and what is left to move."""
+    """What can be said now: who is in question, which runs are due, and what is left to move.
+
+    ``trouble`` says why nothing is known of the console's suspicions, empty where they are known.
+    """
 
     layer: Layer
     queue: Sequence[Place]
     due: Sequence[Turn]
     left_bytes: float
+    trouble: str = ""
 
 
 def look(
@@ -57,16 +63,24 @@ def look(
         series = memory.of(entry.layer, entry.component)
         return judge_service(entry, series, (), now, known.evidence(entry.subject))
 
-    of = Layer(entries, verdict, known)
+    suspected, trouble = _suspected(history, layer, now)
+    of = Layer(entries, verdict, known, suspected)
     oldest_s = max(entry.limits.stale_after_s for entry in entries)
     past = Past(
         [one for one in confirmed.measured(layer) if one.at <= now],
         confirmed.planned_at(layer, now - oldest_s, now),
     )
     queue = places(wanted(of), past, now)
-    return Moment(
-        of, queue, turns(of, queue, past, now), bytes_left(entries[0], past.measured, now)
-    )
+    left = bytes_left(entries[0], past.measured, now)
+    return Moment(of, queue, turns(of, queue, past, now), left, trouble)
+
+
+def _suspected(history: History, layer: str, now: float) -> tuple[dict[str, float], str]:
+    """Return what a console suspects here; damaged, it keeps nobody from being measured again."""
+    try:
+        return suspected_here(history.path.parent, layer, now), ""
+    except DocumentError as error:
+        return {}, str(error)
 
 
 class Terms(NamedTuple):

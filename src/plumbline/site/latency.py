@@ -1,25 +1,39 @@
-"""Which devices of a site are slow under the load that they have anyway, between the probes."""
+"""Which devices and OSTs are slow under the load that they have anyway, between the probes."""
 
 from __future__ import annotations
 
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
-from plumbline.judge.latency import Latency, Load, compare
+from plumbline.judge.latency import Latency, Load, Loads, compare
 from plumbline.judge.peers import LEAST
-from plumbline.layers import ON_DEVICES
+from plumbline.layers import GROUPED, ON_DEVICES
 from plumbline.model.evidence import MONTH_S, odds_within
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Operation
+from plumbline.model.suspected import Suspected
 from plumbline.store.plan import SitePlan
 
 _FALSE_SUSPICIONS = 1.0
 """A month, of the whole site: a suspicion wakes nobody, it says what to measure."""
 
 
-class DeviceLatency(NamedTuple):
-    """What the load says of a device of ``host`` in one operation; ``peers`` were compared."""
+class Measured(NamedTuple):
+    """A component that the plan has, and the node that measures it."""
 
-    host: str
+    node: str
+    entry: Expectation
+
+    @property
+    def name(self) -> str:
+        """Return its name among the counters; an OST may be a component of another name."""
+        ost = self.entry.target.get("ost")
+        return ost if isinstance(ost, str) else self.entry.component
+
+
+class ComponentLatency(NamedTuple):
+    """What the load says of a component in one operation; ``peers`` were compared."""
+
+    measured: Measured
     operation: Operation
     peers: int
     latency: Latency
@@ -27,18 +41,19 @@ class DeviceLatency(NamedTuple):
     @property
     def sentence(self) -> str:
         """Return a suspicion in words."""
-        name, ratio, recurrence = self.latency.device, self.latency.ratio, self.latency.recurrence
+        entry, (_, ratio, _, recurrence) = self.measured.entry, self.latency
         return (
-            f"{self.host} {name}: {self.operation.value} latency {ratio:.1f} times that of its "
-            f"{self.peers} peers at equal throughput, {recurrence.words}"
+            f"{entry.host} {entry.component}: {self.operation.value} latency {ratio:.1f} times "
+            f"that of its {self.peers} peers at equal throughput, {recurrence.words}"
         )
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form; ``odds`` is the natural logarithm."""
         recurrence = self.latency.recurrence
         return {
-            "host": self.host,
-            "component": self.latency.device,
+            "host": self.measured.entry.host,
+            "layer": self.measured.entry.layer,
+            "component": self.measured.entry.component,
             "operation": self.operation.value,
             "slow": self.latency.slow,
             "latency_ratio": self.latency.ratio,
@@ -51,49 +66,67 @@ class DeviceLatency(NamedTuple):
 
 
 class SiteLatencies(NamedTuple):
-    """What is known of each device and operation, and the components of which nothing is."""
+    """What is known of each component and operation, and the components of which nothing is."""
 
-    known: tuple[DeviceLatency, ...]
+    known: tuple[ComponentLatency, ...]
     unknown: tuple[str, ...]
 
     @property
-    def slow(self) -> tuple[DeviceLatency, ...]:
+    def slow(self) -> tuple[ComponentLatency, ...]:
         """Return the suspects."""
         return tuple(one for one in self.known if one.latency.slow)
 
+    def suspected(self) -> dict[str, list[Suspected]]:
+        """Return what the node of each suspect is to measure, the likeliest first."""
+        found: dict[str, dict[tuple[str, str], Suspected]] = {}
+        for one in sorted(self.slow, key=lambda slow: -slow.latency.recurrence.odds):
+            entry = one.measured.entry
+            said = Suspected(entry.layer, entry.component, one.latency.recurrence.since)
+            # both operations may be slow, and one run measures both
+            found.setdefault(one.measured.node, {}).setdefault(said[:2], said)
+        return {node: list(suspects.values()) for node, suspects in found.items()}
 
-def latencies(
-    plan: SitePlan, loads: Mapping[Operation, Sequence[Load]], window_s: float
-) -> SiteLatencies:
-    """Return what windows of so many seconds say of the devices of a site.
+
+def latencies(plan: SitePlan, loads: Loads, window_s: float) -> SiteLatencies:
+    """Return what windows of so many seconds say of the components of a site.
 
     Devices of one host are peers; of a host with few, all devices of the site that have the same
-    ceiling.
+    ceiling.  OSTs are peers of those of their file system that have the same ceiling.
 
     Raises:
         DocumentError: the plan is damaged.
     """
-    devices = {
-        one.component: one
-        for found in plan.measured().values()
+    watched = [
+        Measured(node, one)
+        for node, found in plan.measured().items()
         for one in found
-        if one.layer in ON_DEVICES
-    }
-    questions = len(devices) * len(loads) * MONTH_S / window_s
-    odds = odds_within(_FALSE_SUSPICIONS, questions)
-    groups = list(_groups(list(devices.values())))
-    dealt = {operation: _dealt(found, groups) for operation, found in loads.items()}
+        if one.layer in GROUPED
+    ]
+    operations = sum(len(loads[one.entry.layer]) for one in watched)
+    odds = odds_within(_FALSE_SUSPICIONS, operations * MONTH_S / window_s)
     known = tuple(
-        DeviceLatency(devices[one.device].host, operation, len(group) - 1, one)
-        for number, group in enumerate(groups)
-        for operation in loads
-        for one in compare(dealt[operation][number], _limit(group), odds)
+        one
+        for layer, found in loads.items()
+        for one in _compared([one for one in watched if one.entry.layer == layer], found, odds)
     )
-    spoken = {one.latency.device for one in known}
-    return SiteLatencies(known, tuple(name for name in devices if name not in spoken))
+    spoken = {one.measured.entry.subject for one in known}
+    unknown = (one.entry for one in watched if one.entry.subject not in spoken)
+    return SiteLatencies(known, tuple(entry.component for entry in unknown))
 
 
-def _dealt(loads: Iterable[Load], groups: Sequence[Mapping[str, Expectation]]) -> list[list[Load]]:
+def _compared(
+    watched: Sequence[Measured], loads: Mapping[Operation, Sequence[Load]], odds: float
+) -> Iterator[ComponentLatency]:
+    """Yield what is known of the components of one layer."""
+    groups = list(_groups(watched))
+    dealt = {operation: _dealt(found, groups) for operation, found in loads.items()}
+    for number, group in enumerate(groups):
+        for operation in loads:
+            for one in compare(dealt[operation][number], _limit(group), odds):
+                yield ComponentLatency(group[one.device], operation, len(group) - 1, one)
+
+
+def _dealt(loads: Iterable[Load], groups: Sequence[Mapping[str, Measured]]) -> list[list[Load]]:
     """Return the loads of each group; what is in none is left out."""
     place = {name: number for number, group in enumerate(groups) for name in group}
     found: list[list[Load]] = [[] for _ in groups]
@@ -103,27 +136,30 @@ def _dealt(loads: Iterable[Load], groups: Sequence[Mapping[str, Expectation]]) -
     return found
 
 
-def _limit(group: Mapping[str, Expectation]) -> float:
-    return max(one.limits.peer_loss for one in group.values())
+def _limit(group: Mapping[str, Measured]) -> float:
+    return max(one.entry.limits.peer_loss for one in group.values())
 
 
-def _groups(devices: Sequence[Expectation]) -> Iterator[dict[str, Expectation]]:
-    """Yield the devices that are compared with one another."""
-    hosts: dict[str, dict[str, Expectation]] = {}
-    for one in devices:
-        hosts.setdefault(one.host, {})[one.component] = one
-    rest: dict[object, dict[str, Expectation]] = {}
+def _groups(watched: Sequence[Measured]) -> Iterator[dict[str, Measured]]:
+    """Yield the components of one layer that are compared with one another, by their names."""
+    hosts: dict[str, dict[str, Measured]] = {}
+    rest: dict[object, dict[str, Measured]] = {}
+    for one in watched:
+        if one.entry.layer in ON_DEVICES:
+            hosts.setdefault(one.entry.host, {})[one.name] = one
+        else:
+            rest.setdefault((one.entry.group, _ceiling(one.entry)), {})[one.name] = one
     for group in hosts.values():
         if len(group) >= LEAST:
             yield group
             continue
         for name, one in group.items():
-            rest.setdefault(_ceiling(one), {})[name] = one
+            rest.setdefault(_ceiling(one.entry), {})[name] = one
     yield from (group for group in rest.values() if len(group) >= LEAST)
 
 
-def _ceiling(device: Expectation) -> tuple[float, ...]:
-    """Return what the device gives alone by its hardware, of each operation."""
+def _ceiling(entry: Expectation) -> tuple[float, ...]:
+    """Return what a component gives alone by its hardware, of each operation."""
     return tuple(
-        reference.ceiling.rate_Bps for reference in device.references.values() if reference.ceiling
+        reference.ceiling.rate_Bps for reference in entry.references.values() if reference.ceiling
     )

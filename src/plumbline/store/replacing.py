@@ -75,10 +75,15 @@ def replace_own(path: Path, text: str, *, mode: Optional[int] = None) -> None:
     try:
         replace(path, text, mode=mode)
     except OSError as error:
-        raise StoreError(
-            f"{path} cannot be written: {os.strerror(error.errno or 0)}; see that {path.parent} is "
-            "there, has space and belongs to you"
-        ) from error
+        raise unwritable(path, error) from error
+
+
+def unwritable(path: Path, error: OSError) -> StoreError:
+    """Return the error of whoever cannot write what should be its own."""
+    return StoreError(
+        f"{path} cannot be written: {os.strerror(error.errno or 0)}; see that {path.parent} is "
+        "there, has space and belongs to you"
+    )
 
 
 def _let_read(descriptor: int, group: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Mapping, NamedTuple, Optional
 import pytest
 
 from plumbline.errors import DocumentError, ToolError, UsageError
+from plumbline.store.suspicions import of_node
 from tests.package.cli.driver import call
 from tests.package.locate.scenes import Scene, lab
 from tests.package.prometheus import PROGRAM, holding
@@ -20,10 +21,17 @@ DEVICES = {
     f"oss{host}-disk{disk}": (f"oss{host}", f"sd{disk}") for host in (1, 2, 3) for disk in (1, 2)
 }
 SLOW = "oss2-disk1"
+OSTS = tuple(f"scratch-OST{index:04x}" for index in range(6))
+SLOW_OST = "scratch-OST0004"
 COUNTERS = (
     "node_disk_reads_completed_total",
     "node_disk_read_bytes_total",
     "node_disk_read_time_seconds_total",
+)
+LUSTRE = (
+    "plumbline_lustre_operations_total",
+    "plumbline_lustre_bytes_total",
+    "plumbline_lustre_operation_seconds_total",
 )
 
 
@@ -57,6 +65,24 @@ def scraped(slowdown: float, reset_at: Optional[int] = None) -> str:
     return "\n".join(line for found in lines.values() for line in found)
 
 
+def counted(slowdown: float) -> str:
+    """Return what the servers of Lustre counted of each OST, for all clients.
+
+    A client's own counters of the same OSTs say something else.
+    """
+    now = time.time() // WINDOW_S * WINDOW_S
+    lines = {name: [f"# TYPE {name} unknown"] for name in LUSTRE}
+    scrapes = range(0, (WINDOWS + 1) * WINDOW_S + 1, 300)
+    for number, ost in enumerate(OSTS):
+        for source, slower in (("obdfilter", slowdown if ost == SLOW_OST else 1.0), ("osc", 9.0)):
+            known = f'instance="oss",source="{source}",target="{ost}",operation="write"'
+            for after in scrapes:
+                writes = 20.0 * after * (1 + number / 50)
+                for name, value in zip(LUSTRE, (writes, writes * 4e6, writes * 0.02 * slower)):
+                    lines[name].append(f"{name}{{{known}}} {value} {now - scrapes[-1] + after}")
+    return "\n".join(line for found in lines.values() for line in found)
+
+
 def ask(plan: Path, url: str, capsys: pytest.CaptureFixture[str], *more: str) -> Asked:
     code = call("latency", "--plan", str(plan), "--prometheus", url, "--since", "12h", *more)
     return Asked(code, capsys.readouterr().out)
@@ -85,14 +111,33 @@ def test_a_slow_device_is_named_with_its_probe(
         text = ask(plan, prometheus.address, capsys)
         document = json.loads(ask(plan, prometheus.address, capsys, "--json").out)
     assert text.code == 1
-    first, remedy, counts = text.out.splitlines()
+    first, remedy, counts, others = text.out.splitlines()
     assert first.startswith("oss2 oss2-disk1: read latency 3.0 times that of its 5 peers")
     assert remedy == "  Next: on oss2, plumbline probe raw --component oss2-disk1"
-    assert counts == "1 suspected of 6 devices compared"
-    found: dict[str, Mapping[str, Any]] = {one["component"]: one for one in document["devices"]}
+    assert counts == "1 suspected of 6 compared"
+    found: dict[str, Mapping[str, Any]] = {one["component"]: one for one in document["components"]}
     assert [name for name, one in found.items() if one["slow"]] == [SLOW]
     assert found[SLOW]["slow_windows"] >= WINDOWS - 3
-    assert document["unknown"] == []
+    assert others.startswith("6 without enough load or peers, health unknown: scratch-OST0000")
+    assert document["unknown"] == list(OSTS)
+
+
+@pytest.mark.long
+def test_a_slow_ost_is_named_with_its_probe_and_kept_for_its_node(
+    folder: Path, plan: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    history = folder / "history.sqlite"
+    with holding(folder, counted(3.0)) as prometheus:
+        text = ask(plan, prometheus.address, capsys)
+        assert ask(plan, prometheus.address, capsys, "--save", str(history)).code == 0
+    assert text.code == 1
+    first, remedy, counts, _ = text.out.splitlines()
+    assert first.startswith(f"oss3 {SLOW_OST}: write latency 3.0 times that of its 5 peers")
+    assert remedy == f"  Next: on client1, plumbline probe ost --component {SLOW_OST}"
+    assert counts == "1 suspected of 6 compared"
+    (kept,) = of_node(history, "client1", time.time()) or ()
+    assert kept[:2] == ("ost", SLOW_OST)
+    assert of_node(history, "oss1", time.time()) == ()
 
 
 @pytest.mark.long
@@ -101,7 +146,8 @@ def test_healthy_devices_end_well(
 ) -> None:
     with holding(folder, scraped(1.0)) as prometheus:
         asked = ask(plan, prometheus.address, capsys)
-    assert asked == (0, "0 suspected of 6 devices compared\n")
+    assert asked.code == 0
+    assert asked.out.startswith("0 suspected of 6 compared\n")
 
 
 @pytest.mark.long
