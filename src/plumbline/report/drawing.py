@@ -10,6 +10,7 @@ from plumbline.report.change import change_figure
 from plumbline.report.composite import composite_figure
 from plumbline.report.figure import Figure
 from plumbline.report.heat_map import heat_map_figure
+from plumbline.report.moment import Past, Probed, moment_figures
 from plumbline.report.network import network_figure
 from plumbline.report.path import path_figure
 from plumbline.report.site import Metrics, Site, find_metrics
@@ -21,12 +22,15 @@ from plumbline.report.targets import targets_figure
 class Extras(NamedTuple):
     """What not every site has: a moment to see changes since, a call profile, what was located.
 
-    ``against`` is in seconds since the epoch.
+    ``against`` is in seconds since the epoch.  ``past`` and ``probed`` are of a moment that
+    somebody asked about.
     """
 
     against: Optional[float] = None
     profile: Optional[Profile] = None
     found: Optional[Found] = None
+    past: Optional[Past] = None
+    probed: Probed = Probed(())
 
 
 def draw(site: Site, extras: Extras) -> list[Figure]:
@@ -37,6 +41,7 @@ def draw(site: Site, extras: Extras) -> list[Figure]:
 def figures(site: Site, metrics: Metrics, extras: Extras) -> list[Figure]:
     """Return the same for whoever has the metrics already."""
     return [
+        *(moment_figures(extras.past, extras.probed) if extras.past else ()),
         path_figure(site, metrics),
         targets_figure(site, metrics),
         heat_map_figure(metrics),
