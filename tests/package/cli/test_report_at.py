@@ -174,7 +174,7 @@ def test_verdicts_are_those_of_the_moment(
     [
         (b"<html>log in</html>", "did not answer as Prometheus does"),
         (b'{"status": "error", "error": "query timed out"}', "did not answer as Prometheus does"),
-        (said({"metric": {}, "values": [[AT, "1"]]}), "of this hour of: OST read, OST write"),
+        (said({"metric": {}, "values": [[AT, "1"]]}), "in this hour of: OST read, OST write"),
     ],
 )
 def test_a_prometheus_that_is_of_no_use_leaves_the_rest_of_the_report(
@@ -222,10 +222,8 @@ def test_a_time_that_is_none_or_has_not_come_is_refused_with_the_forms(text: str
 
 def test_hours_alone_are_the_last_such() -> None:
     now = parse_moment("2026-11-20 12:00", "--at", time.time() + 1e9)
-    assert (
-        parse_moment("03:12", "--at", now) == now - timedelta(hours=8, minutes=48).total_seconds()
-    )
-    assert parse_moment("13:00", "--at", now) == now - timedelta(hours=23).total_seconds()
+    assert now - parse_moment("03:12", "--at", now) == 8 * 3600 + 48 * 60
+    assert now - parse_moment("13:00", "--at", now) == 23 * 3600
     assert parse_moment("2026-11-18T03:12+00:00", "--at", now) == 1_794_971_520.0
 
 
