@@ -233,7 +233,7 @@ def _row(usage: Usage, job: Optional[Job]) -> list[str]:
 def _request_row(asked: JobRequests, job: Optional[Job]) -> list[str]:
     from plumbline.jobs.job import shown
 
-    most = sorted(asked.requests.items(), key=lambda one: (-one[1], one[0]))[:_MOST_NAMED]
+    most = sorted(asked.requests.items(), key=lambda item: (-item[1], item[0]))[:_MOST_NAMED]
     return [
         shown(asked.job),
         shown(job.name) if job else "",

@@ -18,7 +18,7 @@ from plumbline.store.places import HISTORY, PLAN
 if TYPE_CHECKING:
     from plumbline.profile.calls import Profile
     from plumbline.report.drawing import Extras
-    from plumbline.report.moment import Past
+    from plumbline.report.past import Past
     from plumbline.store.plan import SitePlan
 
 DIRECTORY = "plumbline-report"

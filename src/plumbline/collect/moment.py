@@ -14,7 +14,7 @@ from plumbline.collect.prometheus import Curve, Prometheus, Span
 from plumbline.counters.metric import BYTES, LNET_BYTES, LOOKED, OPERATIONS, RECOVERY, SECONDS
 from plumbline.errors import ToolError
 from plumbline.judge.phrases import moment, several
-from plumbline.report.moment import (
+from plumbline.report.past import (
     LATENCY,
     MOVED,
     OTHERS,

@@ -65,7 +65,7 @@ def asked(found: Iterable[JobRequests], window: Window, target: str = "") -> lis
         if part is not None:
             key = one.job, one.target
             sums[key] = _both(sums[key], part) if key in sums else part
-    return sorted(sums.values(), key=lambda one: (-one.number, one[:2]))
+    return sorted(sums.values(), key=lambda part: (-part.number, part[:2]))
 
 
 def _both(first: JobRequests, second: JobRequests) -> JobRequests:

@@ -6,119 +6,29 @@ months later.
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
-from typing import Any, Iterator, NamedTuple, Optional, Sequence
+from typing import Any, Iterator, Optional, Sequence
 
 from plumbline.judge.phrases import moment as words_of
-from plumbline.model.record import Outcome
-from plumbline.model.state import State
-from plumbline.report.figure import MB, Cell, Figure, Plot, Row, Table, counted, megabytes, shown
+from plumbline.report.figure import MB, Cell, Figure, Plot, Row, Table, counted, shown
 from plumbline.report.marks import line_at
 from plumbline.report.marks import moment as x_of
-from plumbline.report.palette import GREY, MAGENTA, line, mark
-from plumbline.symptoms.evidence import ORDER
+from plumbline.report.palette import GREY, MAGENTA, line
+from plumbline.report.past import COLUMNS, OTHERS, Chart, Column, Line, Past
 from plumbline.units import format_rate
-
-OTHERS = "all others"
-"""The name of the line that is the sum of what is not drawn itself."""
-
-
-class Column(NamedTuple):
-    """A figure of a series: what a picture shows it in, and whether those of several add up."""
-
-    name: str
-    unit: str
-    scale: float = 1.0
-    adds: bool = True
-
-
-READ = Column("read", "MB/s", MB)
-WRITE = Column("write", "MB/s", MB)
-MOVED = Column("moved", "MB/s", MB)
-REQUESTS = Column("operations", "operations/s")
-LATENCY = Column("mean latency", "ms", 1e-3, adds=False)
-_COLUMNS = (READ, WRITE, MOVED, REQUESTS, LATENCY)
-
-
-class Line(NamedTuple):
-    """One series: moments in seconds since the epoch, with values in base units."""
-
-    name: str
-    points: tuple[tuple[float, float], ...]
-
-    def value(self, at: float) -> Optional[float]:
-        """Return what it was at a moment, None where nothing is known of it."""
-        return dict(self.points).get(at)
-
-
-class Chart(NamedTuple):
-    """One picture: a figure of the foremost of a kind, such as ``OST``, and of all others."""
-
-    kind: str
-    column: Column
-    lines: tuple[Line, ...]
-
-
-class Past(NamedTuple):
-    """What is kept of the time around ``at``, from ``begin`` to ``end``; seconds since the epoch.
-
-    ``recovering`` has targets with a line for each status that is neither complete nor inactive.
-    ``remarks`` say what is odd or missing, a sentence each.
-    """
-
-    at: float
-    begin: float
-    end: float
-    charts: tuple[Chart, ...] = ()
-    recovering: tuple[tuple[str, Line], ...] = ()
-    remarks: tuple[str, ...] = ()
-
-
-class PastRun(NamedTuple):
-    """One measurement of that time; ``state`` and ``sentence`` are the verdict at the end of it."""
-
-    layer: str
-    component: str
-    step: str
-    node: str
-    started_at: float
-    outcome: Outcome
-    rate_Bps: Optional[float]
-    coverage: Optional[float]
-    state: State
-    sentence: str
-
-
-class Probed(NamedTuple):
-    """The measurements of that time, and a sentence on what is not there, empty for nothing."""
-
-    runs: Sequence[PastRun]
-    remark: str = ""
-
 
 _ABOUT = (
     "What servers, routers and clients counted around the moment that was asked about (dotted), "
     "from the site's Prometheus: rates over two minutes, for each kind those that moved most or "
     "took longest at the moment or over the time, and the sum of all others."
 )
-_RUNS_ABOUT = (
-    "What plumbline measured in this time, and the verdict on the component at the end of it, by "
-    "the runs until then and the expectations of today."
-)
-_HEADERS = ("kind", "name", *(column.name for column in _COLUMNS), "recovery")
+_HEADERS = ("kind", "name", *(column.name for column in COLUMNS), "recovery")
 _NUMBERS = ("kind", "name", "figure", "unit", "at", "value")
-_RUN_HEADERS = ("begun", "node", "component", "operation", "rate", "coverage", "state", "verdict")
-_RUN_NUMBERS = ("at", "node", "layer", "component", "operation", "rate_Bps", "coverage", "state")
 _BASE = {"MB/s": "B/s", "ms": "s"}
 """The unit of the CSV, by that of a picture."""
 
 
-def moment_figures(past: Past, probed: Probed) -> list[Figure]:
-    """Return the figure of the counters and that of the probes."""
-    return [_counters(past), _probes(past, probed)]
-
-
-def _counters(past: Past) -> Figure:
+def moment_figure(past: Past) -> Figure:
+    """Return the figure: a picture for each kind and figure, and a table of the moment."""
     figure = Figure("moment", f"Around {words_of(past.at)}", _ABOUT, _finding(past))
     if not past.charts:
         why = past.remarks[0] if past.remarks else "nothing is kept of this time"
@@ -142,7 +52,7 @@ def _finding(past: Past) -> str:
 
 def _plot(past: Past, chart: Chart) -> Plot:
     column = chart.column
-    layout = _layout(past)
+    layout = time_layout(past)
     layout["yaxis"] = {"title": {"text": column.unit}, "rangemode": "tozero"}
     traces = [_trace(number, one, column) for number, one in enumerate(chart.lines)]
     return Plot(f"{chart.kind}: {column.name}", traces, layout)
@@ -203,7 +113,7 @@ def _recovery(past: Past) -> Plot:
                 "hovertemplate": "%{text}, %{x}<extra></extra>",
             }
         )
-    layout = _layout(past)
+    layout = time_layout(past)
     layout["yaxis"] = {
         "tickvals": list(range(len(names))),
         "ticktext": [shown(name) for name in names],
@@ -214,7 +124,8 @@ def _recovery(past: Past) -> Plot:
     return Plot("targets in recovery", traces, layout, 150 + 26 * len(names))
 
 
-def _layout(past: Past) -> dict[str, Any]:
+def time_layout(past: Past) -> dict[str, Any]:
+    """Return the layout of a picture over the time, with a mark at the moment."""
     return {
         "xaxis": {"type": "date", "range": [x_of(past.begin), x_of(past.end)]},
         "shapes": [line_at(x_of(past.at), MAGENTA)],
@@ -232,7 +143,7 @@ def _rows(past: Past) -> Iterator[Row]:
     states = {name: one.name for name, one in past.recovering if one.value(past.at) is not None}
     kinds = list(dict.fromkeys(chart.kind for chart in past.charts))
     for kind, name in sorted(found, key=lambda key: (kinds.index(key[0]), -_load(found[key]))):
-        cells = (_cell(found[kind, name].get(column), column) for column in _COLUMNS)
+        cells = (_cell(found[kind, name].get(column), column) for column in COLUMNS)
         yield Row((kind, name, *cells, states.get(name, "")))
 
 
@@ -257,56 +168,3 @@ def _numbers(past: Past) -> Iterator[Sequence[Cell]]:
     for name, one in past.recovering:
         for at, _ in one.points:
             yield "target", name, "recovery", one.name, at, 1
-
-
-def _probes(past: Past, probed: Probed) -> Figure:
-    hour = f"{words_of(past.begin)} to {words_of(past.end)}"
-    figure = Figure("moment-probes", f"Probes around {words_of(past.at)}", _RUNS_ABOUT)
-    if not probed.runs:
-        why = probed.remark or f"nothing was measured from {hour}"
-        return figure._replace(absent=why)
-    runs = sorted(probed.runs, key=lambda run: (ORDER.index(run.state), run.started_at))
-    states = [run.state for run in runs]
-    words = ", ".join(f"{states.count(one)} {one.name}" for one in ORDER if one in states)
-    drawn = any(run.rate_Bps is not None for run in runs)
-    return figure._replace(
-        finding=f"{counted(len(runs), 'measurement')}: {words}. {probed.remark}".strip(),
-        plots=[_runs_plot(past, runs)] if drawn else (),
-        absent="" if drawn else "no measurement of this time gave a rate; the table says why",
-        table=Table(_RUN_HEADERS, [Row(_run_cells(run)) for run in runs]),
-        numbers=[_RUN_NUMBERS, *map(_run_numbers, runs)],
-    )
-
-
-def _runs_plot(past: Past, runs: Sequence[PastRun]) -> Plot:
-    layout = _layout(past)
-    layout["yaxis"] = {"title": {"text": "MB/s"}, "rangemode": "tozero"}
-    known = [run for run in runs if run.rate_Bps is not None]
-    by_state = {state: [run for run in known if run.state is state] for state in ORDER}
-    traces = [_runs_trace(state, found) for state, found in by_state.items() if found]
-    return Plot("measurements by when they began", traces, layout)
-
-
-def _runs_trace(state: State, runs: Sequence[PastRun]) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": state.name,
-        "x": [x_of(run.started_at) for run in runs],
-        "y": [megabytes(run.rate_Bps) for run in runs],
-        "text": [shown(f"{run.component} {run.step}") for run in runs],
-        "marker": mark(state),
-        "hovertemplate": f"%{{text}} {state.name}<br>%{{x}}: %{{y}} MB/s<extra></extra>",
-    }
-
-
-def _run_cells(run: PastRun) -> tuple[str, ...]:
-    begun = datetime.fromtimestamp(run.started_at, timezone.utc).strftime("%H:%M:%S")
-    rate = run.outcome.value if run.rate_Bps is None else format_rate(run.rate_Bps)
-    coverage = "" if run.coverage is None else f"{run.coverage:.2f}"
-    return (begun, run.node, run.component, run.step, rate, coverage, run.state.name, run.sentence)
-
-
-def _run_numbers(run: PastRun) -> Sequence[Cell]:
-    known = run.started_at, run.node, run.layer, run.component, run.step
-    return (*known, run.rate_Bps, run.coverage, run.state.name)

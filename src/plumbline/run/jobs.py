@@ -158,7 +158,8 @@ def as_rows(found: Sequence[JobTraffic]) -> list[list[object]]:
     return [[round(one.begin, 2), round(one.end, 2), one.job, *_counts(one)] for one in found]
 
 
-def _counts(one: JobTraffic) -> list[object]:
-    if one.is_metadata:
-        return [{name: count for name, count in one.counts.items() if count}]
-    return [one.counts.get(Operation.READ, 0), one.counts.get(Operation.WRITE, 0)]
+def _counts(traffic: JobTraffic) -> list[object]:
+    counts = traffic.counts
+    if traffic.is_metadata:
+        return [{name: count for name, count in counts.items() if count}]
+    return [counts.get(Operation.READ, 0), counts.get(Operation.WRITE, 0)]

@@ -9,7 +9,8 @@ from typing import Collection, Iterator
 from plumbline.model.record import Outcome
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
-from plumbline.report.moment import Past, PastRun, Probed
+from plumbline.report.past import Past
+from plumbline.report.past_runs import PastRun, Probed
 from plumbline.site.judging import Judging
 from plumbline.site.nodes import remembered, require
 from plumbline.store.past import MOST_RUNS, Began, PastHistory
@@ -79,7 +80,7 @@ def _run(began: Began, nodes: dict[_Place, str], verdicts: dict[_Place, Verdict]
 
 def _remark(past: Past, runs: list[PastRun], thinned_until: str) -> str:
     if len(runs) == MOST_RUNS:
-        return f"The first {MOST_RUNS} of this time are shown"
+        return f"The first {MOST_RUNS} of this time are shown."
     day = datetime.fromtimestamp(past.begin, timezone.utc).date().isoformat()
     if not runs and day <= thinned_until:
         return f"up to {thinned_until} a day may be one figure, its runs are not kept any longer"
