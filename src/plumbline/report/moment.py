@@ -58,17 +58,18 @@ def _plot(past: Past, chart: Chart) -> Plot:
     return Plot(f"{chart.kind}: {column.name}", traces, layout)
 
 
-def _trace(number: int, one: Line, column: Column) -> dict[str, Any]:
-    name = shown(one.name)
+def _trace(number: int, series: Line, column: Column) -> dict[str, Any]:
+    name = shown(series.name)
     return {
         "type": "scatter",
         "mode": "lines",
         "name": name,
-        "x": [x_of(at) for at, _ in _with_gaps(one.points)],
+        "x": [x_of(at) for at, _ in _with_gaps(series.points)],
         "y": [
-            None if value is None else _figure(value, column) for _, value in _with_gaps(one.points)
+            None if value is None else _figure(value, column)
+            for _, value in _with_gaps(series.points)
         ],
-        "line": {"color": GREY, "width": 1} if one.name == OTHERS else line(number),
+        "line": {"color": GREY, "width": 1} if series.name == OTHERS else line(number),
         "hovertemplate": f"%{{x}}: %{{y}} {column.unit}<extra>{name}</extra>",
     }
 
