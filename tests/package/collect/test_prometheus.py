@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -64,6 +65,31 @@ def answering(body: bytes, code: int = 200, location: str = "") -> Iterator[Serv
             thread.join()
 
 
+@contextmanager
+def drip() -> Iterator[str]:
+    """Answer with a blank now and then, until nobody listens any more."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            with suppress(OSError):
+                while True:
+                    self.wfile.write(b" ")
+                    time.sleep(0.01)
+
+        def log_message(self, *_args: object) -> None:
+            """Say nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.handle_request)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            thread.join()
+
+
 def test_an_answer_is_curves_of_finite_values() -> None:
     with answering(said(CURVE)) as server:
         found = Prometheus(server.url + "/").over("up", SPAN)
@@ -110,6 +136,11 @@ def test_what_answers_otherwise_is_one_sentence(body: bytes, code: int, words: s
     assert text.startswith(server.url)
     assert words in text
     assert "\n" not in text
+
+
+def test_an_answer_without_end_is_given_up() -> None:
+    with drip() as url, pytest.raises(ToolError, match="its answer has no end"):
+        Prometheus(url, patience_s=0.3).over("up", SPAN)
 
 
 def test_nobody_answers() -> None:
