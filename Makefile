@@ -1,5 +1,5 @@
 # Everything that make builds lies in .cache and can be deleted at any time.
-# The machine needs git and make; `make` installs the rest of requirements/debian.txt when it is root.
+# The machine needs git and make; `make` installs the rest of requirements/*.txt when it is root.
 
 PYTHON  ?= /usr/bin/python3
 CACHE   := $(CURDIR)/.cache
@@ -17,22 +17,23 @@ FILES  := git ls-files --cached --others --exclude-standard
 CHECKS := $(wildcard checks/check_*)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv collection check format test demo demo-down bench mutate clean constraints root \
+.PHONY: help venv collection programs check format test demo demo-down bench mutate clean constraints root \
 	ruff mypy layers vermin yamllint ansible-lint shellcheck pytest pytest-short \
 	debian13 sanity units integration lab
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 16
 
-check: venv  ## lint, types, layers and unit tests: no root, no lab, under two minutes
+check: venv programs  ## lint, types, layers and unit tests: no root, no lab, under two minutes
 	@.ci/steps ruff mypy layers vermin yamllint shellcheck pytest-short ansible-lint
 
 format: venv  ## put the Python code into its form, and mend what can be mended
 	@ruff check --quiet --fix --exit-zero
 	@ruff format --quiet
 
-test: root venv  ## everything: check, Debian 13's Python, Ansible's sanity tests, the lab test (root)
-	@.ci/steps ruff mypy layers vermin yamllint shellcheck pytest debian13 ansible-lint sanity units integration lab
+test: root venv programs  ## everything: check, Debian 13's Python, Ansible's sanity tests, the lab test (root)
+	@.ci/prerequisites requirements/root.txt
+	@.ci/steps ruff mypy layers vermin yamllint shellcheck pytest debian13 ansible-lint sanity units integration --beside lab
 
 demo: root venv  ## bring up the lab, break it, watch Nagios find it, leave it up (root)
 	@$(VENV)/bin/python -m tests.lab.demo
@@ -40,7 +41,7 @@ demo: root venv  ## bring up the lab, break it, watch Nagios find it, leave it u
 demo-down: root venv  ## remove every trace of the demo (root)
 	@$(VENV)/bin/ansible-playbook -i inventories/lab playbooks/lab_down.yml
 
-bench: venv  ## how long a check takes, as a multiple of Python's own start, and a site of 10,000
+bench: venv programs  ## how long a check takes, as a multiple of Python's own start, and a site of 10,000
 	@$(VENV)/bin/python tests/bench/checks.py
 	@$(VENV)/bin/python -m tests.bench.evidence
 	@$(VENV)/bin/python tests/bench/ceilings.py
@@ -53,7 +54,7 @@ bench: venv  ## how long a check takes, as a multiple of Python's own start, and
 	@$(VENV)/bin/python -m tests.bench.collecting
 	@$(VENV)/bin/python -m tests.bench.judging
 
-mutate: venv  ## change the judge's comparisons and numbers one by one: do the tests notice? (MODULES="alarm chance")
+mutate: venv programs  ## change the judge's comparisons and numbers one by one: do the tests notice? (MODULES="alarm chance")
 	@$(VENV)/bin/python -m pip install --quiet --constraint requirements/constraints.txt --group mutate
 	@nice -n 19 $(VENV)/bin/python -m tests.bench.mutate_judge $(addprefix --module ,$(MODULES))
 
@@ -80,6 +81,10 @@ venv: $(VENV_OK) collection
 $(VENV_OK): pyproject.toml requirements/constraints.txt .ci/venv
 	@.ci/prerequisites requirements/debian.txt
 	@.ci/venv $(PYTHON) $(VENV) requirements/constraints.txt $^
+
+# Real daemons, browsers and tools that the tests use.
+programs:
+	@.ci/prerequisites requirements/tests.txt
 
 # A link, so that a plug-in changed here is the plug-in that runs.
 collection:
@@ -131,4 +136,4 @@ units integration:
 	@.ci/ansible-test $@
 
 lab:
-	@pytest --verbose --durations=10 tests/lab
+	@pytest --verbose --durations=10 -p no:cacheprovider tests/lab

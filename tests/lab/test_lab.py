@@ -221,7 +221,7 @@ def test_the_page_of_nagios_leads_to_the_place_in_the_report(
 ) -> None:
     lab.on_host("mon1", "systemctl start plumbline-console plumbline-report")
     program = shutil.which("chromium")
-    assert program, "requirements/debian.txt names chromium"
+    assert program, "requirements/tests.txt names chromium"
     secret = b64encode(f"{console.user}:{console.password}".encode()).decode()
     with Browser(program, tmp_path) as browser:
         browser.call("Network.enable")

@@ -31,6 +31,10 @@ _SIGNED_WITHIN_S = 0.2
 _LOOKS = 25
 """So many times _SIGNED_WITHIN_S is as long as _ORPHAN_WAIT_S."""
 
+_FORKED_S = 0.02
+_TRIES = 5
+"""A tool that a thread beside is starting holds all descriptors until it has become the tool."""
+
 _DISSOLVE_WAIT_S = 0.5
 """A tool that was ended still holds its lock until the kernel has taken it down."""
 
@@ -214,11 +218,14 @@ class Locks:
 
     def _tidy(self, path: Path) -> None:
         """Remove the lock file, unless a stuck tool or the next run holds it by now."""
-        with suppress(FileNotFoundError):
+        for _ in range(_TRIES):
             descriptor = self._take(path)
             if descriptor is not None:
-                path.unlink()
+                with suppress(FileNotFoundError):
+                    path.unlink()
                 os.close(descriptor)
+                return
+            self._clock.sleep(_FORKED_S)
 
     def _unusable(self, error: OSError) -> StoreError:
         return StoreError(

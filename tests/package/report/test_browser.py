@@ -41,7 +41,7 @@ WIDTH = 1280
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     program = shutil.which("chromium")
-    assert program, "requirements/debian.txt names chromium"
+    assert program, "requirements/tests.txt names chromium"
     with Browser(program, tmp_path_factory.mktemp("profile")) as opened:
         yield opened
 

@@ -276,6 +276,21 @@ def test_a_lock_outlives_its_run_while_an_abandoned_tool_is_there(locks: Locks) 
     assert is_free(locks, "ost", "a")
 
 
+def test_a_tool_that_starts_beside_it_leaves_no_lock_file(tmp_path: Path) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    class Clock(SystemClock):
+        def sleep(self, seconds: float) -> None:
+            started.pop().communicate()
+
+    locks = Locks(tmp_path / "locks", Clock())
+    with locks.hold("ost", "a") as descriptor:
+        # as a child that has not become the tool yet, which has all descriptors
+        started.append(subprocess.Popen(["cat"], pass_fds=[descriptor], stdin=subprocess.PIPE))
+    assert started == []
+    assert list(locks.directory.iterdir()) == []
+
+
 def test_tools_inherit_the_lock_from_the_runner(locks: Locks) -> None:
     with locks.hold("ost", "a") as descriptor:
         listing = SystemRunner(keep_open=[descriptor])(["ls", "-l", "/proc/self/fd"], 20).stdout
