@@ -149,7 +149,7 @@ def parse_curves(said: bytes, url: str) -> list[Curve]:
     """Return the curves of an answer from an address; raise ToolError where it is none."""
     try:
         return list(_curves(read_json(said)))
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+    except (ArithmeticError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise ToolError(
             f"{url} did not answer as Prometheus does ({error!r}); correct its address"
         ) from error

@@ -124,6 +124,7 @@ def test_a_token_is_given_to_the_server_alone(tmp_path: Path) -> None:
         (said({"metric": 5, "values": []}), 200, "did not answer as Prometheus does"),
         (said({"metric": {}, "values": [[1]]}), 200, "did not answer as Prometheus does"),
         (said({"metric": {}, "values": [[1, "x"]]}), 200, "did not answer as Prometheus does"),
+        (said({"metric": {}, "values": [[10**400, 1]]}), 200, "did not answer as Prometheus does"),
         (said(CURVE)[:-9], 200, "did not answer as Prometheus does"),
         (b"[" * 100_000, 200, "did not answer as Prometheus does"),
         (b"\xff\xfe", 200, "did not answer as Prometheus does"),
