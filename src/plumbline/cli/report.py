@@ -133,11 +133,13 @@ def _past(arguments: argparse.Namespace, now: float) -> Past:
     """Return what Prometheus keeps of the hour that was asked for; say what it does not."""
     from plumbline.cli.dates import parse_moment
     from plumbline.collect.moment import look_back
+    from plumbline.model.command import lines
 
     at = parse_moment(arguments.at, "--at", now)
     past = look_back(prometheus_of(arguments), at, now, time.monotonic)
     for remark in past.remarks:
-        print(f"plumbline: {remark}", file=sys.stderr)
+        # names of targets are what somebody else has told Prometheus
+        print(f"plumbline: {' '.join(lines(remark))}", file=sys.stderr)
     return past
 
 

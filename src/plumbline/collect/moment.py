@@ -198,6 +198,8 @@ class _Asking:
 
     def _nothing(self) -> str:
         """Return why nothing is held, and what to do; empty where nothing has moved."""
+        if self._holds(LOOKED.name):
+            return ""
         url, hour = self._prometheus.url, f"the hour around {moment(self._at)}"
         others = self._now('topk(1, count by (__name__) ({__name__=~"lustre_.+"}))', "__name__")
         if others:
@@ -205,8 +207,6 @@ class _Asking:
                 f"{url} holds counters of another exporter ({others[0]}), whose names are not "
                 "known here; deploy plumbline counters beside it"
             )
-        if self._holds(LOOKED.name):
-            return ""
         return (
             f"{url} holds no counters of {hour}; see how long it keeps them, and docs/counters.md"
         )

@@ -13,6 +13,7 @@ from urllib.parse import urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, HTTPSHandler, OpenerDirector, Request, build_opener
 
 from plumbline.errors import DocumentError, ToolError, UsageError
+from plumbline.model.command import lines
 from plumbline.model.json_text import read_json
 
 _TIMEOUT_S = 30.0
@@ -142,7 +143,7 @@ def parse_complaint(said: bytes) -> str:
         words = read_json(said)["error"]
     except (ValueError, KeyError, TypeError, IndexError):
         return ""
-    return str(words)[:_LONGEST_COMPLAINT]
+    return " ".join(lines(str(words)))[:_LONGEST_COMPLAINT]
 
 
 def parse_curves(said: bytes, url: str) -> list[Curve]:

@@ -30,7 +30,7 @@ _BASE = {"MB/s": "B/s", "ms": "s"}
 def moment_figure(past: Past) -> Figure:
     """Return the figure: a picture for each kind and figure, and a table of the moment."""
     figure = Figure("moment", f"Around {words_of(past.at)}", _ABOUT, _finding(past))
-    if not past.charts:
+    if not (past.charts or past.recovering):
         why = past.remarks[0] if past.remarks else "nothing is kept of this time"
         return figure._replace(finding="\n".join(past.remarks[1:]), absent=why)
     plots = [_plot(past, chart) for chart in past.charts]

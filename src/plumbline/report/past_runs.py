@@ -6,7 +6,6 @@ from datetime import datetime, timezone
 from typing import Any, NamedTuple, Optional, Sequence
 
 from plumbline.judge.phrases import moment as words_of
-from plumbline.model.record import Outcome
 from plumbline.model.state import State
 from plumbline.report.figure import Cell, Figure, Plot, Row, Table, counted, megabytes, shown
 from plumbline.report.marks import moment as x_of
@@ -25,7 +24,7 @@ class PastRun(NamedTuple):
     step: str
     node: str
     started_at: float
-    outcome: Outcome
+    outcome: str
     rate_Bps: Optional[float]
     coverage: Optional[float]
     state: State
@@ -91,7 +90,7 @@ def _trace(state: State, runs: Sequence[PastRun]) -> dict[str, Any]:
 
 def _cells(run: PastRun) -> tuple[str, ...]:
     begun = datetime.fromtimestamp(run.started_at, timezone.utc).strftime("%H:%M:%S")
-    rate = run.outcome.value if run.rate_Bps is None else format_rate(run.rate_Bps)
+    rate = run.outcome if run.rate_Bps is None else format_rate(run.rate_Bps)
     coverage = "" if run.coverage is None else f"{run.coverage:.2f}"
     return (begun, run.node, run.component, run.step, rate, coverage, run.state.name, run.sentence)
 

@@ -6,7 +6,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Collection, Iterator
 
-from plumbline.model.record import Outcome
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
 from plumbline.report.past import Past
@@ -70,7 +69,7 @@ def _run(began: Began, nodes: dict[_Place, str], verdicts: dict[_Place, Verdict]
         f"{step} with {began.partner}" if began.partner else step,
         nodes.get(place, ""),
         began.started_at,
-        Outcome(began.outcome),
+        began.outcome,
         began.rate_Bps,
         began.coverage,
         verdict.state if verdict else State.UNKNOWN,

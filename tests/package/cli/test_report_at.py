@@ -202,6 +202,20 @@ def test_another_exporter_is_named(
     assert "holds counters of another exporter (lustre_read_bytes)" in page.err
 
 
+def test_hostile_names_of_targets_are_text(
+    tmp_path: Path, site: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = {"target": "<script>\x1b[31m\n", "instance": '"}) or up({"', "status": "<b>"}
+    with answering(said({"metric": labels, "values": [[AT, "1"], [AT + 60, "2"]]})) as server:
+        page = drawn(tmp_path, site, server.url, capsys)
+    assert "Not counted at this moment, though in this hour: <script>" in page.err
+    assert "\x1b" not in page.err
+    assert "<script>\\" not in page.text
+    asked = "".join(one.body for one in server.told)
+    # in a matcher each character of a name stands for itself, and a quote does not end it
+    assert "%5C%22%5C%5C%7D%5C%5C%29%5C%5C+or" in asked
+
+
 def test_nobody_answers(
     tmp_path: Path, site: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -117,6 +117,7 @@ def test_a_token_is_given_to_the_server_alone(tmp_path: Path) -> None:
     ("body", "code", "words"),
     [
         (b'{"status": "error", "error": "query timed out"}', 503, "refused: 503 query timed out"),
+        (b'{"error": "a\\u001b[31m\\nb"}', 503, "refused: 503 a\N{REPLACEMENT CHARACTER}[31m b"),
         (b"<html>log in</html>", 401, "refused: 401 Unauthorized"),
         (b"<html>log in</html>", 200, "did not answer as Prometheus does"),
         (said(status="error"), 200, "did not answer as Prometheus does"),

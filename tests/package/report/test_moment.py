@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline.model.record import Outcome
 from plumbline.model.state import State
 from plumbline.report.drawing import Extras, draw
 from plumbline.report.figure import Figure
@@ -34,7 +33,7 @@ def past(**changes: object) -> Past:
 
 
 def run(state: State = State.OK, rate_Bps: object = 1e8, name: str = "OST1") -> PastRun:
-    outcome = Outcome.FAILED if rate_Bps is None else Outcome.OK
+    outcome = "failed" if rate_Bps is None else "ok"
     found = PastRun("ost", name, "write", "c1", AT, outcome, 1e8, 0.98, state, f"{name}: fine")
     return found._replace(rate_Bps=rate_Bps)  # type: ignore[arg-type]
 
@@ -69,8 +68,15 @@ def test_a_gap_stays_one_and_the_moment_is_marked() -> None:
     assert {plot.layout["shapes"][0]["x0"] for plot in figure.plots} == {"2026-11-18 11:07:00"}
 
 
+def test_targets_in_recovery_are_drawn_where_nothing_moves() -> None:
+    figure, _ = figures(past(charts=()))
+    assert [plot.title for plot in figure.plots] == ["targets in recovery"]
+
+
 def test_nothing_that_is_held_is_said_and_the_probes_are_drawn() -> None:
-    figure, probes = figures(past(charts=(), remarks=("http://p does not answer",)), run())
+    figure, probes = figures(
+        past(charts=(), recovering=(), remarks=("http://p does not answer",)), run()
+    )
     assert figure.absent == "http://p does not answer"
     assert probes.plots
 
