@@ -11,6 +11,8 @@ from typing import Iterator, NamedTuple
 import pytest
 
 from plumbline.cli.dates import parse_moment
+from plumbline.collect.moment import look_back
+from plumbline.collect.prometheus import Prometheus
 from plumbline.errors import UsageError
 from tests.package.cli.driver import call
 from tests.package.collect.test_prometheus import answering, said
@@ -214,6 +216,16 @@ def test_hostile_names_of_targets_are_text(
     asked = "".join(one.body for one in server.told)
     # in a matcher each character of a name stands for itself, and a quote does not end it
     assert "%5C%22%5C%5C%7D%5C%5C%29%5C%5C+or" in asked
+
+
+def test_a_prometheus_that_is_slow_is_asked_for_two_minutes() -> None:
+    seconds = iter(range(0, 10_000, 50))
+    with answering(said()) as server:
+        past = look_back(Prometheus(server.url), AT, AT + 9e5, lambda: next(seconds))
+    assert len(server.told) == 2
+    assert past.remarks == (
+        f"{server.url} took more than 120 s to answer; what is missing here is not drawn",
+    )
 
 
 def test_nobody_answers(
