@@ -53,6 +53,7 @@ from plumbline.model.reference import Reference
 from plumbline.model.series import Running, Sample
 from plumbline.model.standing import Standing, Suspicion
 from plumbline.model.state import State
+from plumbline.model.suspected import Suspected
 from plumbline.model.threshold import Range
 from plumbline.model.verdict import Figure, Verdict
 from plumbline.output.call import parse as parse_call
@@ -85,6 +86,7 @@ from plumbline.store.sampled import read_samples
 from plumbline.store.sealed import seal
 from plumbline.store.site_commands import load_site_commands
 from plumbline.store.snapshot import load_expectations, load_snapshot
+from plumbline.store.suspicions import load_suspicions
 from plumbline.store.sweeps import SweepFile
 from plumbline.store.symptoms import collected_report, load_symptoms
 from plumbline.store.trusted import parse
@@ -627,7 +629,13 @@ def _programs() -> Iterator[Reader]:
     rows = [[7, RECORD.to_json()], {"end": 1, "more": False}]
     answer = b"\n".join(map(_dumped, (head.to_json(), *rows)))
     yield Reader("answer of a node", (answer,), _answer)
-    asked = _dumped(Request(Cursor(7, "abc"), 20).to_json())
+    suspected = (Suspected("ost", "scratch-OST0003", NOW),)
+    asked = _dumped(Request(Cursor(7, "abc"), 20, suspected=suspected).to_json())
+    yield Reader(
+        "suspicions",
+        (_dumped({"schema": 1, "written_at": NOW, "suspected": suspected}),),
+        lambda data, folder: load_suspicions(put(folder, "s.json", data), NOW),
+    )
     yield Reader(
         "request of a console", (asked,), lambda data, _: Request.from_json(_parsed(text(data)))
     )

@@ -71,6 +71,10 @@ PLAY = """
       loop: [plan.json, ssh_config, known_hosts, plumbline-console.service, plumbline-console.timer]
 """
 EXPORTER = {"console_metrics_directory": "/var/lib/prometheus/node-exporter"}
+PROMETHEUS = {
+    "plumbline_prometheus_url": "https://prometheus.site:9090/a%20b",
+    "plumbline_prometheus_token_file": "/etc/plumbline-console/token",
+}
 KNOWN = (
     "client1 ssh-rsa AAAAB3NzaC1yc2EOLD\noss1 ssh-rsa AAAAB3NzaC1yc2EOLD\nretired ssh-rsa AAAA\n"
 )
@@ -84,7 +88,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     plan = plan_of(read_inventory(str(ROOT / "inventories" / "lab"))).to_json()
     known = b64encode(KNOWN.encode()).decode()
     files = {
-        "given.json": json.dumps({"agent_plan": plan, "console_submit": True, **EXPORTER}),
+        "given.json": json.dumps(
+            {"agent_plan": plan, "console_submit": True, **EXPORTER, **PROMETHEUS}
+        ),
         "hosts.yml": HOSTS.format(python=sys.executable, console=CONSOLE_KEY),
         "play.yml": PLAY.format(root=ROOT, folder=folder, key=NODE_KEY, known=known),
     }
@@ -144,8 +150,14 @@ def test_the_plan_on_the_console_is_that_of_the_site(made: Path) -> None:
 def test_the_unit_collects_tells_nagios_publishes_and_tells_prometheus(made: Path) -> None:
     lines = (made / "plumbline-console.service").read_text().splitlines()
     commands = [shlex.split(line)[1:] for line in lines if line.startswith("ExecStart=")]
-    assert [words[0] for words in commands] == ["collect", "submit", "publish", "metrics"]
-    told = vars(build_parser().parse_args(commands[-1]))
+    names = ["collect", "submit", "publish", "metrics", "latency"]
+    assert [words[0] for words in commands] == names
+    watches = vars(build_parser().parse_args(commands[-1]))
+    # systemd makes one of two
+    assert watches["prometheus"] == "https://prometheus.site:9090/a%%20b"
+    assert str(watches["save"]) == "/var/lib/plumbline-console/history.sqlite"
+    assert str(watches["token_file"]) == "/etc/plumbline-console/token"
+    told = vars(build_parser().parse_args(commands[-2]))
     assert f"ReadWritePaths={Path(told['output']).parent}" in lines
     assert told["plan"] == "/etc/plumbline-console/plan.json"
     assert told["history"] == "/var/lib/plumbline-console/history.sqlite"

@@ -54,7 +54,7 @@ def of_node(history: Path, node: str, now: float) -> Optional[tuple[Suspected, .
         DocumentError: the file is damaged, or somebody else's.
     """
     folder = history.parent / FOLDER
-    return _load(folder / f"{node}.json", now) if folder.exists() else None
+    return _held(folder / f"{node}.json", now) if folder.exists() else None
 
 
 def keep_here(state: Path, suspected: Sequence[Suspected], now: float) -> None:
@@ -74,7 +74,7 @@ def suspected_here(state: Path, layer: str, now: float) -> dict[str, float]:
     Raises:
         DocumentError: the file is damaged, or somebody else's.
     """
-    found = _load(state / FOLDER / _FILE, now)
+    found = _held(state / FOLDER / _FILE, now)
     return {one.component: one.since for one in found if one.layer == layer}
 
 
@@ -82,10 +82,19 @@ def _keep(path: Path, suspected: Sequence[Suspected], now: float) -> None:
     replace_own(path, json.dumps({"schema": SCHEMA, "written_at": now, "suspected": suspected}))
 
 
-def _load(path: Path, now: float) -> tuple[Suspected, ...]:
-    if not path.exists():
+def _held(path: Path, now: float) -> tuple[Suspected, ...]:
+    try:
+        path.lstat()
+    except FileNotFoundError:
         return ()
-    raw = parse(read(str(path), "suspicions", _REMEDY, _MOST_BYTES), str(path), _REMEDY)
+    except PermissionError:
+        pass  # reading it says so
+    return load_suspicions(str(path), now)
+
+
+def load_suspicions(path: str, now: float) -> tuple[Suspected, ...]:
+    """Return what a file says, nothing where it does not hold any longer; raise DocumentError."""
+    raw = parse(read(path, "suspicions", _REMEDY, _MOST_BYTES), path, _REMEDY)
     try:
         same_schema(raw, SCHEMA, f"suspicions {path}", _REMEDY)
         times(written_at=raw["written_at"])
