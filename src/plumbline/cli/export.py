@@ -1,7 +1,8 @@
 """``plumbline export``: answer a console that collects, on standard input and output.
 
 It takes its questions from standard input alone, so that it can be the forced command of an ssh
-key: whatever the other side wants to run, this is what runs, and it can do nothing but read.
+key: whatever the other side wants to run, this is what runs.  It reads, and all that it writes is
+what the console suspects of components of this node, a few names.
 """
 
 from __future__ import annotations

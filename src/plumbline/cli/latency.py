@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from plumbline.cli.prometheus import add_prometheus, prometheus_of
@@ -49,7 +50,9 @@ def add(subparsers: Any) -> None:
         help="keep the suspicions beside this history of the site, from where plumbline collect "
         "takes them to the nodes, which confirm them; then it ends with 0",
     )
-    parser.add_argument("--json", action="store_true", help="print all devices for programs")
+    parser.add_argument(
+        "--json", action="store_true", help="print all that was compared, for programs"
+    )
     parser.set_defaults(run=run)
 
 

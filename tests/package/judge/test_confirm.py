@@ -42,6 +42,7 @@ class Site:
     def __init__(self, *entries: Expectation, layer: str = "ost") -> None:
         self.entries = entries
         self.layer = layer
+        self.suspected: dict[str, float] = {}
         self._known: dict[str, Evidence] = {}
         self._verdicts: dict[str, Verdict] = {}
 
@@ -64,7 +65,7 @@ class Site:
 
     @property
     def known(self) -> Layer:
-        return Layer(self.entries, self.verdict, self)
+        return Layer(self.entries, self.verdict, self, self.suspected)
 
     def names(self) -> list[str]:
         return [one.entry.component for one in wanted(self.known)]
@@ -305,3 +306,52 @@ def test_what_runs_together_is_measured_together_where_all_of_it_is_chosen(
     assert len(first.references) == steps
     (noted,) = [one for one in moved(turn, "run", NOW, of.known) if one.component == "a"]
     assert noted.bytes == steps * SIZE
+
+
+def suspecting(*names: str, **changes: Any) -> Site:
+    found = site(**changes)
+    found.suspected = dict.fromkeys(names, PLANNED)
+    return found
+
+
+def test_what_is_suspected_for_its_latency_comes_after_what_was_low() -> None:
+    found = suspecting("a", "nobody").say("c")
+    assert found.names() == ["c", "a"]
+    assert due(found, past()) == [(["c"], ["b", "d"]), (["a"], ["b", "d"])]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"alarm": True},
+        {"shared": True},
+        {"reason": Reason.KNOWN_STATE},
+        {"reason": Reason.SKIPPED},
+        {"reason": Reason.NEVER_MEASURED},
+    ],
+)
+def test_no_suspicion_measures_what_says_nothing(said: dict[str, Any]) -> None:
+    assert suspecting("c").say("c", **{"odds": 0.0, **said}).names() == []
+
+
+def test_suspicions_of_many_take_nobody_s_place() -> None:
+    assert suspecting(*"abdef").say("c").names() == ["c"]
+    assert suspecting("c", count=4).names() == []
+    assert suspecting("c", confirm=OFF).names() == []
+
+
+@pytest.mark.parametrize(
+    ("hours", "waits"), [(2.0, True), (21.5, True), (21.7, False), (30.0, False)]
+)
+def test_a_suspect_is_confirmed_once_a_day(hours: float, waits: bool) -> None:
+    before = past(done("c", NOW - hours * HOUR_S))
+    assert (due(suspecting("c"), before) == []) is waits
+
+
+def test_suspicions_leave_half_of_what_was_saved_up() -> None:
+    terms = TERMS._replace(most_bytes=6.0 * EACH, daily_bytes=0.0)
+    found = suspecting("c", confirm=terms)
+    assert due(found, past()) == [(["c"], ["a", "b"])]
+    used = past(done("h", NOW - 30 * HOUR_S))
+    assert due(found, used) == []
+    assert due(found.say("c"), used) == [(["c"], ["a", "b"])]
