@@ -136,4 +136,4 @@ units integration:
 	@.ci/ansible-test $@
 
 lab:
-	@pytest --verbose --durations=10 -p no:cacheprovider tests/lab
+	@pytest --verbose --durations=10 -o cache_dir=.cache/pytest-lab tests/lab

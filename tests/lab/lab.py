@@ -215,7 +215,7 @@ class Console:
             )
             for services in hosts.values()
             for name, service in services.items()
-            if name.startswith(("OST ", "RAW ", "NET ", "FS "))
+            if name.startswith(("OST ", "RAW ", "NET ", "FS ", "SYMPTOMS "))
         }
 
     def links(self) -> dict[str, int]:

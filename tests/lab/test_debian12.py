@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Iterator
 
 import pytest
 
 from tests.lab.conftest import brought_up, changes, with_baselines, without_a_firm_baseline
-from tests.lab.lab import Lab, not_ok
+from tests.lab.lab import Console, Lab, not_ok
 
 INVENTORY, PORT = "tests/lab/bookworm", 8478
 # What is named after plumbline, less what is the lab's own or a log; what runs; the user.
@@ -29,10 +30,33 @@ def test_a_second_deployment_changes_nothing_and_check_mode_knows(lab: Lab) -> N
     assert changes(Lab(INVENTORY, PORT, fast=False).recap("site")) == {}
 
 
+DEGRADED = {
+    "component": "oss1-disk1",
+    "kind": "degraded",
+    "severity": "WARNING",
+    "direction": "raises",
+    "sentence": "virtual drive 0/1 is degraded",
+}
+
+
+def test_an_array_that_a_vendor_s_tool_calls_degraded_is_a_warning_until_it_is_whole(
+    lab: Lab,
+) -> None:
+    console = Console(lab)
+    shown = []
+    for symptoms in ([DEGRADED], []):
+        said = json.dumps({"schema": 1, "examined": 2, "symptoms": symptoms})
+        lab.on_host("oss1", f"echo '{said}' > /etc/vendor-arrays.json")
+        lab.on_host("oss1", "systemctl start plumbline-symptoms.service")
+        shown.append(console.asked()["SYMPTOMS oss1 arrays"])
+    assert [one.state for one in shown] == ["WARNING", "OK"]
+    assert "oss1-disk1: virtual drive 0/1 is degraded" in shown[0].output
+
+
 def test_everything_is_measured_and_ok_on_debian_12(lab: Lab) -> None:
     services = with_baselines(lab, 1).services()
     assert not_ok(services).keys() - without_a_firm_baseline(services) == set()
-    assert len(services) == 2 + 1 + 2 + 1 + 2
+    assert len(services) == 2 + 1 + 2 + 1 + 2 + 1
     assert lab.on_host("oss1", "cut -d. -f1 /etc/debian_version") == "12"
 
 
