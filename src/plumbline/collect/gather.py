@@ -199,7 +199,7 @@ class _Progress:
         self.clock: Optional[NodeClock] = None
 
     def suspected(self, history: Path) -> Optional[tuple[Suspected, ...]]:
-        """Return what is suspected of the node; what cannot be read is said to nobody else."""
+        """Return what is suspected of the node; None, and a note, where it cannot be read."""
         try:
             return of_node(history, self.result.node, time.time())
         except DocumentError as error:

@@ -2,31 +2,17 @@
 
 Nothing is decided ahead: each moment asks the evidence of that moment.  What has an alarm by then,
 or of which nothing is worth a word, is no longer wanted.
-
-What passive latency suspects is measured too, once a day at most.  That it was chosen so does not
-bias the odds: the suspicion is no evidence, it weighs nothing in them.  The runs that follow are
-measurements of another kind and time, judged as all are, and their fluctuation is independent of
-that of the counters.  A healthy component that is suspected for months is measured more often than
-others; the Bayes factors of its runs are as those of planned ones, and each that is fine speaks
-for it.  Only the number of questions grows, by one run a day of a component that is suspected.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from enum import Enum
 from itertools import islice
-from typing import Callable, Iterable, Mapping, NamedTuple, Optional, Sequence
+from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.judge.peers import LEAST as PEERED
-from plumbline.judge.phrases import date_of
+from plumbline.judge.wanted import Layer, Speaks, Wanted
 from plumbline.model.confirm import Measured
-from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
-from plumbline.model.memory import Knowing
-from plumbline.model.reason import Reason
 from plumbline.model.record import Scenario
-from plumbline.model.verdict import Verdict
 from plumbline.units import DAY_S
 
 CONTROLS = 2
@@ -36,35 +22,6 @@ TARGETS = 2
 
 _EARLY = 0.9
 """A timer that is late once must not be too early the next time."""
-
-
-class _Speaks(Enum):
-    """What speaks for measuring a component again."""
-
-    ODDS = 1
-    LATENCY = 2
-    ONE_RUN = 3
-
-
-class Wanted(NamedTuple):
-    """A component that may be slow, what its last runs say together, and whether the last is gross.
-
-    ``sentence`` is that of the last verdict; ``suspected`` says that only its latency under load
-    speaks against it.
-    """
-
-    entry: Expectation
-    known: Evidence
-    gross: bool
-    sentence: str
-    suspected: bool = False
-
-    @property
-    def speaks(self) -> _Speaks:
-        """Return what speaks for measuring it again."""
-        if self.known.worth_a_word:
-            return _Speaks.ODDS
-        return _Speaks.LATENCY if self.suspected else _Speaks.ONE_RUN
 
 
 class Place(NamedTuple):
@@ -90,19 +47,6 @@ class Turn(NamedTuple):
         return (*self.controls[:1], *self.targets, *self.controls[1:])
 
 
-class Layer(NamedTuple):
-    """What a node knows of one layer: its components, their verdicts and their evidence.
-
-    ``suspected`` are components that a console suspects, each since when, in epoch seconds; names
-    that are none of a component mean nothing.
-    """
-
-    entries: Sequence[Expectation]
-    verdict: Callable[[Expectation], Verdict]
-    known: Knowing
-    suspected: Mapping[str, float] = {}
-
-
 class Past(NamedTuple):
     """What was confirmed in this layer, the oldest first, and when each component was planned.
 
@@ -111,22 +55,6 @@ class Past(NamedTuple):
 
     measured: Sequence[Measured]
     planned_at: Mapping[str, float]
-
-
-def wanted(layer: Layer) -> list[Wanted]:
-    """Return the components that are to be measured again, the likeliest first.
-
-    Of a group of which more than half is wanted nobody is: what all share is no single one's
-    matter.  Nor is anybody of one with too few peers: there a busy hour of the host looks like a
-    slow device for as long as it lasts, and only other days tell.
-    """
-    found = [one for entry in layer.entries if (one := _wanted(entry, layer)) is not None]
-    low = {one.entry.component for one in found}
-    named = [entry for entry in layer.entries if entry.component in layer.suspected.keys() - low]
-    suspected = [one for entry in named if (one := _suspected(entry, layer)) is not None]
-    # in turn, so that a console's suspicions take nobody's place
-    single = [*_single(found, layer), *_single(suspected, layer)]
-    return sorted(single, key=lambda one: (one.suspected, -one.known.odds, one.entry.component))
 
 
 def places(found: Iterable[Wanted], past: Past, now: float) -> list[Place]:
@@ -149,9 +77,9 @@ def turns(layer: Layer, queue: Sequence[Place], past: Past, now: float) -> list[
     left = bytes_left(free[0].entry, past.measured, now)
     found: list[Turn] = []
     for speaks, kept in (
-        (_Speaks.ODDS, 0.0),
-        (_Speaks.LATENCY, terms.most_bytes / 2),
-        (_Speaks.ONE_RUN, terms.most_bytes - terms.daily_bytes),
+        (Speaks.ODDS, 0.0),
+        (Speaks.ONE_RUN, terms.most_bytes - terms.daily_bytes),
+        (Speaks.LATENCY, terms.most_bytes / 2),
     ):
         chosen = [one.entry for one in free if one.speaks is speaks]
         for members in _of_one_group(chosen):
@@ -210,50 +138,6 @@ def steps_of(turn: Turn, layer: Layer) -> tuple[Expectation, ...]:
         )
         for one in turn.chosen
     )
-
-
-def _wanted(entry: Expectation, layer: Layer) -> Optional[Wanted]:
-    """Return a component that is watched with good reason, None for all others."""
-    known = layer.known.evidence(entry.subject)
-    if known is None or known.alarm or known.shared or not entry.confirm.runs:
-        return None
-    verdict = layer.verdict(entry)
-    percent = _percent(verdict)
-    gross = percent is not None and entry.limits.critical.alerts(percent)
-    watched = verdict.reason is Reason.WATCHED and (known.worth_a_word or gross)
-    # a contended run is no evidence, and does not end the question either
-    contended = verdict.reason is Reason.CONTENDED and known.worth_a_word
-    if not (watched or contended):
-        return None
-    return Wanted(entry, known, gross, verdict.sentence)
-
-
-def _suspected(entry: Expectation, layer: Layer) -> Optional[Wanted]:
-    """Return a component that is suspected for its latency; None where a run would say nothing."""
-    known = layer.known.evidence(entry.subject)
-    if not entry.confirm.runs or (known and (known.alarm or known.shared)):
-        return None
-    verdict = layer.verdict(entry)
-    if not (verdict.reason.fine or verdict.reason in (Reason.WATCHED, Reason.CONTENDED)):
-        return None
-    since = layer.suspected[entry.component]
-    nothing = Evidence(0.0, 0.0, False, since, 0, "", None, "")
-    sentence = f"suspected since {date_of(since)} by its latency under load"
-    return Wanted(entry, known or nothing, gross=False, sentence=sentence, suspected=True)
-
-
-def _single(found: Sequence[Wanted], layer: Layer) -> list[Wanted]:
-    """Return those whose group has enough peers that are not wanted themselves."""
-    members = Counter(entry.group for entry in layer.entries)
-    groups = Counter(one.entry.group for one in found)
-    return [
-        one for one in found if members[one.entry.group] >= max(PEERED, 2 * groups[one.entry.group])
-    ]
-
-
-def _percent(verdict: Verdict) -> Optional[float]:
-    ratio = verdict.ratio_peers if verdict.ratio_baseline is None else verdict.ratio_baseline
-    return None if ratio is None else 100 * ratio
 
 
 def _place(request: Wanted, past: Past, now: float) -> Place:

@@ -1,6 +1,6 @@
 """What a console suspects of a component by its latency under load: a name and a date, no figure.
 
-A node takes it for a reason to measure and for nothing else (judge/confirm.py).
+A node takes it for a reason to measure and for nothing else (judge/wanted.py).
 """
 
 from __future__ import annotations

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.component import judge_service
-from plumbline.judge.confirm import Layer, Past, moved, places, steps_of, turns, wanted
+from plumbline.judge.confirm import Past, moved, places, steps_of, turns
 from plumbline.judge.past import Past as Weighed
+from plumbline.judge.wanted import Layer, wanted
 from plumbline.judge.weighing import Weighing
 from plumbline.layers import GROUPED
 from plumbline.model.confirm import Measured

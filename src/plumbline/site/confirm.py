@@ -12,18 +12,8 @@ from typing import NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError
 from plumbline.judge.component import judge_service
-from plumbline.judge.confirm import (
-    Layer,
-    Past,
-    Place,
-    Turn,
-    bytes_left,
-    moved,
-    places,
-    steps_of,
-    turns,
-    wanted,
-)
+from plumbline.judge.confirm import Past, Place, Turn, bytes_left, moved, places, steps_of, turns
+from plumbline.judge.wanted import Layer, wanted
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.verdict import Verdict
 from plumbline.run.lock import Locks

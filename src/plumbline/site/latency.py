@@ -17,7 +17,7 @@ _FALSE_SUSPICIONS = 1.0
 """A month, of the whole site: a suspicion wakes nobody, it says what to measure."""
 
 
-class Measured(NamedTuple):
+class Watched(NamedTuple):
     """A component that the plan has, and the node that measures it."""
 
     node: str
@@ -33,7 +33,7 @@ class Measured(NamedTuple):
 class ComponentLatency(NamedTuple):
     """What the load says of a component in one operation; ``peers`` were compared."""
 
-    measured: Measured
+    measured: Watched
     operation: Operation
     peers: int
     latency: Latency
@@ -97,7 +97,7 @@ def latencies(plan: SitePlan, loads: Loads, window_s: float) -> SiteLatencies:
         DocumentError: the plan is damaged.
     """
     watched = [
-        Measured(node, one)
+        Watched(node, one)
         for node, found in plan.measured().items()
         for one in found
         if one.layer in GROUPED
@@ -115,7 +115,7 @@ def latencies(plan: SitePlan, loads: Loads, window_s: float) -> SiteLatencies:
 
 
 def _compared(
-    watched: Sequence[Measured], loads: Mapping[Operation, Sequence[Load]], odds: float
+    watched: Sequence[Watched], loads: Mapping[Operation, Sequence[Load]], odds: float
 ) -> Iterator[ComponentLatency]:
     """Yield what is known of the components of one layer."""
     groups = list(_groups(watched))
@@ -126,7 +126,7 @@ def _compared(
                 yield ComponentLatency(group[one.device], operation, len(group) - 1, one)
 
 
-def _dealt(loads: Iterable[Load], groups: Sequence[Mapping[str, Measured]]) -> list[list[Load]]:
+def _dealt(loads: Iterable[Load], groups: Sequence[Mapping[str, Watched]]) -> list[list[Load]]:
     """Return the loads of each group; what is in none is left out."""
     place = {name: number for number, group in enumerate(groups) for name in group}
     found: list[list[Load]] = [[] for _ in groups]
@@ -136,14 +136,14 @@ def _dealt(loads: Iterable[Load], groups: Sequence[Mapping[str, Measured]]) -> l
     return found
 
 
-def _limit(group: Mapping[str, Measured]) -> float:
+def _limit(group: Mapping[str, Watched]) -> float:
     return max(one.entry.limits.peer_loss for one in group.values())
 
 
-def _groups(watched: Sequence[Measured]) -> Iterator[dict[str, Measured]]:
+def _groups(watched: Sequence[Watched]) -> Iterator[dict[str, Watched]]:
     """Yield the components of one layer that are compared with one another, by their names."""
-    hosts: dict[str, dict[str, Measured]] = {}
-    rest: dict[object, dict[str, Measured]] = {}
+    hosts: dict[str, dict[str, Watched]] = {}
+    rest: dict[object, dict[str, Watched]] = {}
     for one in watched:
         if one.entry.layer in ON_DEVICES:
             hosts.setdefault(one.entry.host, {})[one.name] = one

@@ -6,16 +6,8 @@ from typing import Any, Mapping, Optional
 
 import pytest
 
-from plumbline.judge.confirm import (
-    Layer,
-    Past,
-    bytes_left,
-    moved,
-    places,
-    steps_of,
-    turns,
-    wanted,
-)
+from plumbline.judge.confirm import Past, bytes_left, moved, places, steps_of, turns
+from plumbline.judge.wanted import Layer, wanted
 from plumbline.model.confirm import OFF, Confirm, Measured
 from plumbline.model.evidence import WORTH_A_WORD, Evidence, Subject
 from plumbline.model.expectation import Expectation
