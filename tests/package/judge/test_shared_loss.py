@@ -211,6 +211,17 @@ def test_a_change_counts_for_more_nights_of_a_component_without_a_group(starts: 
     assert found.alarm is (starts > 0)
 
 
+def test_a_change_is_of_two_members_and_of_neither_alone() -> None:
+    """What changed may have slowed both: that one of them is slow needs all its evidence."""
+    rates = [[200e6] * 10 + [120e6] * 3, [200e6] * 13]
+    changed = NOW - 3610 - 2 * DAY_S
+    few, many = (
+        own(weighed(*rates, changed=changed, change_starts=starts), 0) for starts in (0.0, 1e6)
+    )
+    assert few is not None
+    assert few == many
+
+
 @pytest.mark.parametrize("members", [1, 2])
 def test_two_members_are_a_group_and_one_is_none(members: int) -> None:
     of = weighed(*[[200e6] * 10 + [60e6] * 8] * members)

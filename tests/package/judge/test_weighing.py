@@ -191,6 +191,25 @@ def test_what_all_hosts_have_lost_is_a_loss_of_all_hosts() -> None:
     assert not one.alarm
 
 
+@pytest.mark.parametrize(("pairs_a_night", "counts"), [(1, False), (2, True)])
+def test_a_night_counts_for_all_hosts_where_more_than_a_quarter_of_them_were_measured(
+    pairs_a_night: int, counts: bool
+) -> None:
+    """Two hosts meet at a time, and one of them says it: of four hosts two pairs are all."""
+    four = HOSTS[:4]
+    given = {"layer": "net", "operation": Operation.SEND}
+    rates = [*[117e6] * 5, *[40e6] * 6]
+    nodes, memories = {}, {}
+    for number, host in enumerate(four):
+        partners = [one for one in four if one != host]
+        one = host_expectation(*partners, limits=Limits(alarm_odds=10_000.0))
+        nodes[host] = [one._replace(component=host)]
+        measured = [nightly(rates, partner=partners[0], component=host, **given)]
+        memories[host] = Past(snapshot(*(measured if number < pairs_a_night else ())))
+    found = Weighing(nodes, memories).of_its_group(("net", four[0]))
+    assert (found is not None) is counts
+
+
 def test_a_clock_that_was_stepped_back_and_a_limit_of_nothing_do_no_harm() -> None:
     limits = Limits(peer_loss=0.0)
     one = expectation(component=NAMES[0], limits=limits)

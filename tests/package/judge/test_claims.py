@@ -1,0 +1,39 @@
+"""Claims that are made of measurements: when something changed, and who is beside whom."""
+
+from __future__ import annotations
+
+from typing import Optional, Sequence
+
+import pytest
+
+from plumbline.judge.claims import NamedMeasurement, last_change
+from plumbline.judge.measurement import Era, Measurement
+from plumbline.model.limits import Limits
+from plumbline.units import DAY_S
+
+
+def seen(at: Optional[float]) -> NamedMeasurement:
+    era = Era("Lustre 2.3.0", at, with_group=True)
+    return NamedMeasurement("read", "", Measurement("kind", "a", (), None, Limits(), None, era))
+
+
+NIGHT = 40 * DAY_S
+
+
+@pytest.mark.parametrize(
+    ("moments", "found"),
+    [
+        ([], None),
+        ([None], None),
+        ([NIGHT], NIGHT),
+        ([NIGHT + 600, NIGHT, None], NIGHT),
+        ([NIGHT - DAY_S / 2 + 1, NIGHT], NIGHT - DAY_S / 2 + 1),
+        ([NIGHT - DAY_S / 2, NIGHT], NIGHT),
+        ([NIGHT - 0.6 * DAY_S, NIGHT - 0.4 * DAY_S, NIGHT], NIGHT - 0.4 * DAY_S),
+    ],
+    ids=["nothing", "unknown", "once", "in turns", "half a day", "a half", "the night before"],
+)
+def test_the_last_change_is_when_the_first_measurement_of_its_night_saw_it(
+    moments: Sequence[Optional[float]], found: Optional[float]
+) -> None:
+    assert last_change([seen(at) for at in moments]) == found
