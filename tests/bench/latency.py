@@ -30,7 +30,8 @@ EVERY_THIRD = 3
 class Row(NamedTuple):
     """One trial: the window, one sample of how many is used, one disk's latency, and noise.
 
-    ``noise`` is the standard deviation of the logarithm of each sample.
+    ``noise`` is the standard deviation of the logarithm of each sample; ``as_osts`` says that all
+    disks of all hosts are peers.
     """
 
     window_s: float
@@ -159,8 +160,8 @@ def section() -> Iterator[str]:
         "then. The data have three hours a day. In every third host one disk more is made slower "
         "in some rows; noise is the standard deviation of each sample. That windows are counted, "
         "and not the sizes of losses weighed, which took 12 and 15 windows of an hour, was chosen "
-        "on these disks; no constant was. In rows of all peers the disks are compared as the OSTs of "
-        "one file system are, whatever host they are in."
+        "on these disks; no constant was. In rows of all peers the disks are compared as the OSTs "
+        "of one file system are, whatever host they are in."
     )
     yield ""
     yield (
