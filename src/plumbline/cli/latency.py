@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     With ``--save`` both are no trouble, and 0 is returned.
     """
-    from plumbline.collect.loads import loads
+    from plumbline.collect.loads import site_loads
     from plumbline.collect.prometheus import Span
     from plumbline.site.latency import latencies
     from plumbline.store.plan import load_plan
@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
     end = time.time() // window_s * window_s
     span = Span(end - since_s // window_s * window_s + window_s, end, window_s)
     plan = load_plan(arguments.plan)
-    found = latencies(plan, loads(prometheus, span), window_s)
+    found = latencies(plan, site_loads(prometheus, span), window_s)
     if arguments.json:
         print(json.dumps(_document(found), indent=1, allow_nan=False))
     else:

@@ -52,7 +52,7 @@ _DEVICES = {
 _OSTS = {operation: _of_osts(operation) for operation in _DEVICES}
 
 
-def loads(prometheus: Prometheus, span: Span) -> Loads:
+def site_loads(prometheus: Prometheus, span: Span) -> Loads:
     """Return what each device, by its component, and each OST did in windows of a span's steps.
 
     Raises:

@@ -25,7 +25,7 @@ class Rates(NamedTuple):
     recovery: str
 
     @property
-    def load(self) -> tuple[float, float]:
+    def busy(self) -> tuple[float, float]:
         """Return bytes and operations a second, for who is busiest."""
         return (self.read_Bps or 0.0) + (self.write_Bps or 0.0), self.operations_per_s or 0.0
 
@@ -55,7 +55,7 @@ def rates(before: Iterable[Count], after: Iterable[Count], seconds: float) -> li
     order = {
         source: place for place, source in enumerate(dict.fromkeys(one.source for one in found))
     }
-    return sorted(found, key=lambda rate: (order[rate.source], *(-part for part in rate.load)))
+    return sorted(found, key=lambda rate: (order[rate.source], *(-part for part in rate.busy)))
 
 
 def _growth(count: Count, earlier: Mapping[tuple[Metric, Labels], float]) -> Optional[float]:
