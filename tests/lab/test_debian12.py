@@ -48,7 +48,7 @@ def test_an_array_that_a_vendor_s_tool_calls_degraded_is_a_warning_until_it_is_w
         said = json.dumps({"schema": 1, "examined": 2, "symptoms": symptoms})
         lab.on_host("oss1", f"echo '{said}' > /etc/vendor-arrays.json")
         lab.on_host("oss1", "systemctl start plumbline-symptoms.service")
-        shown.append(console.asked()["SYMPTOMS oss1 arrays"])
+        shown.append(lab.measure(console, "raw")["SYMPTOMS oss1 arrays"])
     assert [one.state for one in shown] == ["WARNING", "OK"]
     assert "oss1-disk1: virtual drive 0/1 is degraded" in shown[0].output
 
