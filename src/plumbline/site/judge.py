@@ -240,6 +240,6 @@ def _judge_node(node: Expectations, history: History, task: Task) -> Iterator[Ve
     alone = [each for each in chosen if task.members or each.layer not in WHOLE]
     verdicts = [*judging.components(alone), *judging.groups(chosen)]
     if task.since is not None and node.entries:
-        verdicts.append(judge_node(JudgedNode(node, task.since, task.now), memory))
+        verdicts.append(judge_node(JudgedNode(node, task.since, task.now, chosen), memory))
     for verdict in verdicts:
         yield verdict if task.evidence else verdict._replace(evidence=())
