@@ -11,6 +11,7 @@ from math import hypot
 from statistics import median
 from typing import Iterable, Mapping, NamedTuple, Sequence
 
+from plumbline.judge.measurement import Values
 from plumbline.robust import deviation, error_of_median
 from plumbline.units import DAY_S
 
@@ -60,27 +61,31 @@ class Kinds:
 
     def __init__(self) -> None:
         """Know nothing yet."""
-        self._values: dict[object, dict[int, dict[str, list[float]]]] = {}
+        self._values: dict[object, list[tuple[str, Values]]] = {}
         self._found: dict[object, Kind] = {}
 
-    def add(self, kind: object, member: str, values: Iterable[tuple[float, float]]) -> None:
-        """Take in what a member gave: moments in epoch seconds, and logarithms."""
-        days = self._values.setdefault(kind, {})
-        for at, value in values:
-            day = int(at // DAY_S)
-            of_day = days.get(day)
-            if of_day is None:
-                of_day = days[day] = {}
-            if member in of_day:
-                of_day[member].append(value)
-            else:
-                of_day[member] = [value]
+    def add(self, kind: object, member: str, values: Values) -> None:
+        """Take in what a member gave; it is not to be changed any more."""
+        self._values.setdefault(kind, []).append((member, values))
 
     def of(self, kind: object) -> Kind:
         """Return what all of a kind gave, the asking member included."""
         if kind not in self._found:
-            self._found[kind] = _kind(self._values.get(kind, {}))
+            self._found[kind] = _kind(_by_day(self._values.get(kind, ())))
         return self._found[kind]
+
+
+def _by_day(given: Iterable[tuple[str, Values]]) -> Mapping[int, Mapping[str, Sequence[float]]]:
+    """Return what each member gave on each day."""
+    days: dict[int, dict[str, list[float]]] = {}
+    for member, values in given:
+        for at, value in values:
+            of_day = days.setdefault(int(at // DAY_S), {})
+            if member in of_day:
+                of_day[member].append(value)
+            else:
+                of_day[member] = [value]
+    return days
 
 
 def _kind(days: Mapping[int, Mapping[str, Sequence[float]]]) -> Kind:
