@@ -148,23 +148,28 @@ def weigh(
 
     ``past`` is what was found when these claims were weighed before, which saves time.
     """
-    return _Weighing(alone, together, question, Moments() if past is None else past).run()
+    return _Weighing(alone, together, question, past).run()
 
 
 class _Weighing:
     """Goes through the moments of some claims in the order of time."""
 
     def __init__(
-        self, alone: Sequence[Claim], together: Sequence[Claim], question: Question, past: Moments
+        self,
+        alone: Sequence[Claim],
+        together: Sequence[Claim],
+        question: Question,
+        past: Optional[Moments],
     ) -> None:
         self._limit, self._needed, self._change, self._min_odds = question
-        self._past = past
+        self._past = past or Moments()
         self._alone = alone
         self._claims = [claim for claim in (*alone, *together) if claim.runs]
         self._runs = [claim.runs for claim in self._claims]
         self._moments = moments_of(sorted({run for runs in self._runs for run in runs}))
         self._offs = tuple(claim.offs for claim in self._claims)
-        past.take(self._runs)
+        if past:
+            past.take(self._runs)
 
     def run(self) -> Weight:
         """Return what is known at the last moment."""

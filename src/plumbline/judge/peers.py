@@ -75,28 +75,29 @@ class Kinds:
         return self._found[kind]
 
 
-def _by_day(given: Iterable[tuple[str, Values]]) -> Mapping[int, Mapping[str, Sequence[float]]]:
-    """Return what each member gave on each day."""
-    days: dict[int, dict[str, list[float]]] = {}
+def _by_day(given: Iterable[tuple[str, Values]]) -> Mapping[int, Sequence[tuple[str, float]]]:
+    """Return what members gave on each day."""
+    days: dict[int, list[tuple[str, float]]] = {}
     for member, values in given:
         for at, value in values:
-            of_day = days.setdefault(int(at // DAY_S), {})
-            if member in of_day:
-                of_day[member].append(value)
-            else:
-                of_day[member] = [value]
+            days.setdefault(int(at // DAY_S), []).append((member, value))
     return days
 
 
-def _kind(days: Mapping[int, Mapping[str, Sequence[float]]]) -> Kind:
-    levels = {
-        day: {
-            member: median(values) if len(values) > 1 else values[0]
-            for member, values in members.items()
-        }
-        for day, members in days.items()
-        if len(members) >= LEAST
-    }
+def _levels(of_day: Sequence[tuple[str, float]]) -> Mapping[str, float]:
+    """Return the middle of what each member gave on a day."""
+    once = dict(of_day)
+    if len(once) == len(of_day):
+        return once
+    members: dict[str, list[float]] = {}
+    for member, value in of_day:
+        members.setdefault(member, []).append(value)
+    return {member: median(values) for member, values in members.items()}
+
+
+def _kind(days: Mapping[int, Sequence[tuple[str, float]]]) -> Kind:
+    known = {day: _levels(of_day) for day, of_day in days.items()}
+    levels = {day: members for day, members in known.items() if len(members) >= LEAST}
     middles = {day: _middle(tuple(of_day.values())) for day, of_day in levels.items()}
     beside: dict[str, list[float]] = {}
     for day, of_day in levels.items():
