@@ -101,8 +101,9 @@ def _kind(days: Mapping[int, Sequence[tuple[str, float]]]) -> Kind:
     middles = {day: _middle(tuple(of_day.values())) for day, of_day in levels.items()}
     beside: dict[str, list[float]] = {}
     for day, of_day in levels.items():
+        middle = middles[day].value
         for member, level in of_day.items():
-            beside.setdefault(member, []).append(level - middles[day].value)
+            beside.setdefault(member, []).append(level - middle)
     usual = {member: median(found) for member, found in beside.items()}
     return Kind(middles, _apart(tuple(beside.values())), usual)
 
