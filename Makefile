@@ -32,7 +32,8 @@ format: venv  ## put the Python code into its form, and mend what can be mended
 	@ruff format --quiet
 
 test: root venv programs  ## everything: check, Debian 13's Python, Ansible's sanity tests, the lab test (root)
-	@.ci/steps ruff mypy layers vermin yamllint shellcheck pytest debian13 ansible-lint sanity units integration lab
+	@.ci/prerequisites requirements/root.txt
+	@.ci/steps ruff mypy layers vermin yamllint shellcheck pytest debian13 ansible-lint sanity units integration --beside lab
 
 demo: root venv  ## bring up the lab, break it, watch Nagios find it, leave it up (root)
 	@$(VENV)/bin/python -m tests.lab.demo
@@ -135,4 +136,4 @@ units integration:
 	@.ci/ansible-test $@
 
 lab:
-	@pytest --verbose --durations=10 tests/lab
+	@pytest --verbose --durations=10 -p no:cacheprovider tests/lab

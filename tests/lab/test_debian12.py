@@ -36,6 +36,33 @@ def test_everything_is_measured_and_ok_on_debian_12(lab: Lab) -> None:
     assert lab.on_host("oss1", "cut -d. -f1 /etc/debian_version") == "12"
 
 
+ASKED = """
+import json, urllib.parse, urllib.request
+looked = "plumbline_lustre_looked_timestamp_seconds"
+for query in ("up", "node_textfile_scrape_error", f"{looked} > bool 0"):
+    url = "http://127.0.0.1:9090/api/v1/query?" + urllib.parse.urlencode({"query": query})
+    for one in json.load(urllib.request.urlopen(url))["data"]["result"]:
+        print(query.split()[0], one["metric"]["instance"], one["value"][1])
+"""
+"""What Prometheus knows of each host."""
+
+
+def test_prometheus_knows_what_the_nodes_count_and_nobody_else_can_ask_it(lab: Lab) -> None:
+    expected = {
+        f"{name} {host} {value}"
+        for host in ("client1", "oss1")
+        for name, value in (
+            ("up", 1),
+            ("node_textfile_scrape_error", 0),
+            ("plumbline_lustre_looked_timestamp_seconds", 1),
+        )
+    }
+    assert set(lab.on_host("mon1", f"python3 -c '{ASKED}'").splitlines()) == expected
+    listening = "ss -Hltn | awk '{print $4}' | grep -E ':(9090|9100)$'"
+    assert lab.on_host("mon1", listening) == "127.0.0.1:9090"
+    assert lab.on_host("oss1", listening) == "10.77.0.11:9100"
+
+
 def test_removal_leaves_nothing_and_nagios_goes_on(lab: Lab) -> None:
     assert "/usr/lib/plumbline" in lab.on_host("oss1", TRACES)
     lab.playbook("remove")

@@ -30,7 +30,7 @@ from plumbline.symptoms.parts import Parts
 from plumbline.symptoms.site_command import SiteCommand
 from plumbline.symptoms.site_command import look as site_look
 from plumbline.targets import target_for
-from plumbline.targets.lustre_counters import job_stats, lustre_stats
+from plumbline.targets.lustre_counters import job_requests, job_stats, lustre_stats
 from plumbline.targets.lustre_output import (
     parse_import,
     parse_layout,
@@ -189,6 +189,7 @@ def _lustre_output() -> Iterator[Reader]:
         ("getstripe -y of PFL", "lfs_getstripe_y_pfl.txt", parse_objects),
         ("obdfilter stats", "lctl_obdfilter_n_stats.txt", _counted),
         ("job_stats", "lctl_job_stats_n.txt", _jobs),
+        ("job_stats of metadata", "mdt_job_stats.txt", _requests),
     ]
     for name, file, parse in parsers:
         yield Reader(
@@ -226,6 +227,10 @@ def _counted(said: str) -> object:
 
 def _jobs(said: str) -> object:
     return job_stats(said, "job_stats")
+
+
+def _requests(said: str) -> object:
+    return job_requests(said, "job_stats")
 
 
 def _diskstats(given: bytes, _: Path) -> object:

@@ -75,8 +75,7 @@ def test_every_module_runs_on_a_node_or_is_said_to_be_the_consoles() -> None:
 SHARED = {
     *("dates", "directories", "source"),
     *("parallel_members", "parallel_options", "parallel_terms"),
-    "progress",
-    "signalled",
+    *("progress", "prometheus", "signalled"),
 }
 
 

@@ -19,7 +19,13 @@ ROLES = sorted({path.relative_to(ROOT).parts[1] for path in tracked("roles/*/*")
 NAMED = re.compile(rf"\b(?:{'|'.join(reversed(ROLES))})_[a-z][a-z_]*\b")
 OF_ROLE = re.compile(r"\b([a-z]+_[a-z_]+) of the role ([a-z_]+)")
 # a playbook, and variables of Icinga's own check command
-NO_OPTIONS = {"lab_break", "nrpe_command", "nrpe_timeout", "nrpe_timeout_unknown"}
+NO_OPTIONS = {
+    "lab_break",
+    "nrpe_command",
+    "nrpe_timeout",
+    "nrpe_timeout_unknown",
+    "prometheus_client",
+}
 
 
 def options() -> dict[str, set[str]]:

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Optional, Sequence
 
 from plumbline.cli.signalled import until_signalled
 from plumbline.errors import StoreError, UsageError
-from plumbline.units import parse_duration
+from plumbline.units import format_rate, parse_duration
 
 if TYPE_CHECKING:
     from plumbline.counters.metric import Count, Labels, Metric
+    from plumbline.counters.rates import Rates
     from plumbline.output.exposition import Family
+    from plumbline.run.clock import Clock
     from plumbline.run.count import Counters
 
 _DESCRIPTION = """\
 Read what Lustre counts on this server, client or router, and write it as metrics for the textfile
-collector of Prometheus's node exporter.  A file that gives no answer is left out until it does."""
+collector of Prometheus's node exporter, or show rates as they are now with --every alone.  A file
+that gives no answer is left out until it does."""
 
 
 def add(subparsers: Any) -> None:
@@ -35,7 +40,9 @@ def add(subparsers: Any) -> None:
         help="replace this file, which everybody may read then; default: standard output",
     )
     parser.add_argument(
-        "--every", metavar="TIME", help="write again and again, so often; needs --output"
+        "--every",
+        metavar="TIME",
+        help="write --output so often; without it show so often who moves how much",
     )
     parser.set_defaults(run=run)
 
@@ -47,20 +54,71 @@ def run(arguments: argparse.Namespace) -> int:
     from plumbline.run.count import Counters
 
     every_s = parse_duration(arguments.every) if arguments.every else 0.0
-    if arguments.every and (not arguments.output or not 1 <= every_s <= 3600):
-        raise UsageError("--every takes a time from 1s to 60min, and --output with it")
+    if arguments.every and not 1 <= every_s <= 3600:
+        raise UsageError("--every takes a time from 1s to 60min")
     clock = SystemClock()
     counters = Counters(BoundedReads(clock), clock)
     if not arguments.every:
         _write(counters, arguments.output, ())
         return 0
+    show = (
+        partial(_kept, counters, arguments.output) if arguments.output else _Live(counters, clock)
+    )
     told: Sequence[str] = ()
     with until_signalled() as ended:
         while not ended.is_set():
             begun = clock.monotonic()
-            told = _kept(counters, arguments.output, told)
+            told = show(told)
             ended.wait(max(0.0, begun + every_s - clock.monotonic()))
     return 0
+
+
+class _Live:
+    """Shows what has moved since the last look."""
+
+    def __init__(self, counters: Counters, clock: Clock) -> None:
+        self._counters = counters
+        self._clock = clock
+        self._before: tuple[Count, ...] = ()
+        self._at = clock.monotonic()
+
+    def __call__(self, told: Sequence[str]) -> Sequence[str]:
+        """Print a table, but for the first look, and sentences that are not among ``told``."""
+        from plumbline.counters.rates import rates
+
+        looked, now = self._counters.look(), self._clock.monotonic()
+        if self._before:
+            _show(rates(self._before, looked.counts, now - self._at))
+        self._before, self._at = looked.counts, now
+        return _said(looked.troubles, told)
+
+
+def _show(found: Sequence[Rates]) -> None:
+    """Print rates; a terminal has as many of them as it has lines, in the place of those before."""
+    from plumbline.output.table import render
+
+    terminal = sys.stdout.isatty()
+    most = max(1, shutil.get_terminal_size().lines - 8) if terminal else len(found)
+    headers = ("source", "target", "read", "write", "operations", "latency", "recovery")
+    rows = [
+        (
+            one.source,
+            one.name,
+            _or_dash(one.read_Bps, format_rate),
+            _or_dash(one.write_Bps, format_rate),
+            _or_dash(one.operations_per_s, lambda rate: f"{rate:.0f}/s"),
+            _or_dash(one.latency_s, lambda seconds: f"{1000 * seconds:.2f} ms"),
+            one.recovery,
+        )
+        for one in found[:most]
+    ]
+    print("\x1b[H\x1b[J" if terminal else "", end="")
+    print(render(headers, rows) if rows else "Lustre counts nothing on this host")
+    print(f"{len(found) - most} more\n" if found[most:] else "", flush=True)
+
+
+def _or_dash(value: Optional[float], form: Callable[[float], str]) -> str:
+    return "-" if value is None else form(value)
 
 
 def _kept(counters: Counters, output: str, told: Sequence[str]) -> Sequence[str]:
@@ -75,20 +133,25 @@ def _kept(counters: Counters, output: str, told: Sequence[str]) -> Sequence[str]
 
 
 def _write(counters: Counters, output: str, told: Sequence[str]) -> Sequence[str]:
-    """Look and write; say what could not be used unless it is among ``told``; return all of it."""
+    """Look and write; return what could not be used."""
     from plumbline.output.exposition import exposition
     from plumbline.store.replacing import replace_own
 
     looked = counters.look()
-    for sentence in looked.troubles:
-        if sentence not in told:
-            print(f"plumbline: {sentence}", file=sys.stderr, flush=True)
     text = exposition(_families(looked.counts))
     if output:
         replace_own(Path(output), text, mode=0o644)
     else:
         sys.stdout.buffer.write(text.encode("utf-8", "replace"))
-    return looked.troubles
+    return _said(looked.troubles, told)
+
+
+def _said(troubles: Sequence[str], told: Sequence[str]) -> Sequence[str]:
+    """Say what could not be used unless it is among ``told``; return all of it."""
+    for sentence in troubles:
+        if sentence not in told:
+            print(f"plumbline: {sentence}", file=sys.stderr, flush=True)
+    return troubles
 
 
 def _families(counts: Iterable[Count]) -> Iterator[Family]:

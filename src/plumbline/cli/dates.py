@@ -8,6 +8,9 @@ from datetime import datetime, timedelta, timezone
 from plumbline.errors import UsageError
 
 _HOUR = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])|24:00")
+_MOMENTS = (
+    'write for example "2026-11-20 03:12", 2026-11-20T03:12+01:00, or 03:12 for the last such'
+)
 
 
 def parse_date(text: str, option: str) -> datetime:
@@ -43,6 +46,25 @@ def parse_span(text: str, option: str, now: float) -> tuple[float, float]:
     if end <= begin:
         raise UsageError(f"{option} {text!r} ends before it begins")
     return begin.timestamp(), end.timestamp()
+
+
+def parse_moment(text: str, option: str, now: float) -> float:
+    """Return a moment that has passed, in seconds since the epoch; hours alone are the last such.
+
+    Raises:
+        UsageError: it is no such time, or has not come yet.
+    """
+    today = datetime.fromtimestamp(now, timezone.utc).astimezone().replace(tzinfo=None)
+    try:
+        found = _moment(text.strip(), option, today)
+        if _HOUR.fullmatch(text.strip()) and found > today:
+            found -= timedelta(days=1)
+        at = found.timestamp()
+    except (UsageError, ValueError, OverflowError, OSError) as error:
+        raise UsageError(f"{option} {text!r} is no time; {_MOMENTS}") from error
+    if not 0 < at <= now:
+        raise UsageError(f"{option} {text!r} is no time that has passed; {_MOMENTS}")
+    return at
 
 
 def _moment(text: str, option: str, day: datetime) -> datetime:

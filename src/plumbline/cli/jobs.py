@@ -16,7 +16,7 @@ from plumbline.store.places import HISTORY, PLAN
 
 if TYPE_CHECKING:
     from plumbline.jobs.darshan import Log
-    from plumbline.jobs.job import Job
+    from plumbline.jobs.job import Job, JobRequests
     from plumbline.jobs.usage import Usage, Window
     from plumbline.judge.job_rates import JobsSay
     from plumbline.site.jobs import Used
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 40
 _MOST_SAID = 20
+_MOST_NAMED = 3
 _MOST_BYTES = 1 << 30
 
 
@@ -76,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print who used what; return 0, or 65 where something was left out."""
     from plumbline.jobs.usage import Window
     from plumbline.judge.job_rates import jobs_say
-    from plumbline.site.jobs import Names, keep_traffic, recorded, who_used
+    from plumbline.site.jobs import Names, Traffic, keep_traffic, recorded, requested, who_used
 
     now = time.time()
     window = (
@@ -98,7 +99,8 @@ def run(arguments: argparse.Namespace) -> int:
         _print_slow(jobs_say(logs, names.at, found), left_out, as_json=arguments.json)
         return DocumentError.exit_code if left_out else 0
     listed = [*(log.job for log in logs), *jobs]
-    used = who_used(found, listed, window, names, arguments.target)
+    traffic = Traffic(found, requested(history, window) if history else ())
+    used = who_used(traffic, listed, window, names, arguments.target)
     _report(used, left_out, arguments.json, users=plan is not None and plan.job_users)
     return DocumentError.exit_code if left_out else 0
 
@@ -195,7 +197,13 @@ def _print(used: Used, users: bool) -> None:
         print(render([headers[at] for at in kept], [[row[at] for at in kept] for row in rows]))
     if len(used.usages) > _MOST_ROWS:
         print(f"{len(used.usages) - _MOST_ROWS} more rows; --json has all of them")
-    if not rows:
+    asked = used.requests[:_MOST_ROWS]
+    if asked:
+        headers = ["job", "name", "target", "requests", "rate", "from", "to", "most of them"]
+        print(render(headers, [_request_row(one, used.jobs.get(one.job)) for one in asked]))
+    if len(used.requests) > _MOST_ROWS:
+        print(f"{len(used.requests) - _MOST_ROWS} more rows of requests; --json has all of them")
+    if not rows and not asked:
         print("No job is known to have moved anything on these targets at this time.")
     if used.idle:
         some = ", ".join(shown(job.id) for job in used.idle[:_MOST_SAID])
@@ -219,6 +227,22 @@ def _row(usage: Usage, job: Optional[Job]) -> list[str]:
         _time(usage.end),
         *("" if share is None else f"{share:.0%}" for share in (usage.small, usage.unaligned)),
         usage.source,
+    ]
+
+
+def _request_row(asked: JobRequests, job: Optional[Job]) -> list[str]:
+    from plumbline.jobs.job import shown
+
+    most = sorted(asked.requests.items(), key=lambda item: (-item[1], item[0]))[:_MOST_NAMED]
+    return [
+        shown(asked.job),
+        shown(job.name) if job else "",
+        shown(asked.target),
+        f"{asked.number:.0f}",
+        f"{asked.number / (asked.end - asked.begin):.0f}/s",
+        _time(asked.begin),
+        _time(asked.end),
+        ", ".join(f"{shown(name)} {count:.0f}" for name, count in most),
     ]
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from plumbline.cli.prometheus import add_prometheus, prometheus_of
 from plumbline.errors import UsageError
 from plumbline.units import parse_duration
 
@@ -31,13 +31,7 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--plan", metavar="FILE", required=True, help="what plumbline plan --json printed"
     )
-    parser.add_argument(
-        "--prometheus", metavar="URL", required=True, help="address of the site's Prometheus"
-    )
-    parser.add_argument("--token-file", metavar="FILE", type=Path, help="bearer token, one line")
-    parser.add_argument(
-        "--ca", metavar="FILE", type=Path, help="certificate of its authority (default: system's)"
-    )
+    add_prometheus(parser, required=True)
     parser.add_argument(
         "--since", metavar="TIME", default="1d", help="how long back, default %(default)s"
     )
@@ -54,14 +48,14 @@ def add(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the suspects and return 1 where there are any, 3 where no device could be compared."""
     from plumbline.collect.device_loads import device_loads
-    from plumbline.collect.prometheus import Prometheus, Span
+    from plumbline.collect.prometheus import Span
     from plumbline.site.latency import latencies
     from plumbline.store.plan import load_plan
 
     window_s, since_s = parse_duration(arguments.window), parse_duration(arguments.since)
     if window_s <= 0 or since_s < 2 * window_s:
         raise UsageError("--since takes at least two times --window, which is above zero")
-    prometheus = Prometheus(arguments.prometheus, arguments.token_file, arguments.ca)
+    prometheus = prometheus_of(arguments)
     # windows begin at the same moments whenever somebody asks
     end = time.time() // window_s * window_s
     span = Span(end - since_s // window_s * window_s + window_s, end, window_s)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from datetime import timezone
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
+from plumbline.cli.prometheus import add_prometheus, prometheus_of
 from plumbline.errors import DocumentError, StoreError, ToolError, UsageError
 from plumbline.store.places import HISTORY, PLAN
 
 if TYPE_CHECKING:
     from plumbline.profile.calls import Profile
     from plumbline.report.drawing import Extras
+    from plumbline.report.past import Past
     from plumbline.store.plan import SitePlan
 
 DIRECTORY = "plumbline-report"
@@ -48,6 +51,13 @@ def add(subparsers: Any) -> None:
         "note or change of version that was measured since, or a month ago",
     )
     parser.add_argument(
+        "--at",
+        metavar="TIME",
+        help="go back to a moment, such as '2026-11-20 03:12': what servers, routers and clients "
+        "did in the hour around it, by --prometheus, beside the probes",
+    )
+    add_prometheus(parser, required=False)
+    parser.add_argument(
         "--profile", metavar="FILE", help="draw the calls that plumbline probe fs --profile kept"
     )
     parser.add_argument(
@@ -63,19 +73,26 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the report and return 0, whatever it shows."""
     if not 1 <= arguments.days <= _MOST_DAYS:
         raise UsageError(f"--days {arguments.days}: write a number from 1 to {_MOST_DAYS}")
-    library = _library(arguments.library)
+    if bool(arguments.at) is not bool(arguments.prometheus):
+        raise UsageError("--at and --prometheus belong together: give both, or neither")
+    library, now = _library(arguments.library), time.time()
+    past = _past(arguments, now) if arguments.at else None
     from plumbline.report.drawing import figures
     from plumbline.report.overview import overview
     from plumbline.report.page import LIBRARY, PAGE, pages
     from plumbline.report.site import find_metrics
     from plumbline.site.garbage import without_collector
+    from plumbline.site.moment import probed
     from plumbline.site.report import read_site
     from plumbline.store.plan import load_plan
 
-    plan, now = load_plan(arguments.plan), time.time()
+    plan = load_plan(arguments.plan)
     with without_collector():
         site = read_site(plan, Path(arguments.history), now, arguments.days)
         metrics, extras = find_metrics(site), _extras(arguments, plan, now)
+        if past:
+            said = probed(plan, Path(arguments.history), past, site.thinned_until())
+            extras = extras._replace(past=past, probed=said)
         drawn = figures(site, metrics, extras)
         files = pages(site, drawn, overview(site, metrics, extras.found))
     directory = Path(arguments.output)
@@ -110,6 +127,20 @@ def _installed_library() -> Path:
             f"{_INSTALL}"
         )
     return Path(found.origin).parent / "package_data" / _LIBRARY_FILE
+
+
+def _past(arguments: argparse.Namespace, now: float) -> Past:
+    """Return what Prometheus keeps of the hour that was asked for; say what it does not."""
+    from plumbline.cli.dates import parse_moment
+    from plumbline.collect.moment import look_back
+    from plumbline.model.command import lines
+
+    at = parse_moment(arguments.at, "--at", now)
+    past = look_back(prometheus_of(arguments), at, now, time.monotonic)
+    for remark in past.remarks:
+        # names of targets are what somebody else has told Prometheus
+        print(f"plumbline: {' '.join(lines(remark))}", file=sys.stderr)
+    return past
 
 
 def _extras(arguments: argparse.Namespace, plan: SitePlan, now: float) -> Extras:

@@ -107,7 +107,8 @@ def _jobs_followed(targets: Targets, clock: Clock) -> Iterator[Jobs]:
     from plumbline.run.jobs import Jobs
     from plumbline.run.system import LocalSystem
 
-    jobs, over = Jobs(LocalSystem(SystemRunner()), list(targets.names), clock), threading.Event()
+    names = [*targets.names, *targets.metadata]
+    jobs, over = Jobs(LocalSystem(SystemRunner()), names, clock), threading.Event()
 
     def follow() -> None:
         pause_s = jobs.look()
@@ -142,7 +143,7 @@ def _sources(arguments: argparse.Namespace, node: Expectations) -> tuple[Devices
     files = LocalSystem(SystemRunner())
     numbers = dict(_numbers(_named(arguments.device) if arguments.device else _planned(node)))
     targets = Targets(files)
-    if not numbers and not targets.names:
+    if not numbers and not targets.names and not targets.metadata:
         _complain(node, targets)
         raise DocumentError(
             f"{node.node} has neither devices in its expectations nor Lustre targets, so nothing "

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ssl
-from http.client import HTTPException
+import time
+from http.client import HTTPException, HTTPResponse
 from math import isfinite
 from pathlib import Path
 from typing import Any, Iterator, Mapping, NamedTuple, Optional
@@ -12,12 +13,14 @@ from urllib.parse import urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, HTTPSHandler, OpenerDirector, Request, build_opener
 
 from plumbline.errors import DocumentError, ToolError, UsageError
+from plumbline.model.command import lines
 from plumbline.model.json_text import read_json
 
 _TIMEOUT_S = 30.0
 _MOST_BYTES = 1 << 28
 """Of an answer: a day of ten thousand devices in windows of a quarter of an hour is 30 MB."""
 _LONGEST_COMPLAINT = 200
+_CHUNK = 1 << 20
 
 
 class Curve(NamedTuple):
@@ -39,9 +42,15 @@ class Prometheus:
     """Where one answers; a redirection is not followed, for it would be given the token."""
 
     def __init__(
-        self, url: str, token_file: Optional[Path] = None, authority: Optional[Path] = None
+        self,
+        url: str,
+        token_file: Optional[Path] = None,
+        authority: Optional[Path] = None,
+        patience_s: float = 2 * _TIMEOUT_S,
     ) -> None:
         """Take the address, a file with a bearer token, and the certificate of an authority.
+
+        An answer that takes more than ``patience_s`` seconds to arrive is given up.
 
         Raises:
             UsageError: the address is none of a server, or has a password in it.
@@ -58,6 +67,7 @@ class Prometheus:
         self.url = url.rstrip("/")
         self._token = _token(token_file) if token_file else ""
         self._opener = _opener(authority)
+        self._patience_s = patience_s
 
     def over(self, expression: str, span: Span) -> list[Curve]:
         """Return what an expression of PromQL gives at each moment of a span.
@@ -80,7 +90,7 @@ class Prometheus:
             request.add_unredirected_header("Authorization", f"Bearer {self._token}")
         try:
             with self._opener.open(request, timeout=_TIMEOUT_S) as answer:
-                said: bytes = answer.read(_MOST_BYTES + 1)
+                said = _read(answer, time.monotonic() + self._patience_s)
         except HTTPError as error:
             with error:
                 words = parse_complaint(error.read(_MOST_BYTES)) or error.reason
@@ -92,6 +102,16 @@ class Prometheus:
         if len(said) > _MOST_BYTES:
             raise ToolError(f"{self.url} answers with more than 256 MiB; ask about less time")
         return said
+
+
+def _read(answer: HTTPResponse, end: float) -> bytes:
+    """Return an answer up to one byte more than is allowed; it may come a byte at a time."""
+    said = bytearray()
+    while len(said) <= _MOST_BYTES and (part := answer.read1(_CHUNK)):
+        said += part
+        if time.monotonic() > end:
+            raise TimeoutError("its answer has no end")
+    return bytes(said)
 
 
 class _NoRedirect(HTTPRedirectHandler):
@@ -123,14 +143,14 @@ def parse_complaint(said: bytes) -> str:
         words = read_json(said)["error"]
     except (ValueError, KeyError, TypeError, IndexError):
         return ""
-    return str(words)[:_LONGEST_COMPLAINT]
+    return " ".join(lines(str(words)))[:_LONGEST_COMPLAINT]
 
 
 def parse_curves(said: bytes, url: str) -> list[Curve]:
     """Return the curves of an answer from an address; raise ToolError where it is none."""
     try:
         return list(_curves(read_json(said)))
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+    except (ArithmeticError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise ToolError(
             f"{url} did not answer as Prometheus does ({error!r}); correct its address"
         ) from error

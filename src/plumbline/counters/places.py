@@ -13,10 +13,10 @@ from plumbline.counters.stats import stats
 
 Parse = Callable[[str, Labels, str], Iterator[Count]]
 
-_ROOTS = ("/sys/kernel/debug/lustre", "/proc/fs/lustre")
+ROOTS = ("/sys/kernel/debug/lustre", "/proc/fs/lustre")
 """By release; 2.17 has statistics of storage targets in the first, of metadata in the second."""
-_STORAGE = r"(?P<target>[\w.-]{1,64}-OST[0-9a-f]{4})"
-_METADATA = r"(?P<target>[\w.-]{1,64}-MDT[0-9a-f]{4})"
+STORAGE = r"(?P<target>[\w.-]{1,64}-OST[0-9a-f]{4})"
+METADATA = r"(?P<target>[\w.-]{1,64}-MDT[0-9a-f]{4})"
 _MOUNT = r"(?P<mount>[0-9a-f]{8,16})"
 
 
@@ -32,12 +32,12 @@ class Source(NamedTuple):
 
 
 SOURCES = (
-    Source("obdfilter", _STORAGE, {"stats": stats, "recovery_status": recovery}),
-    Source("mdt", _METADATA, {"md_stats": stats, "recovery_status": recovery}),
-    Source("osd-ldiskfs", _STORAGE, {"brw_stats": disk_io}),
-    Source("osd-zfs", _STORAGE, {"brw_stats": disk_io}),
-    Source("osc", f"{_STORAGE}-osc-{_MOUNT}", {"stats": stats}),
-    Source("mdc", f"{_METADATA}-mdc-{_MOUNT}", {"stats": stats}),
+    Source("obdfilter", STORAGE, {"stats": stats, "recovery_status": recovery}),
+    Source("mdt", METADATA, {"md_stats": stats, "recovery_status": recovery}),
+    Source("osd-ldiskfs", STORAGE, {"brw_stats": disk_io}),
+    Source("osd-zfs", STORAGE, {"brw_stats": disk_io}),
+    Source("osc", f"{STORAGE}-osc-{_MOUNT}", {"stats": stats}),
+    Source("mdc", f"{METADATA}-mdc-{_MOUNT}", {"stats": stats}),
     Source("llite", rf"(?P<target>[\w.-]{{1,64}})-{_MOUNT}", {"stats": stats}),
 )
 _HOST: Mapping[str, Parse] = {"stats": lnet_stats, "nis": interfaces, "buffers": buffers}
@@ -54,13 +54,13 @@ class Place(NamedTuple):
 
 def folders() -> list[str]:
     """Return the folders that may have devices in them."""
-    return [f"{root}/{source.kind}" for source in SOURCES for root in _ROOTS]
+    return [f"{root}/{source.kind}" for source in SOURCES for root in ROOTS]
 
 
 def places(found: Mapping[str, str]) -> Iterator[Place]:
     """Yield what is to be read; ``found`` are the names in each folder that is there, by line."""
     for source in SOURCES:
-        for root in _ROOTS:
+        for root in ROOTS:
             folder = f"{root}/{source.kind}"
             for name in found.get(folder, "").split("\n"):
                 labels = _labels(source, name)

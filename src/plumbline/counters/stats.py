@@ -14,7 +14,9 @@ from plumbline.model.printed import whole
 
 _SUM_PLACE = 6
 _NAME = re.compile(r"\w{1,64}", re.ASCII)
-_MOVES = {"read_bytes": "read", "write_bytes": "write"}
+MOVES = {"read_bytes": "read", "write_bytes": "write"}
+"""The lines of bytes, by what they say was moved."""
+
 _NO_OPERATION = ("req_active",)
 """How many requests were under way: a level, which has no rate."""
 _HEAD = ("snapshot_time", "start_time", "elapsed_time")
@@ -48,7 +50,7 @@ def _line(words: Sequence[str], counted: set[str], labels: Labels, path: str) ->
     if len(words) < 4 or words[2] != "samples" or not _NAME.fullmatch(words[0]):
         raise ToolError(f"{path} is not understood: {' '.join(words)[:80]!r} is no statistic")
     name, unit = words[0], words[3]
-    moved = _MOVES.get(name)
+    moved = MOVES.get(name)
     operation = (*labels, ("operation", moved or name))
     if moved:
         yield Count(BYTES, operation, sum_of(words, path))

@@ -155,6 +155,28 @@ def job_rows(details: Mapping[str, Any]) -> Iterator[JobRow]:
         yield JobRow(begin, end, job, read, written)
 
 
+class RequestRow(NamedTuple):
+    """What a job has asked a metadata target, by operation, between two moments as above."""
+
+    begin: float
+    end: float
+    job: str
+    requests: Mapping[str, int]
+
+
+def request_rows(details: Mapping[str, Any]) -> Iterator[RequestRow]:
+    """Yield what jobs have asked, from the details of a record of layer ``server``.
+
+    Raises:
+        TypeError: they are damaged; ValueError or AttributeError for rows of another form.
+    """
+    for begin, end, job, requests in details.get("requests", ()):
+        times(begin=begin, end=end)
+        names("job", (job, *requests))
+        counts(**requests)
+        yield RequestRow(begin, end, job, requests)
+
+
 def by_sampling(records: Sequence[Record]) -> list[Counted]:
     """Return what each server counted of a target in each sampling.
 

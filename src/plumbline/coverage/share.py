@@ -89,8 +89,8 @@ def covered(
     others = _others(followed, window, whole, counted)
     least, likely, most = (window.own / (window.own + one) for one in reversed(others))
     decided = least >= min_coverage or most < min_coverage
-    job = _job(record, followed, (whole or window).own) if most < min_coverage else None
-    if job is not None and job.bytes < _NAMED * others.likely:
+    job = _job(record, followed, (whole or window).own) if least < min_coverage else None
+    if job is not None and job.bytes < _NAMED * others.most:
         job = None
     said = Others(names, round(least, 4), round(most, 4), job)
     return Covered(round(likely, 4) if decided else None, said)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional
+from typing import Any, Mapping, NamedTuple, Optional
 
 from plumbline.model.command import lines
 from plumbline.model.record import Operation
@@ -55,6 +55,30 @@ class JobIo(NamedTuple):
             return 0.0
         whole_s = self.end - self.begin
         return self.bytes * inside_s / whole_s if whole_s > 0 else self.bytes
+
+
+class JobRequests(NamedTuple):
+    """What a job has asked a metadata target between two moments since the epoch, by operation."""
+
+    job: str
+    target: str
+    begin: float
+    end: float
+    requests: Mapping[str, float]
+
+    @property
+    def number(self) -> float:
+        """Return how many requests that were."""
+        return sum(self.requests.values())
+
+    def within(self, begin: float, end: float) -> Optional[JobRequests]:
+        """Return what falls between two moments, as if it asked evenly; None where nothing does."""
+        first, last = max(self.begin, begin), min(self.end, end)
+        if first >= last:
+            return None
+        share = (last - first) / (self.end - self.begin)
+        asked = {name: count * share for name, count in self.requests.items()}
+        return self._replace(begin=first, end=last, requests=asked)
 
 
 def checked_job(job: Job) -> Job:

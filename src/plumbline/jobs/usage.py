@@ -1,10 +1,10 @@
-"""Which jobs used which targets in a time, the one that moved most first."""
+"""Which jobs used which targets in a time, the one that moved or asked most first."""
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Container, Iterable, Mapping, NamedTuple, Optional
 
-from plumbline.jobs.job import Job, JobIo
+from plumbline.jobs.job import Job, JobIo, JobRequests
 from plumbline.model.record import Operation
 from plumbline.model.validation import LATEST
 
@@ -57,6 +57,28 @@ def used(found: Iterable[JobIo], window: Window, target: str = "") -> list[Usage
     return sorted(sums.values(), key=lambda usage: (-usage.bytes, usage[:4]))
 
 
+def asked(found: Iterable[JobRequests], window: Window, target: str = "") -> list[JobRequests]:
+    """Return what jobs have asked metadata targets in a time, those that asked most first."""
+    sums: dict[tuple[str, str], JobRequests] = {}
+    for one in found:
+        part = one.within(*window) if target in ("", one.target) else None
+        if part is not None:
+            key = one.job, one.target
+            sums[key] = _both(sums[key], part) if key in sums else part
+    return sorted(sums.values(), key=lambda part: (-part.number, part[:2]))
+
+
+def _both(first: JobRequests, second: JobRequests) -> JobRequests:
+    names = {**first.requests, **second.requests}
+    return first._replace(
+        begin=min(first.begin, second.begin),
+        end=max(first.end, second.end),
+        requests={
+            name: first.requests.get(name, 0.0) + second.requests.get(name, 0.0) for name in names
+        },
+    )
+
+
 def _sum(first: Usage, second: Usage) -> Usage:
     whole = first.bytes + second.bytes
     return first._replace(
@@ -74,7 +96,6 @@ def _mean(first: Optional[float], second: Optional[float], weight: float) -> Opt
     return first * (1 - weight) + second * weight
 
 
-def without_traffic(jobs: Mapping[str, Job], usages: Sequence[Usage], window: Window) -> list[Job]:
-    """Return the jobs that ran in a time and of which nobody knows what they have moved."""
-    known = {one.job for one in usages}
+def without_traffic(jobs: Mapping[str, Job], known: Container[str], window: Window) -> list[Job]:
+    """Return the jobs that ran in a time and are not among those of which the use is known."""
     return [job for job in jobs.values() if job.overlaps(*window) and job.id not in known]

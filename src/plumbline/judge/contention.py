@@ -28,7 +28,7 @@ def contended_for_days(measured: Measured) -> Optional[Finding]:
         return None
     text = (
         f"{figures(measured)}: cannot be judged, contended on each of the last "
-        f"{_DAYS} days{_job(measured)}; choose a quieter hour for the probe"
+        f"{_DAYS} days{job_words(measured.record)}; choose a quieter hour for the probe"
     )
     return Finding(State.UNKNOWN, Reason.CONTENDED_FOR_DAYS, text, counts=False)
 
@@ -39,14 +39,18 @@ def contended(measured: Measured) -> Optional[Finding]:
         return None
     text = (
         f"{figures(measured)}: contended: coverage {measured.record.coverage:.2f} "
-        f"({measured.limits.min_coverage:g} needed){_job(measured)}; excluded"
+        f"({measured.limits.min_coverage:g} needed){job_words(measured.record)}; excluded"
     )
     return Finding(State.OK, Reason.CONTENDED, text, counts=False)
 
 
-def _job(measured: Measured) -> str:
-    """Return the job that moved most, with a comma before it; empty where none is known."""
-    others = others_of(measured.record)
+def job_words(record: Record) -> str:
+    """Return the job that moved most meanwhile, with a comma before it; empty where none is known.
+
+    Raises:
+        DocumentError: what the record says of it is damaged.
+    """
+    others = others_of(record)
     return f", {others.job}" if others and others.job else ""
 
 
@@ -64,13 +68,12 @@ def coverage_words(record: Record) -> str:
         return words
     bounds = (bound for bound in (others.least, others.most) if bound is not None)
     known = " to ".join(f"{bound:.2f}" for bound in bounds)
-    job = f", {others.job}" if others.job else ""
-    return f"{words} ({known}) by the counters of {others.server}{job}"
+    return f"{words} ({known}) by the counters of {others.server}{job_words(record)}"
 
 
 def _unknown(record: Record, others: Optional[Others]) -> str:
     if others is not None:
-        return f"contention unknown: {others.in_doubt()}"
+        return f"contention unknown: {others.in_doubt()}{job_words(record)}"
     # a client of Lustre says of which version the server is, and cannot see what it moves
     if _SERVER in (record.versions or {}):
         return "contention unknown: no counters of its server"

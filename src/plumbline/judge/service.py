@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Optional, Sequence
 
+from plumbline.judge.contention import job_words
 from plumbline.judge.finding import Finding, Ruling
 from plumbline.judge.floor import below_floor, below_goal
 from plumbline.judge.measured import Measured
@@ -58,10 +59,10 @@ def _finding(ruling: Ruling, known: Optional[Evidence], *, alarm: bool) -> Findi
         return Finding(severity(known.ratio, of.limits), Reason.SLOW, text)
     if known and known.alarm and known.what != of.what and finding.reason.of_one_run:
         # the operation that has lost most has the alarm
-        return _watched(finding, known)
+        return _watched(of, finding, known)
     if finding.reason.of_one_run and _is_low(of):
         other = below_goal(of) or below_floor(of) or course_over_runs(of)
-        return other or _watched(finding, known)
+        return other or _watched(of, finding, known)
     if finding.reason is Reason.PROFILE or finding.reason.fine:
         course = course_over_runs(of)
         if course:
@@ -69,7 +70,7 @@ def _finding(ruling: Ruling, known: Optional[Evidence], *, alarm: bool) -> Findi
     if known and finding.reason is Reason.NO_REFERENCE:
         return Finding(State.OK, Reason.FINE, figures(of))
     if known and finding.reason.fine and known.worth_a_word and known.what == of.what:
-        return _watched(finding, known)
+        return _watched(of, finding, known)
     return finding
 
 
@@ -78,7 +79,10 @@ def _is_low(measured: Measured) -> bool:
     return measured.low(measured.percent) or measured.low(measured.provisional_percent)
 
 
-def _watched(finding: Finding, known: Optional[Evidence]) -> Finding:
-    """Return that a slow run is no alarm yet; it is none either where its group is as slow."""
-    text = f"watching: {finding.text}; {so_far(known)}"
+def _watched(measured: Measured, finding: Finding, known: Optional[Evidence]) -> Finding:
+    """Return that a slow run is no alarm yet; it is none either where its group is as slow.
+
+    Where others may have used the component, and nobody can tell how much, their job is named.
+    """
+    text = f"watching: {finding.text}{job_words(measured.record)}; {so_far(known)}"
     return Finding(State.OK, Reason.WATCHED, text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Optional
+from typing import Iterator, NamedTuple, Optional
 
 from plumbline.profile.calls import Profile
 from plumbline.report.calls import calls_figure
@@ -10,7 +10,10 @@ from plumbline.report.change import change_figure
 from plumbline.report.composite import composite_figure
 from plumbline.report.figure import Figure
 from plumbline.report.heat_map import heat_map_figure
+from plumbline.report.moment import moment_figure
 from plumbline.report.network import network_figure
+from plumbline.report.past import Past
+from plumbline.report.past_runs import Probed, past_runs_figure
 from plumbline.report.path import path_figure
 from plumbline.report.site import Metrics, Site, find_metrics
 from plumbline.report.suspects import Found, suspects_figure
@@ -21,12 +24,15 @@ from plumbline.report.targets import targets_figure
 class Extras(NamedTuple):
     """What not every site has: a moment to see changes since, a call profile, what was located.
 
-    ``against`` is in seconds since the epoch.
+    ``against`` is in seconds since the epoch.  ``past`` and ``probed`` are of a moment that
+    somebody asked about.
     """
 
     against: Optional[float] = None
     profile: Optional[Profile] = None
     found: Optional[Found] = None
+    past: Optional[Past] = None
+    probed: Probed = Probed(())
 
 
 def draw(site: Site, extras: Extras) -> list[Figure]:
@@ -37,6 +43,7 @@ def draw(site: Site, extras: Extras) -> list[Figure]:
 def figures(site: Site, metrics: Metrics, extras: Extras) -> list[Figure]:
     """Return the same for whoever has the metrics already."""
     return [
+        *_around(extras.past, extras.probed),
         path_figure(site, metrics),
         targets_figure(site, metrics),
         heat_map_figure(metrics),
@@ -47,3 +54,10 @@ def figures(site: Site, metrics: Metrics, extras: Extras) -> list[Figure]:
         suspects_figure(extras.found, site.parts),
         symptoms_figure(site, extras.found),
     ]
+
+
+def _around(past: Optional[Past], probed: Probed) -> Iterator[Figure]:
+    """Yield the figures of a moment, where somebody asked about one."""
+    if past:
+        yield moment_figure(past)
+        yield past_runs_figure(past, probed)

@@ -11,14 +11,16 @@ import re
 import stat
 from typing import Iterator, Mapping, NamedTuple, Protocol, Sequence
 
+from plumbline.counters.places import METADATA, ROOTS, STORAGE
 from plumbline.errors import DocumentError, ToolError
 from plumbline.model.printed import whole
 from plumbline.model.record import Operation
 from plumbline.targets.lustre_counters import OPERATIONS, lustre_stats
 
 DISKSTATS = "/proc/diskstats"
-LUSTRE = ("/proc/fs/lustre/obdfilter", "/sys/kernel/debug/lustre/obdfilter")
-"""Where Lustre's servers keep a folder with statistics for each target, by release."""
+LUSTRE = tuple(f"{root}/obdfilter" for root in ROOTS)
+"""Where Lustre's servers keep a folder with statistics for each storage target, by release."""
+_METADATA = ("/sys/fs/lustre/mdt", *(f"{root}/mdt" for root in ROOTS))
 NEEDS_DEBUGFS = (
     "Lustre keeps their statistics in debugfs, which this user may not enter; set "
     "agent_lustre_capabilities of the role agent to [CAP_DAC_READ_SEARCH]"
@@ -26,7 +28,6 @@ NEEDS_DEBUGFS = (
 
 _SERVED = ("/sys/fs/lustre/obdfilter", *LUSTRE)
 """Where any user sees which targets a server has, by release."""
-_TARGET = re.compile(r".+-OST[0-9a-f]{4}")
 _SECTOR_BYTES = 512
 """Of /proc/diskstats, whatever the device says of its own (Documentation/admin-guide/iostats)."""
 _READ_PLACE, _WRITTEN_PLACE = 5, 9
@@ -100,9 +101,14 @@ class Targets:
         }
         served = {name for folder in _SERVED for name in files.names(folder)}
         self.closed: tuple[str, ...] = tuple(
-            sorted(name for name in served - set(self.names) if _TARGET.fullmatch(name))
+            sorted(name for name in served - set(self.names) if re.fullmatch(STORAGE, name))
         )
         """Those that this server has and of which this user may not read the statistics."""
+        found = {name for folder in _METADATA for name in files.names(folder)}
+        self.metadata: tuple[str, ...] = tuple(
+            sorted(name for name in found if re.fullmatch(METADATA, name))
+        )
+        """Metadata targets, whose jobs are followed: they move no bytes to speak of."""
 
     def read(self) -> Reading:
         """Return what each target has moved; raise ToolError for text that is not understood."""

@@ -1,4 +1,4 @@
-"""Which jobs move most on the Lustre targets of this server, by ``job_stats`` where it is on.
+"""Which jobs use the Lustre targets of this server most, by ``job_stats`` where it is on.
 
 A list of jobs may take seconds to read, unlike a counter.  So it is read in a thread of its own, a
 hundredth of the time at most, and never again once that took too long.
@@ -7,13 +7,14 @@ hundredth of the time at most, and never again once that took too long.
 from __future__ import annotations
 
 import queue
+import re
 from typing import Iterator, Mapping, NamedTuple, Optional, Protocol, Sequence
 
+from plumbline.counters.places import METADATA, ROOTS
 from plumbline.errors import ToolError
 from plumbline.model.record import Operation
 from plumbline.run.clock import Clock
-from plumbline.run.counters import LUSTRE
-from plumbline.targets.lustre_counters import Moved, job_stats
+from plumbline.targets.lustre_counters import job_requests, job_stats
 from plumbline.units import format_duration
 
 PAUSE_S = 10.0
@@ -39,19 +40,27 @@ class Files(Protocol):
 
 
 class JobTraffic(NamedTuple):
-    """What a job has moved on a target between two readings, in seconds since the epoch."""
+    """What a job has done on a target between two readings, in seconds since the epoch.
+
+    ``counts`` are bytes by direction; on a metadata target requests by operation.
+    """
 
     target: str
     begin: float
     end: float
     job: str
-    moved: Moved
+    counts: Mapping[str, int]
+
+    @property
+    def is_metadata(self) -> bool:
+        """Return whether the target is one of metadata."""
+        return _is_metadata(self.target)
 
 
 class _Reading(NamedTuple):
     begin: float
     end: float
-    jobs: Mapping[str, Moved]
+    jobs: Mapping[str, Mapping[str, int]]
 
 
 class Jobs:
@@ -101,7 +110,8 @@ class Jobs:
             return False
         if len(text) > MOST_BYTES:
             raise ToolError(f"{path} is too long; jobs are not followed")
-        now = _Reading(begin, self._start + self._clock.monotonic(), job_stats(text, path))
+        jobs = (job_requests if _is_metadata(target) else job_stats)(text, path)
+        now = _Reading(begin, self._start + self._clock.monotonic(), jobs)
         before = self._before.get(target)
         self._before[target] = now
         for one in _top(target, before, now) if before else ():
@@ -109,8 +119,9 @@ class Jobs:
         return True
 
     def _text(self, target: str) -> tuple[str, str]:
-        for folder in LUSTRE:
-            path = f"{folder}/{target}/job_stats"
+        kind = "mdt" if _is_metadata(target) else "obdfilter"
+        for root in ROOTS:
+            path = f"{root}/{kind}/{target}/job_stats"
             text = self._files.read(path, 2 * MOST_BYTES)
             if text:
                 return path, text
@@ -118,32 +129,37 @@ class Jobs:
 
 
 def _top(target: str, before: _Reading, now: _Reading) -> list[JobTraffic]:
-    found = sorted(_growth(target, before, now), key=lambda job: -sum(job.moved.values()))
+    found = sorted(_growth(target, before, now), key=lambda job: -sum(job.counts.values()))
     return found[:_TOP]
 
 
 def _growth(target: str, before: _Reading, now: _Reading) -> Iterator[JobTraffic]:
-    """Yield what each job has moved; a list that was cleared meanwhile begins at zero."""
+    """Yield what each job has done; a list that was cleared meanwhile begins at zero."""
     for job, stood in now.jobs.items():
         earlier = before.jobs.get(job, {})
-        moved = {way: _grown(count, earlier.get(way, 0)) for way, count in stood.items()}
-        if any(moved.values()):
-            yield JobTraffic(target, before.begin, now.end, job, moved)
+        grown = {way: _grown(count, earlier.get(way, 0)) for way, count in stood.items()}
+        if any(grown.values()):
+            yield JobTraffic(target, before.begin, now.end, job, grown)
 
 
 def _grown(now: int, before: int) -> int:
     return now - before if now >= before else now
 
 
+def _is_metadata(target: str) -> bool:
+    return re.fullmatch(METADATA, target) is not None
+
+
 def as_rows(found: Sequence[JobTraffic]) -> list[list[object]]:
-    """Return what a record keeps: begin, end, job, bytes read, bytes written."""
-    return [
-        [
-            round(one.begin, 2),
-            round(one.end, 2),
-            one.job,
-            one.moved.get(Operation.READ, 0),
-            one.moved.get(Operation.WRITE, 0),
-        ]
-        for one in found
-    ]
+    """Return what a record keeps: begin, end, job, bytes read, bytes written.
+
+    Of a metadata target the requests that there were, in the place of bytes.
+    """
+    return [[round(one.begin, 2), round(one.end, 2), one.job, *_counts(one)] for one in found]
+
+
+def _counts(traffic: JobTraffic) -> list[object]:
+    counts = traffic.counts
+    if traffic.is_metadata:
+        return [{name: count for name, count in counts.items() if count}]
+    return [counts.get(Operation.READ, 0), counts.get(Operation.WRITE, 0)]

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, Sequence
 from uuid import uuid4
 
+from plumbline.coverage.counted import LUSTRE
 from plumbline.errors import UsageError
 from plumbline.model.record import Operation, Outcome, Record, Scenario
 from plumbline.model.trend import SERVER
@@ -166,7 +167,7 @@ def records_of(
 
     A counter that never moved, or could not be read, has one record that says so; ``closed`` has
     those that this user may not read, with the reason.  ``jobs`` go with what was read of their
-    target.
+    target; those of a metadata target have a record of their own.
     """
     courses = {**dict.fromkeys(closed, ()), **sampled.courses}
     for counter, stretches in courses.items() if sampled.seconds else ():
@@ -193,6 +194,27 @@ def records_of(
             at = sampled.began_at
             times = {"started_at": at + result.begin_s, "finished_at": at + result.end_s}
             yield Record(id=str(uuid4()), **about, **times, **result.values, details=details)
+    metadata = [one for one in jobs if one.is_metadata]
+    for target in dict.fromkeys(one.target for one in metadata):
+        yield _asked(sampled, origin, [one for one in metadata if one.target == target])
+
+
+def _asked(sampled: Sampled, origin: Origin, jobs: Sequence[JobTraffic]) -> Record:
+    """Return the record of a metadata target: what its jobs asked, and no rate."""
+    return Record(
+        id=str(uuid4()),
+        run_id=origin.run_id,
+        layer=SERVER,
+        component=jobs[0].target,
+        operation=Operation.READ,
+        scenario=Scenario.TOGETHER,
+        host=origin.host,
+        started_at=sampled.began_at,
+        finished_at=sampled.began_at + sampled.seconds,
+        outcome=Outcome.SKIPPED,
+        reason="its requests are counted by job, and no bytes",
+        details={"source": LUSTRE, "watched_s": sampled.seconds, "requests": as_rows(jobs)},
+    )
 
 
 class _Result(NamedTuple):

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, Iterable, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.errors import UsageError
-from plumbline.jobs.job import Job, JobIo
-from plumbline.jobs.usage import Usage, Window, used, without_traffic
+from plumbline.jobs.job import Job, JobIo, JobRequests
+from plumbline.jobs.usage import Usage, Window, asked, used, without_traffic
 from plumbline.layers.ost import OST as LAYER
 from plumbline.model.allowed import OST
 from plumbline.site.nodes import require
@@ -60,6 +60,7 @@ class Used(NamedTuple):
     usages: Sequence[Usage]
     idle: Sequence[Job]
     jobs: Mapping[str, Job]
+    requests: Sequence[JobRequests] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form."""
@@ -67,6 +68,7 @@ class Used(NamedTuple):
             "begin": self.window.begin,
             "end": self.window.end,
             "used": [one.to_json() for one in self.usages],
+            "requests": [one._asdict() for one in self.requests],
             "jobs": {name: job._asdict() for name, job in self.jobs.items()},
             "without_traffic": [job.id for job in self.idle],
         }
@@ -84,6 +86,13 @@ def recorded(history: Path, window: Window, names: Names) -> list[JobIo]:
         return [one._replace(target=names.of(one.target)) for one in traffic.between(*window)]
 
 
+def requested(history: Path, window: Window) -> list[JobRequests]:
+    """Return what the history of a site says of requests of jobs in a time; raise as above."""
+    require(history)
+    with JobTraffic(history) as traffic:
+        return list(traffic.requests(*window))
+
+
 def keep_traffic(history: Path, found: Iterable[JobIo], now: float) -> None:
     """Keep what logs say in the history of a site; raise StoreError if that fails."""
     require(history)
@@ -91,8 +100,15 @@ def keep_traffic(history: Path, found: Iterable[JobIo], now: float) -> None:
         traffic.keep(found, now)
 
 
+class Traffic(NamedTuple):
+    """What is known of jobs: bytes on storage targets, requests to metadata targets."""
+
+    moved: Sequence[JobIo]
+    requests: Sequence[JobRequests] = ()
+
+
 def who_used(
-    found: Sequence[JobIo], jobs: Sequence[Job], window: Window, names: Names, target: str = ""
+    found: Traffic, jobs: Sequence[Job], window: Window, names: Names, target: str = ""
 ) -> Used:
     """Return which jobs used a target in a time, or all targets where none is named.
 
@@ -100,11 +116,12 @@ def who_used(
         UsageError: nobody knows a target of this name.
     """
     target = names.of(target)
-    if target and target not in names.known() | {one.target for one in found}:
+    seen = {one.target for one in found.moved} | {one.target for one in found.requests}
+    if target and target not in names.known() | seen:
         raise UsageError(f"{target!r} is no target of the site, and no job used one of this name")
-    usages = used(found, window, target)
+    usages, requests = used(found.moved, window, target), asked(found.requests, window, target)
     by_id = {job.id: job for job in jobs}
-    meant = {one.job for one in usages}
-    idle = [] if target else without_traffic(by_id, usages, window)
+    meant = {one.job for one in usages} | {one.job for one in requests}
+    idle = [] if target else without_traffic(by_id, meant, window)
     shown = {name: by_id[name] for name in by_id if name in meant} | {job.id: job for job in idle}
-    return Used(window, usages, idle, shown)
+    return Used(window, usages, idle, shown, requests)

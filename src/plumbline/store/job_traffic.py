@@ -1,4 +1,4 @@
-"""What jobs have moved, in the history of a console: as servers counted it, and as logs said it.
+"""What jobs have done, in the history of a console: as servers counted it, and as logs said it.
 
 What servers counted lies in the records of their samplings; what was read of logs has a table of
 its own.
@@ -6,11 +6,12 @@ its own.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import Iterable, Iterator
 
-from plumbline.coverage.counted import LUSTRE, PART_S, job_rows
+from plumbline.coverage.counted import LUSTRE, PART_S, job_rows, request_rows
 from plumbline.errors import DocumentError
-from plumbline.jobs.job import COUNTERS, JobIo, checked_io
+from plumbline.jobs.job import COUNTERS, JobIo, JobRequests, checked_io
 from plumbline.model.record import Operation, Record
 from plumbline.model.trend import SERVER
 from plumbline.store.database import Store
@@ -38,7 +39,7 @@ _TOO_MANY = (
 # a sampler puts what jobs moved into the records of reads
 _COUNTED = (
     "SELECT body FROM records WHERE started_at BETWEEN ? AND ? AND layer = ? AND operation = ? "
-    "AND instr(body, '\"jobs\":') > 0"
+    "AND instr(body, ?) > 0"
 )
 _LATE_S = 2 * PART_S
 """A job's row begins no earlier before its record, and ends no later after it."""
@@ -64,10 +65,21 @@ class JobTraffic(Store):
                 yield found
 
     def _by_servers(self, begin: float, end: float, target: str) -> Iterator[JobIo]:
-        query, values = _COUNTED, (begin - _LATE_S, end + _LATE_S, SERVER, Operation.READ.value)
-        named = (f"{query} AND component = ?", (*values, target))
-        for (body,) in self._database.rows(*(named if target else (query, values))):
-            yield from _counted(read_record(body, self.path))
+        for record in self._records("jobs", begin, end, target):
+            yield from _counted(record)
+
+    def requests(self, begin: float, end: float, target: str = "") -> Iterator[JobRequests]:
+        """Yield what jobs have asked metadata targets between two moments, as :meth:`between`."""
+        for record in self._records("requests", begin, end, target):
+            yield from _asked(record)
+
+    def _records(self, key: str, begin: float, end: float, target: str) -> Iterator[Record]:
+        """Yield the records of servers that say something under a key."""
+        span = begin - _LATE_S, end + _LATE_S
+        values = (*span, SERVER, Operation.READ.value, f'"{key}":')
+        named = (f"{_COUNTED} AND component = ?", (*values, target))
+        for (body,) in self._database.rows(*(named if target else (_COUNTED, values))):
+            yield read_record(body, self.path)
 
     def keep(self, found: Iterable[JobIo], now: float) -> None:
         """Keep what logs say for good, and forget what is too old: all of it, or nothing."""
@@ -91,16 +103,29 @@ class JobTraffic(Store):
 
 
 def _counted(record: Record) -> Iterator[JobIo]:
-    """Yield what a record of a server says of jobs."""
+    """Yield what a record of a server says of bytes of jobs."""
     details = record.details or {}
     if details.get("source") != LUSTRE:
         return
-    try:
+    with _damage(record):
         for row in job_rows(details):
             ways = ((Operation.READ, row.read), (Operation.WRITE, row.written))
             for operation, moved in ways:
                 if moved:
                     place = row.job, record.component, operation
                     yield checked_io(JobIo(*place, moved, row.begin, row.end, COUNTERS))
-    except (TypeError, ValueError) as error:
+
+
+def _asked(record: Record) -> Iterator[JobRequests]:
+    """Yield what a record of a server says of requests of jobs."""
+    with _damage(record):
+        for row in request_rows(record.details or {}):
+            yield JobRequests(row.job, record.component, row.begin, row.end, row.requests)
+
+
+@contextmanager
+def _damage(record: Record) -> Iterator[None]:
+    try:
+        yield
+    except (TypeError, ValueError, AttributeError) as error:
         raise DocumentError(f"what {record.host} counted of jobs is damaged: {error}") from error

@@ -34,7 +34,7 @@ def test_one_look_goes_to_standard_output() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["--every", "15s"], ["--every", "0s", "-o", "x"], ["--every", "2h", "-o", "x"]]
+    "words", [["--every", "0.5s"], ["--every", "0s", "-o", "x"], ["--every", "2h", "-o", "x"]]
 )
 def test_a_time_that_makes_no_sense_is_refused(words: list[str]) -> None:
     done = call(*words)

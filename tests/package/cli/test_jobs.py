@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from plumbline.cli.dates import parse_span
-from plumbline.errors import StoreError, UsageError
+from plumbline.errors import DocumentError, StoreError, UsageError
 from plumbline.jobs.job import COUNTERS, DARSHAN
 from plumbline.store.history import History
 from tests.package.cli.driver import call
@@ -24,6 +24,12 @@ DATA = ROOT / "tests/data/darshan"
 NIGHT = 1763604000.0
 """20 November 2025, 02:00 UTC."""
 TIMES = f"job,start,end,name,user\n4711,{NIGHT},,climate,ada\n4713,{NIGHT},,idle,bob\n"
+MDT = "scratch-MDT0000"
+REQUESTS = [
+    [NIGHT + 10, NIGHT + 20, "4711", {"open": 500, "close": 400, "unlink": 90, "mknod": 10}],
+    [NIGHT + 20, NIGHT + 30, "4711", {"open": 500}],
+    [NIGHT + 10, NIGHT + 20, "\x1b[31mred\n", {"getattr": 5}],
+]
 with_pydarshan = pytest.mark.skipif(find_spec("darshan") is None, reason="no PyDarshan here")
 
 
@@ -41,6 +47,8 @@ class Console:
             ]
             for one in counted([1.0] * 60, start=NIGHT, jobs=rows):
                 history.save(one)
+            (mdt, _) = counted([0.0] * 60, start=NIGHT, host="mds1", requests=REQUESTS)
+            history.save(mdt._replace(component=MDT))
         self.times = folder / "times.csv"
         self.times.write_text(TIMES, encoding="utf-8")
 
@@ -74,11 +82,26 @@ def test_what_servers_counted_is_shown_with_the_names_of_jobs(
 ) -> None:
     assert console.call("--times", str(console.times)) == 0
     said = capsys.readouterr().out
-    header, first, second, third, last = said.splitlines()
+    header, first, second, third, *requests, last = said.splitlines()
     assert "user" not in header
     assert first.split()[:6] == ["4711", "climate", OST, "write", "40.0", "GB"]
     assert second.split()[3:6] == ["read", "1000.0", "MB"]
     assert third.startswith("\N{REPLACEMENT CHARACTER}[31mred")
+    assert requests[0].split() == [
+        "job",
+        "name",
+        "target",
+        "requests",
+        "rate",
+        "from",
+        "to",
+        "most",
+        "of",
+        "them",
+    ]
+    assert requests[1].split()[:5] == ["4711", "climate", MDT, "1500", "75/s"]
+    assert requests[1].endswith("open 1000, close 400, unlink 90")
+    assert requests[2].startswith("\N{REPLACEMENT CHARACTER}[31mred")
     assert last == "Ran too, traffic unknown: 4713"
     assert "ada" not in said
     assert "\x1b" not in said
@@ -104,9 +127,29 @@ def test_a_time_and_a_target_choose(console: Console, capsys: pytest.CaptureFixt
         ("4711", 19e9, COUNTERS),
         ("4711", 5e8, COUNTERS),
     ]
+    (asked,) = document(console, capsys, *during, "--target", MDT)["requests"][:1]
+    assert (asked["job"], asked["requests"]["open"]) == ("4711", 250.0)
     later = ("--during", "2025-11-21 to 2025-11-22")
     assert console.call(*later) == 0
     assert "No job is known" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "requests",
+    [
+        5,
+        [5],
+        [[1.0, 2.0, "j", 5]],
+        [[1.0, 2.0, "j", {"open": "x"}]],
+        [["x", 2.0, "j", {"open": 1}]],
+    ],
+)
+def test_damaged_requests_are_named(console: Console, requests: object) -> None:
+    with History(console.history) as history:
+        (mdt, _) = counted([0.0] * 60, start=NIGHT, host="mds1", requests=requests)
+        history.save(mdt._replace(id="damaged", component=MDT))
+    with pytest.raises(DocumentError, match="what mds1 counted of jobs is damaged"):
+        console.call()
 
 
 def test_a_target_that_nobody_knows_is_refused(console: Console) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -64,6 +65,31 @@ def answering(body: bytes, code: int = 200, location: str = "") -> Iterator[Serv
             thread.join()
 
 
+@contextmanager
+def drip() -> Iterator[str]:
+    """Answer with a blank now and then, until nobody listens any more."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            with suppress(OSError):
+                while True:
+                    self.wfile.write(b" ")
+                    time.sleep(0.01)
+
+        def log_message(self, *_args: object) -> None:
+            """Say nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.handle_request)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            thread.join()
+
+
 def test_an_answer_is_curves_of_finite_values() -> None:
     with answering(said(CURVE)) as server:
         found = Prometheus(server.url + "/").over("up", SPAN)
@@ -91,6 +117,7 @@ def test_a_token_is_given_to_the_server_alone(tmp_path: Path) -> None:
     ("body", "code", "words"),
     [
         (b'{"status": "error", "error": "query timed out"}', 503, "refused: 503 query timed out"),
+        (b'{"error": "a\\u001b[31m\\nb"}', 503, "refused: 503 a\N{REPLACEMENT CHARACTER}[31m b"),
         (b"<html>log in</html>", 401, "refused: 401 Unauthorized"),
         (b"<html>log in</html>", 200, "did not answer as Prometheus does"),
         (said(status="error"), 200, "did not answer as Prometheus does"),
@@ -98,6 +125,7 @@ def test_a_token_is_given_to_the_server_alone(tmp_path: Path) -> None:
         (said({"metric": 5, "values": []}), 200, "did not answer as Prometheus does"),
         (said({"metric": {}, "values": [[1]]}), 200, "did not answer as Prometheus does"),
         (said({"metric": {}, "values": [[1, "x"]]}), 200, "did not answer as Prometheus does"),
+        (said({"metric": {}, "values": [[10**400, 1]]}), 200, "did not answer as Prometheus does"),
         (said(CURVE)[:-9], 200, "did not answer as Prometheus does"),
         (b"[" * 100_000, 200, "did not answer as Prometheus does"),
         (b"\xff\xfe", 200, "did not answer as Prometheus does"),
@@ -110,6 +138,11 @@ def test_what_answers_otherwise_is_one_sentence(body: bytes, code: int, words: s
     assert text.startswith(server.url)
     assert words in text
     assert "\n" not in text
+
+
+def test_an_answer_without_end_is_given_up() -> None:
+    with drip() as url, pytest.raises(ToolError, match="its answer has no end"):
+        Prometheus(url, patience_s=0.3).over("up", SPAN)
 
 
 def test_nobody_answers() -> None:

@@ -206,6 +206,13 @@ def test_the_job_that_moved_most_is_named() -> None:
     assert str(job) == "job 4711 moved 2500.0 MB in the 40 s around it"
 
 
+def test_a_job_is_named_as_well_where_the_coverage_stays_in_doubt() -> None:
+    counters = counted([210 * MB] * 14, jobs=[row(5, 45, "4711", 0, 10**9)])
+    found = known(share(probe(10, 12, 200 * MB, tool=FIO), counters))
+    assert found.coverage is None
+    assert found.others.job == Job("4711", 10**9, 40.0)
+
+
 def test_the_probe_is_no_other_job() -> None:
     rows = [row(5, 45, "fio.995", 3 * 10**9, 0), row(5, 45, "4711", 0, 10**9)]
     assert job_of(rows) == Job("4711", 10**9, 40.0)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline.jobs.job import COUNTERS, DARSHAN, Job, JobIo, shown
-from plumbline.jobs.usage import Window, used, without_traffic
+from plumbline.jobs.job import COUNTERS, DARSHAN, Job, JobIo, JobRequests, shown
+from plumbline.jobs.usage import Window, asked, used, without_traffic
 from plumbline.model.record import Operation
 
 
@@ -49,8 +49,20 @@ def test_what_has_no_duration_is_there_at_its_moment() -> None:
 def test_jobs_that_ran_and_of_which_nothing_is_known_are_named() -> None:
     jobs = {name: Job(name, begin, end) for name, begin, end in (("7", 0, 9), ("8", 0, None))}
     jobs["9"] = Job("9", 100, 200)
-    usages = used([io("7", 0, 9)], Window(0, 50))
-    assert [job.id for job in without_traffic(jobs, usages, Window(0, 50))] == ["8"]
+    assert [job.id for job in without_traffic(jobs, {"7"}, Window(0, 50))] == ["8"]
+
+
+def test_requests_of_a_job_are_those_of_the_time() -> None:
+    found = [
+        JobRequests("7", "MDT0", 0, 10, {"open": 10}),
+        JobRequests("7", "MDT0", 10, 20, {"open": 4, "close": 6}),
+        JobRequests("8", "MDT1", 0, 10, {"open": 1}),
+        JobRequests("9", "MDT0", 30, 40, {"open": 99}),
+    ]
+    first, second = asked(found, Window(5, 20))
+    assert first == JobRequests("7", "MDT0", 5, 20, {"open": 9.0, "close": 6.0})
+    assert (second.job, second.number) == ("8", 0.5)
+    assert [one.job for one in asked(found, Window(), "MDT1")] == ["8"]
 
 
 @pytest.mark.parametrize(

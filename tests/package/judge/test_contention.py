@@ -50,6 +50,13 @@ def told(others: Others) -> dict[str, Any]:
         ),
         (
             None,
+            Others("oss1", 0.82, 0.97, JOB),
+            ON_LUSTRE,
+            "contention unknown: coverage between 0.82 and 0.97 by the counters of oss1, "
+            "job 4711 moved 38.0 GB in the 40 s around it",
+        ),
+        (
+            None,
             Others("oss1", unknown="the clocks of client1 and oss1 are 12 s apart"),
             ON_LUSTRE,
             "contention unknown: the clocks of client1 and oss1 are 12 s apart",

@@ -90,6 +90,14 @@ def test_targets_are_found_where_a_release_keeps_them(folder: str) -> None:
     assert targets.read() == {}
 
 
+def test_metadata_targets_are_found_for_their_jobs_and_count_no_bytes() -> None:
+    folder = "/sys/fs/lustre/mdt"
+    files = FakeFiles({f"{folder}/scratch-MDT0000/uuid": "x", f"{folder}/num_refs": "3"})
+    targets = Targets(files)
+    assert targets.metadata == ("scratch-MDT0000",)
+    assert (targets.names, targets.closed, targets.read()) == ({}, (), {})
+
+
 SERVED = "/sys/fs/lustre/obdfilter/scratch-OST{:04x}/uuid"
 STATISTICS = "/sys/kernel/debug/lustre/obdfilter/scratch-OST{:04x}/stats"
 

@@ -6,13 +6,14 @@ from typing import Optional, Sequence
 
 import pytest
 
+from plumbline.counters.places import ROOTS
 from plumbline.model.record import Operation
 from plumbline.run.counters import LUSTRE
 from plumbline.run.jobs import LONGEST_S, MOST_BYTES, PAUSE_S, Jobs, JobTraffic, as_rows
 from tests.package.run.units import FakeClock
 from tests.project.repository import ROOT
 
-OST = "lustre-OST0000"
+OST, MDT = "lustre-OST0000", "lustre-MDT0000"
 PATH = f"{LUSTRE[0]}/{OST}/job_stats"
 REAL = (ROOT / "tests" / "data" / "lustre" / "lctl_job_stats_n.txt").read_text(encoding="utf-8")
 READ, WRITE = Operation.READ, Operation.WRITE
@@ -21,11 +22,13 @@ READ, WRITE = Operation.READ, Operation.WRITE
 class Lists:
     """What a target's job_stats says, one text after the other; a reading takes ``took_s``."""
 
-    def __init__(self, clock: FakeClock, texts: Sequence[str], took_s: float = 0.0) -> None:
-        self._clock, self._texts, self._took_s = clock, list(texts), took_s
+    def __init__(
+        self, clock: FakeClock, texts: Sequence[str], took_s: float = 0.0, path: str = PATH
+    ) -> None:
+        self._clock, self._texts, self._took_s, self._path = clock, list(texts), took_s, path
 
     def read(self, path: str, most_bytes: int) -> str:
-        if path != PATH or not self._texts:
+        if path != self._path or not self._texts:
             return ""
         self._clock.sleep(self._took_s)
         return self._texts.pop(0)[:most_bytes]
@@ -61,9 +64,23 @@ def test_a_job_has_what_it_moved_between_two_looks() -> None:
     assert pauses == [PAUSE_S, PAUSE_S]
 
 
+def test_requests_to_a_metadata_target_are_followed_as_well() -> None:
+    def asked(opens: int) -> str:
+        line = f"  open: {{ samples: {opens}, unit: usecs, min: 1, max: 1, sum: 999 }}"
+        return f"job_stats:\n- job_id:          a\n{line}\n"
+
+    clock, path = FakeClock(), f"{ROOTS[1]}/mdt/{MDT}/job_stats"
+    jobs = Jobs(Lists(clock, [asked(3), asked(10)], path=path), [MDT], clock)
+    jobs.look()
+    clock.sleep(PAUSE_S)
+    jobs.look()
+    (one,) = jobs.drain()
+    assert as_rows([one]) == [[1000.0, 1010.0, "a", {"open": 7}]]
+
+
 def test_a_new_job_and_one_whose_list_was_cleared_begin_at_zero() -> None:
     jobs, _ = looked(listed(a=(900, 0)), listed(a=(30, 0), new=(0, 50)))
-    assert [(one.job, dict(one.moved)) for one in jobs.drain()] == [
+    assert [(one.job, dict(one.counts)) for one in jobs.drain()] == [
         ("new", {READ: 0, WRITE: 50}),
         ("a", {READ: 30, WRITE: 0}),
     ]

@@ -200,9 +200,17 @@ def test_the_jobs_of_a_target_go_with_what_was_read_of_it() -> None:
         Counter("scratch-OST0000", way, "lustre") for way in (Operation.READ, Operation.WRITE)
     )
     sampled = watched(Script([{read: 0, write: 0}, {read: 5, write: 7}]), 1)
-    moved = {Operation.READ: 5, Operation.WRITE: 0}
+    moved = {"read": 5, "write": 0}
     job = JobTraffic("scratch-OST0000", 990.0, 1000.5, "4711", moved)
     other = job._replace(target="scratch-OST0001")
     found = list(records_of(sampled, ORIGIN, {}, [job, other]))
     assert told(found[0])["jobs"] == [[990.0, 1000.5, "4711", 5, 0]]
     assert "jobs" not in told(found[1])
+
+
+def test_the_jobs_of_a_metadata_target_have_a_record_of_their_own() -> None:
+    sampled = watched(Script([{}, {}]), 1)
+    job = JobTraffic("scratch-MDT0000", 990.0, 1000.5, "4711", {"open": 5, "close": 0})
+    (one,) = records_of(sampled, ORIGIN, {}, [job])
+    assert (one.layer, one.component, one.rate_Bps) == ("server", "scratch-MDT0000", None)
+    assert told(one)["requests"] == [[990.0, 1000.5, "4711", {"open": 5}]]

@@ -6,13 +6,14 @@ import pytest
 
 from plumbline.errors import ToolError
 from plumbline.model.record import Operation
-from plumbline.targets.lustre_counters import job_stats, lustre_stats
+from plumbline.targets.lustre_counters import job_requests, job_stats, lustre_stats
 from tests.project.repository import ROOT
 
 DATA = ROOT / "tests" / "data" / "lustre"
 STATS = (DATA / "lctl_obdfilter_n_stats.txt").read_text(encoding="utf-8")
 OST0 = "snapshot_time" + STATS.split("snapshot_time")[1]
 JOBS = (DATA / "lctl_job_stats_n.txt").read_text(encoding="utf-8")
+MDT = (DATA / "mdt_job_stats.txt").read_text(encoding="utf-8")
 READ, WRITE = Operation.READ, Operation.WRITE
 
 
@@ -73,3 +74,29 @@ def test_releases_before_2_12_call_the_bytes_read_and_write() -> None:
 def test_text_that_is_no_list_of_jobs_is_said(text: str) -> None:
     with pytest.raises(ToolError, match="job_stats"):
         job_stats(text, "job_stats")
+
+
+def test_a_job_has_its_requests_to_a_metadata_target() -> None:
+    once = {"open": 1, "close": 1, "getxattr": 1, "sync": 1}
+    assert job_requests(MDT, "job_stats") == {
+        "alpha.0": once,
+        "beta.33": {**once, "getattr": 1},
+    }
+
+
+def test_odd_names_of_jobs_and_of_requests_do_no_harm() -> None:
+    text = (DATA / "lctl_job_stats_odd.txt").read_text(encoding="utf-8", errors="replace")
+    _, _, mdt = text.partition("MDT0000.job_stats=\n")
+    assert len(job_requests(mdt, "job_stats")) > 9
+    hostile = (
+        "job_stats:\n- job_id: a\n  x\x1b[31m: { samples: 7, unit: usecs }\n  y: { samples: 8 }"
+    )
+    assert job_requests(hostile, "job_stats") == {"a": {"y": 8}}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "lctl: error", "job_stats:\n- job_id: a\n  open: { samples: many, unit: usecs }"]
+)
+def test_text_that_is_no_list_of_requests_is_said(text: str) -> None:
+    with pytest.raises(ToolError, match="job_stats"):
+        job_requests(text, "job_stats")

@@ -1,0 +1,171 @@
+"""A moment of the past: what servers, routers and clients did around it, beside the probes.
+
+Figure 11 of Edison's report: the archive of the servers' counters showed what a slow day was like
+months later.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Iterator, Optional, Sequence
+
+from plumbline.judge.phrases import moment as words_of
+from plumbline.report.figure import MB, Cell, Figure, Plot, Row, Table, counted, shown
+from plumbline.report.marks import line_at
+from plumbline.report.marks import moment as x_of
+from plumbline.report.palette import GREY, MAGENTA, line
+from plumbline.report.past import COLUMNS, OTHERS, Chart, Column, Line, Past
+from plumbline.units import format_rate
+
+_ABOUT = (
+    "What servers, routers and clients counted around the moment that was asked about (dotted), "
+    "from the site's Prometheus: rates over two minutes, for each kind those that moved most or "
+    "took longest at the moment or over the time, and the sum of all others."
+)
+_HEADERS = ("kind", "name", *(column.name for column in COLUMNS), "recovery")
+_NUMBERS = ("kind", "name", "figure", "unit", "at", "value")
+_BASE = {"MB/s": "B/s", "ms": "s"}
+"""The unit of the CSV, by that of a picture."""
+
+
+def moment_figure(past: Past) -> Figure:
+    """Return the figure: a picture for each kind and figure, and a table of the moment."""
+    figure = Figure("moment", f"Around {words_of(past.at)}", _ABOUT, _finding(past))
+    if not (past.charts or past.recovering):
+        why = past.remarks[0] if past.remarks else "nothing is kept of this time"
+        return figure._replace(finding="\n".join(past.remarks[1:]), absent=why)
+    plots = [_plot(past, chart) for chart in past.charts]
+    plots += [_recovery(past)] if past.recovering else []
+    return figure._replace(
+        plots=plots,
+        table=Table(_HEADERS, list(_rows(past))),
+        numbers=[_NUMBERS, *_numbers(past)],
+    )
+
+
+def _finding(past: Past) -> str:
+    targets = {name for name, _ in past.recovering}
+    said = [f"{remark}." for remark in past.remarks]
+    if targets:
+        said.append(f"{counted(len(targets), 'target')} in recovery or waiting for it.")
+    return "\n".join(said)
+
+
+def _plot(past: Past, chart: Chart) -> Plot:
+    column = chart.column
+    layout = time_layout(past)
+    layout["yaxis"] = {"title": {"text": column.unit}, "rangemode": "tozero"}
+    traces = [_trace(number, one, column) for number, one in enumerate(chart.lines)]
+    return Plot(f"{chart.kind}: {column.name}", traces, layout)
+
+
+def _trace(number: int, series: Line, column: Column) -> dict[str, Any]:
+    name = shown(series.name)
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": name,
+        "x": [x_of(at) for at, _ in _with_gaps(series.points)],
+        "y": [
+            None if value is None else _figure(value, column)
+            for _, value in _with_gaps(series.points)
+        ],
+        "line": {"color": GREY, "width": 1} if series.name == OTHERS else line(number),
+        "hovertemplate": f"%{{x}}: %{{y}} {column.unit}<extra>{name}</extra>",
+    }
+
+
+def _with_gaps(
+    points: Sequence[tuple[float, float]],
+) -> Iterator[tuple[float, Optional[float]]]:
+    """Yield points, and an empty one where some are missing: a line over a gap would hide it."""
+    step_s = min((after[0] - one[0] for one, after in zip(points, points[1:])), default=0.0)
+    last = points[0][0] if points else 0.0
+    for at, value in points:
+        if at - last > 1.5 * step_s:
+            yield last + step_s, None
+        yield at, value
+        last = at
+
+
+def _figure(value: float, column: Column) -> float:
+    return round(value / column.scale, 3)
+
+
+def _recovery(past: Past) -> Plot:
+    """Return when which target was in which state of recovery."""
+    names = list(dict.fromkeys(name for name, _ in past.recovering))
+    traces = []
+    for number, status in enumerate(dict.fromkeys(one.name for _, one in past.recovering)):
+        marks = [
+            (at, names.index(name))
+            for name, one in past.recovering
+            if one.name == status
+            for at, _ in one.points
+        ]
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": shown(status),
+                "x": [x_of(at) for at, _ in marks],
+                "y": [place for _, place in marks],
+                "text": [shown(names[place]) for _, place in marks],
+                "marker": {"color": line(number)["color"], "symbol": "square", "size": 7},
+                "hovertemplate": "%{text}, %{x}<extra></extra>",
+            }
+        )
+    layout = time_layout(past)
+    layout["yaxis"] = {
+        "tickvals": list(range(len(names))),
+        "ticktext": [shown(name) for name in names],
+        "range": [len(names) - 0.5, -0.5],
+        "automargin": True,
+        "zeroline": False,
+    }
+    return Plot("targets in recovery", traces, layout, 150 + 26 * len(names))
+
+
+def time_layout(past: Past) -> dict[str, Any]:
+    """Return the layout of a picture over the time, with a mark at the moment."""
+    return {
+        "xaxis": {"type": "date", "range": [x_of(past.begin), x_of(past.end)]},
+        "shapes": [line_at(x_of(past.at), MAGENTA)],
+        "hovermode": "closest",
+        "showlegend": True,
+    }
+
+
+def _rows(past: Past) -> Iterator[Row]:
+    """Yield a row for each series at the moment, of each kind the busiest first."""
+    found: dict[tuple[str, str], dict[Column, Optional[float]]] = {}
+    for chart in past.charts:
+        for one in chart.lines:
+            found.setdefault((chart.kind, one.name), {})[chart.column] = one.value(past.at)
+    states = {name: one.name for name, one in past.recovering if one.value(past.at) is not None}
+    kinds = list(dict.fromkeys(chart.kind for chart in past.charts))
+    for kind, name in sorted(found, key=lambda key: (kinds.index(key[0]), -_load(found[key]))):
+        cells = (_cell(found[kind, name].get(column), column) for column in COLUMNS)
+        yield Row((kind, name, *cells, states.get(name, "")))
+
+
+def _load(figures: dict[Column, Optional[float]]) -> float:
+    return sum(value or 0.0 for column, value in figures.items() if column.adds)
+
+
+def _cell(value: Optional[float], column: Column) -> str:
+    if value is None:
+        return ""
+    if column.scale == MB:
+        return format_rate(value)
+    return f"{value / column.scale:.1f} {column.unit}"
+
+
+def _numbers(past: Past) -> Iterator[Sequence[Cell]]:
+    for chart in past.charts:
+        unit = _BASE.get(chart.column.unit, chart.column.unit)
+        for one in chart.lines:
+            for at, value in one.points:
+                yield chart.kind, one.name, chart.column.name, unit, at, value
+    for name, one in past.recovering:
+        for at, _ in one.points:
+            yield "target", name, "recovery", one.name, at, 1

@@ -1,0 +1,259 @@
+"""``plumbline report --at`` asks a real Prometheus for the hour around a moment."""
+
+from __future__ import annotations
+
+import csv
+import time
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Iterator, NamedTuple
+
+import pytest
+
+from plumbline.cli.dates import parse_moment
+from plumbline.collect.moment import look_back
+from plumbline.collect.prometheus import Prometheus
+from plumbline.errors import UsageError
+from tests.package.cli.driver import call
+from tests.package.collect.test_prometheus import answering, said
+from tests.package.locate.scenes import lab
+from tests.package.prometheus import PROGRAM, holding
+from tests.package.report.sites import SICK
+from tests.package.report.years import DAY_S, document, plan_of, records, write
+
+AT = (time.time() - 4 * DAY_S - 7200) // 60 * 60
+SCRAPE_S = 30
+BYTES = "plumbline_lustre_bytes_total"
+OPERATIONS = "plumbline_lustre_operations_total"
+SECONDS = "plumbline_lustre_operation_seconds_total"
+RECOVERY = "plumbline_lustre_recovery_status"
+LNET = "plumbline_lnet_bytes_total"
+OSTS = 40
+SLOW, MOVED_AWAY, CLEARED = "scratch-OST0003", "scratch-OST0007", "scratch-OST0011"
+
+
+class Sample(NamedTuple):
+    metric: str
+    labels: str
+    value: float
+    at: float
+
+
+def scraped() -> str:
+    """Return what Prometheus got: 40 OSTs that write 1 to 40 MB/s in calls of 10 ms.
+
+    From five minutes before the moment until five after it, one is slow; another one fails over
+    two minutes before it, and recovers for four minutes; a third is cleared ten minutes later.
+    """
+    found: dict[str, list[str]] = {}
+    for one in _samples():
+        lines = found.setdefault(one.metric, [f"# TYPE {one.metric} unknown"])
+        lines.append(f"{one.metric}{{{one.labels}}} {one.value} {one.at}")
+    return "\n".join(line for lines in found.values() for line in lines)
+
+
+def _samples() -> Iterator[Sample]:
+    for after in range(-2400, 2401, SCRAPE_S):
+        at = AT + after
+        for number in range(OSTS):
+            yield from _ost(number, after, at)
+        mdt = 'instance="mds1:9100",source="mdt",target="scratch-MDT0000"'
+        yield Sample(OPERATIONS, f'{mdt},operation="open"', 500.0 * (after + 2400), at)
+        yield Sample(SECONDS, f'{mdt},operation="open"', 0.1 * (after + 2400), at)
+        yield Sample(RECOVERY, f'{mdt},status="inactive"', 1, at)
+        yield Sample(LNET, 'instance="rtr1:9100",direction="route"', 9e8 * (after + 2400), at)
+        client = 'instance="c1:9100",source="llite",target="scratch",mount="ff00"'
+        yield Sample(BYTES, f'{client},operation="read"', 3e6 * (after + 2400), at)
+
+
+def _ost(number: int, after: int, at: float) -> Iterator[Sample]:
+    name, host, since = f"scratch-OST{number:04x}", "oss1:9100", -2400
+    if name == MOVED_AWAY and after >= -120:
+        host, since = "oss2:9100", -120
+        if after < 120:
+            known = f'instance="{host}",source="obdfilter",target="{name}"'
+            yield Sample(RECOVERY, f'{known},status="recovering"', 1, at)
+            return
+    if name == CLEARED and after >= 600:
+        since = 600
+    known = f'instance="{host}",source="obdfilter",target="{name}"'
+    calls = (number + 1.0) * (after - since)
+    slow_s = max(0, min(after, 300) + 300) if name == SLOW else 0
+    yield Sample(BYTES, f'{known},operation="write"', calls * 1e6, at)
+    yield Sample(OPERATIONS, f'{known},operation="write"', calls, at)
+    yield Sample(SECONDS, f'{known},operation="write"', calls * 0.01 + slow_s * 4 * 0.5, at)
+    yield Sample(RECOVERY, f'{known},status="complete"', 1, at)
+
+
+class Page(NamedTuple):
+    """What a report says: the page, the rows of a CSV by figure, and standard error."""
+
+    text: str
+    rows: dict[str, list[dict[str, str]]]
+    err: str
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
+    plan = plan_of(lab())
+    folder = tmp_path_factory.mktemp("site")
+    # a disk is slow in the four nights after the moment; years.py measures two hours before its now
+    year = SICK._replace(since=4)
+    paths = write(folder, document(plan), records(plan, year, AT - 300 + 4 * DAY_S + 7200))
+    return "--plan", str(paths[0]), "--history", str(paths[1])
+
+
+def drawn(
+    folder: Path, site: tuple[str, ...], url: str, capsys: pytest.CaptureFixture[str]
+) -> Page:
+    moment = (
+        datetime.fromtimestamp(AT, timezone.utc)
+        .astimezone()
+        .replace(tzinfo=None)
+        .isoformat(" ", "minutes")
+    )
+    argv = ("--at", moment, "--prometheus", url, "-o", str(folder / "report"))
+    assert call("report", *site, *argv) == 0
+    data = folder / "report" / "data"
+    rows = {
+        path.stem: list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+        for path in data.iterdir()
+    }
+    text = (folder / "report" / "index.html").read_text(encoding="utf-8")
+    return Page(text, rows, capsys.readouterr().err)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(PROGRAM is None, reason="prometheus is not installed")
+def test_the_hour_around_a_moment_is_drawn_beside_the_probes(
+    tmp_path: Path, site: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with holding(tmp_path, scraped()) as prometheus:
+        page = drawn(tmp_path, site, prometheus.address, capsys)
+    rows = page.rows["moment"]
+    now = {
+        (one["kind"], one["name"], one["figure"]): float(one["value"])
+        for one in rows
+        if float(one["at"]) == AT and one["figure"] != "recovery"
+    }
+    # what is foremost at the moment, or in the hour, and the sum of all others
+    assert now["OST", "scratch-OST0027", "write"] == pytest.approx(40e6)
+    assert now["OST", SLOW, "mean latency"] == pytest.approx(0.01 + 0.5)
+    assert now["MDT", "scratch-MDT0000", "operations"] == pytest.approx(500)
+    assert now["router", "rtr1:9100", "moved"] == pytest.approx(9e8)
+    assert now["client", "c1:9100", "read"] == pytest.approx(3e6)
+    writes = [
+        value for (kind, _, figure), value in now.items() if (kind, figure) == ("OST", "write")
+    ]
+    assert len(writes) <= 31
+    assert sum(writes) == pytest.approx(1e6 * (sum(range(1, OSTS + 1)) - 8))
+    recovering = {one["name"] for one in rows if one["figure"] == "recovery"}
+    assert recovering == {MOVED_AWAY}
+    assert f"Not counted at this moment, though in this hour: {MOVED_AWAY}" in page.err
+    assert f"Counted by several servers in this hour (failed over): {MOVED_AWAY}" in page.err
+    assert f"restarted): {CLEARED}" in page.err
+    assert "No figure above 0 in this hour of: OST read, client write\n" in page.err
+    for line in page.err.splitlines():
+        assert line.removeprefix("plumbline: ") in page.text
+
+
+def test_verdicts_are_those_of_the_moment(
+    tmp_path: Path, site: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with answering(said()) as server:
+        page = drawn(tmp_path, site, server.url, capsys)
+    runs = page.rows["moment-probes"]
+    assert {one["component"] for one in runs} >= {"oss2-disk1", "oss1-disk1", "scratch-OST0000"}
+    assert all(AT - 300 <= float(one["at"]) <= AT + 1800 for one in runs)
+    # four nights later it is the suspect of the page
+    assert {one["state"] for one in runs if one["component"] == "oss2-disk1"} == {"OK"}
+    assert "Suspect: disk oss2-disk1" in page.text
+    assert "holds no counters of the hour around" in page.err
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"<html>log in</html>", "did not answer as Prometheus does"),
+        (b'{"status": "error", "error": "query timed out"}', "did not answer as Prometheus does"),
+        (said({"metric": {}, "values": [[AT, "1"]]}), "in this hour of: OST read, OST write"),
+    ],
+)
+def test_a_prometheus_that_is_of_no_use_leaves_the_rest_of_the_report(
+    tmp_path: Path,
+    site: tuple[str, ...],
+    capsys: pytest.CaptureFixture[str],
+    body: bytes,
+    words: str,
+) -> None:
+    with answering(body) as server:
+        page = drawn(tmp_path, site, server.url, capsys)
+    assert words in page.err
+    assert len(page.rows["moment-probes"]) > 10
+    assert "Suspect: disk oss2-disk1" in page.text
+
+
+@pytest.mark.long
+@pytest.mark.skipif(PROGRAM is None, reason="prometheus is not installed")
+def test_another_exporter_is_named(
+    tmp_path: Path, site: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = f'# TYPE lustre_read_bytes unknown\nlustre_read_bytes{{component="ost"}} 5 {AT}'
+    with holding(tmp_path, other) as prometheus:
+        page = drawn(tmp_path, site, prometheus.address, capsys)
+    assert "holds counters of another exporter (lustre_read_bytes)" in page.err
+
+
+def test_hostile_names_of_targets_are_text(
+    tmp_path: Path, site: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = {"target": "<script>\x1b[31m\n", "instance": '"}) or up({"', "status": "<b>"}
+    with answering(said({"metric": labels, "values": [[AT, "1"], [AT + 60, "2"]]})) as server:
+        page = drawn(tmp_path, site, server.url, capsys)
+    assert "Not counted at this moment, though in this hour: <script>" in page.err
+    assert "\x1b" not in page.err
+    assert "<script>\\" not in page.text
+    asked = "".join(one.body for one in server.told)
+    # in a matcher each character of a name stands for itself, and a quote does not end it
+    assert "%5C%22%5C%5C%7D%5C%5C%29%5C%5C+or" in asked
+
+
+def test_a_prometheus_that_is_slow_is_asked_for_two_minutes() -> None:
+    seconds = iter(range(0, 10_000, 50))
+    with answering(said()) as server:
+        past = look_back(Prometheus(server.url), AT, AT + 9e5, lambda: next(seconds))
+    assert len(server.told) == 2
+    assert past.remarks == (
+        f"{server.url} took more than 120 s to answer; what is missing here is not drawn",
+    )
+
+
+def test_nobody_answers(
+    tmp_path: Path, site: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = drawn(tmp_path, site, "http://127.0.0.1:1", capsys)
+    assert page.err.startswith("plumbline: http://127.0.0.1:1 does not answer")
+    assert len(page.err.splitlines()) == 1
+    assert "does not answer" in page.text
+    assert "Suspect: disk oss2-disk1" in page.text
+
+
+@pytest.mark.parametrize(
+    "text", ["", "yesterday", "2026-11-31 03:12", "2999-01-01", "1969-12-31", "0001-01-01", "25:00"]
+)
+def test_a_time_that_is_none_or_has_not_come_is_refused_with_the_forms(text: str) -> None:
+    with pytest.raises(UsageError, match='write for example "2026-11-20 03:12", 2026-11-20T'):
+        parse_moment(text, "--at", 1_790_000_000.0)
+
+
+def test_hours_alone_are_the_last_such() -> None:
+    now = parse_moment("2026-11-20 12:00", "--at", time.time() + 1e9)
+    assert now - parse_moment("03:12", "--at", now) == 8 * 3600 + 48 * 60
+    assert now - parse_moment("13:00", "--at", now) == 23 * 3600
+    assert parse_moment("2026-11-18T03:12+00:00", "--at", now) == 1_794_971_520.0
+
+
+@pytest.mark.parametrize("argv", [("--at", "03:12"), ("--prometheus", "http://127.0.0.1:1")])
+def test_a_moment_needs_a_prometheus(argv: tuple[str, ...], site: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError, match="--at and --prometheus belong together"):
+        call("report", *site, *argv)
