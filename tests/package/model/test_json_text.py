@@ -8,7 +8,7 @@ from plumbline.model.json_text import read_json
 
 
 @pytest.mark.parametrize("number", ["1e999", "1E999", "1e+0400", "-2.5E+400", "9" * 309 + ".0"])
-@pytest.mark.parametrize("before", [*range(0, 41), 1000])
+@pytest.mark.parametrize("before", [*range(41), 1000])
 def test_an_infinite_number_is_refused(number: str, before: int) -> None:
     text = f'["{"x" * before}", {number}]'
     for form in (text, text.encode()):
