@@ -15,7 +15,7 @@ from math import log
 from statistics import median
 from typing import NamedTuple, Optional, Protocol, Sequence
 
-from plumbline.judge.chance import factors, log_of_sum, shared_factors, surprise
+from plumbline.judge.chance import factors, is_unsurprising, log_of_sum, shared_factors, surprise
 from plumbline.judge.noise import IN_ONE_GO_S, Run, Source
 from plumbline.judge.past import Found, Moments, Terms, healthy_at_most, slow_at_most
 from plumbline.model.evidence import WORTH_A_WORD
@@ -41,8 +41,8 @@ class Claim(Protocol):
         """Return the log factor of slow against healthy of the runs from each start to an end."""
         ...
 
-    def surprises(self, runs: Sequence[Run], limit: float) -> list[float]:
-        """Return a bound of what each of its runs adds to the log factor."""
+    def surprise(self, run: Run, limit: float) -> float:
+        """Return a bound of what one of its runs adds to the log factor."""
         ...
 
 
@@ -67,9 +67,9 @@ class Alone(NamedTuple):
         found = [*factors(chosen, limit), 0.0]
         return [found[bisect_left(chosen.runs, (start,))] for start in starts]
 
-    def surprises(self, runs: Sequence[Run], limit: float) -> list[float]:
-        """Return a bound of what each of its runs adds to the log factor."""
-        return [surprise(run, self.source.noise, limit) for run in runs]
+    def surprise(self, run: Run, limit: float) -> float:
+        """Return a bound of what one of its runs adds to the log factor."""
+        return surprise(run, self.source.noise, limit)
 
 
 class Shared(NamedTuple):
@@ -92,10 +92,9 @@ class Shared(NamedTuple):
         chosen = [_cut(source, starts[0], end) for source in self.sources]
         return shared_factors([one for one in chosen if one.runs], starts, limit)
 
-    def surprises(self, runs: Sequence[Run], limit: float) -> list[float]:
-        """Return a bound of what each of its runs adds to the log factor."""
-        noises = {source.noise for source in self.sources}
-        return [max(surprise(run, noise, limit) for noise in noises) for run in runs]
+    def surprise(self, run: Run, limit: float) -> float:
+        """Return a bound of what one of its runs adds to the log factor."""
+        return max(surprise(run, source.noise, limit) for source in self.sources)
 
 
 class Change(NamedTuple):
@@ -149,23 +148,28 @@ def weigh(
 
     ``past`` is what was found when these claims were weighed before, which saves time.
     """
-    return _Weighing(alone, together, question, Moments() if past is None else past).run()
+    return _Weighing(alone, together, question, past).run()
 
 
 class _Weighing:
     """Goes through the moments of some claims in the order of time."""
 
     def __init__(
-        self, alone: Sequence[Claim], together: Sequence[Claim], question: Question, past: Moments
+        self,
+        alone: Sequence[Claim],
+        together: Sequence[Claim],
+        question: Question,
+        past: Optional[Moments],
     ) -> None:
         self._limit, self._needed, self._change, self._min_odds = question
-        self._past = past
+        self._past = past or Moments()
         self._alone = alone
         self._claims = [claim for claim in (*alone, *together) if claim.runs]
         self._runs = [claim.runs for claim in self._claims]
         self._moments = moments_of(sorted({run for runs in self._runs for run in runs}))
         self._offs = tuple(claim.offs for claim in self._claims)
-        past.take(self._runs)
+        if past:
+            past.take(self._runs)
 
     def run(self) -> Weight:
         """Return what is known at the last moment."""
@@ -197,10 +201,12 @@ class _Weighing:
         ends = [(self._end(place),) for place in range(len(found))]
         for claim, runs in zip(self._claims, self._runs):
             total, known = 0.0, [0.0]
-            for added in claim.surprises(runs, self._limit):
-                total = max(0.0, total + added)
+            for run in runs:
+                # what lowers nothing need not be known: of healthy components nearly all
+                if total or not is_unsurprising(run, self._limit):
+                    total = max(0.0, total + claim.surprise(run, self._limit))
                 known.append(total)
-            for place, end in enumerate(ends):
+            for place, end in enumerate(ends if any(known) else ()):
                 bound = known[bisect_left(runs, end)]
                 found[place] = max(found[place], bound)
         return found

@@ -9,7 +9,7 @@ from typing import Hashable, NamedTuple, Optional, Sequence
 
 from plumbline.judge.alarm import Alone, Claim, Shared
 from plumbline.judge.measurement import Measurement
-from plumbline.judge.noise import Noise, Source
+from plumbline.judge.noise import Noise, Run, Source
 from plumbline.judge.references import ComparedSource
 from plumbline.layers import PAIRED
 from plumbline.units import DAY_S
@@ -32,12 +32,16 @@ Compared = Sequence[tuple[NamedMeasurement, ComparedSource]]
 def numbered(held: Compared) -> Compared:
     """Return the same runs, told apart by the operation that they are of."""
     words = list(dict.fromkeys(one.what for one, _ in held))
-    found = []
-    for one, (source, against) in held:
-        number = words.index(one.what)
-        runs = tuple(run._replace(source=number) for run in source.runs)
-        found.append((one, ComparedSource(source._replace(runs=runs), against)))
-    return found
+    return [(one, _with_number(found, words.index(one.what))) for one, found in held]
+
+
+def _with_number(compared: ComparedSource, number: int) -> ComparedSource:
+    if not number:
+        # which all runs have until they are told apart
+        return compared
+    source = compared.source
+    runs = tuple([Run(at, ratio, spread, number) for at, ratio, spread, _ in source.runs])
+    return compared._replace(source=source._replace(runs=runs))
 
 
 def last_change(asked: Sequence[NamedMeasurement]) -> Optional[float]:

@@ -91,17 +91,20 @@ def speaking(
 
 
 def _logarithms(measurement: Measurement) -> Logarithms:
-    found = Logarithms({form: [] for form in FORMS}, {form: [] for form in FORMS})
+    full: tuple[Values, ...] = ([], [], [])
+    few: tuple[Values, ...] = ([], [], [])
     level = log(measurement.baseline.median_Bps) if measurement.baseline else None
     enough = min(_PEERS, max((sample.peers for sample in measurement.samples), default=0))
     for sample, rate in speaking(measurement):
-        at, few = sample.started_at, 0 < sample.peers < enough
-        into = found.few if few else found.full
-        into[Against.RATE].append((at, rate))
+        at, peers, peers_Bps = sample.started_at, sample.peers, sample.peers_Bps
+        is_few = 0 < peers < enough
+        # by name, in the order of FORMS: to look up three forms for each sample takes as long again
+        of_run, of_baseline, of_rate = few if is_few else full
+        of_rate.append((at, rate))
         if level is not None:
-            into[Against.BASELINE].append((at, rate - level))
-        if few:
-            into[Against.RUN].append((at, rate))
-        elif sample.peers_Bps and sample.peers >= _PEERS:
-            into[Against.RUN].append((at, rate - log(sample.peers_Bps)))
-    return found
+            of_baseline.append((at, rate - level))
+        if is_few:
+            of_run.append((at, rate))
+        elif peers_Bps and peers >= _PEERS:
+            of_run.append((at, rate - log(peers_Bps)))
+    return Logarithms(dict(zip(FORMS, full)), dict(zip(FORMS, few)))

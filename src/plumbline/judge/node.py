@@ -32,11 +32,15 @@ _ALARM_OF_THE_GROUP = frozenset({Reason.UNREACHABLE, Reason.NO_MOUNT})
 
 
 class JudgedNode(NamedTuple):
-    """What is judged: what a node measures, and since when, and now, in seconds of the epoch."""
+    """What is judged: what a node measures, and since when, and now, in seconds of the epoch.
+
+    ``expected`` is all that it measures, where that was built before.
+    """
 
     expectations: Expectations
     since: float
     now: float
+    expected: Optional[Sequence[Expectation]] = None
 
 
 class _Operation(NamedTuple):
@@ -88,7 +92,8 @@ def judge_node(asked: JudgedNode, memory: Memory) -> Verdict:
 
 def _judged(asked: JudgedNode, memory: Memory) -> Verdict:
     layers: dict[str, list[Expectation]] = {}
-    for each in asked.expectations.every():
+    every = asked.expectations.every() if asked.expected is None else asked.expected
+    for each in every:
         layers.setdefault(each.layer, []).append(each)
     found = [_layer(name, members, asked, memory) for name, members in layers.items()]
     state = worst(layer.said.state for layer in found)

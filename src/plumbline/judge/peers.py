@@ -11,6 +11,7 @@ from math import hypot
 from statistics import median
 from typing import Iterable, Mapping, NamedTuple, Sequence
 
+from plumbline.judge.measurement import Values
 from plumbline.robust import deviation, error_of_median
 from plumbline.units import DAY_S
 
@@ -60,43 +61,49 @@ class Kinds:
 
     def __init__(self) -> None:
         """Know nothing yet."""
-        self._values: dict[object, dict[int, dict[str, list[float]]]] = {}
+        self._values: dict[object, list[tuple[str, Values]]] = {}
         self._found: dict[object, Kind] = {}
 
-    def add(self, kind: object, member: str, values: Iterable[tuple[float, float]]) -> None:
-        """Take in what a member gave: moments in epoch seconds, and logarithms."""
-        days = self._values.setdefault(kind, {})
-        for at, value in values:
-            day = int(at // DAY_S)
-            of_day = days.get(day)
-            if of_day is None:
-                of_day = days[day] = {}
-            if member in of_day:
-                of_day[member].append(value)
-            else:
-                of_day[member] = [value]
+    def add(self, kind: object, member: str, values: Values) -> None:
+        """Take in what a member gave; it is not to be changed any more."""
+        self._values.setdefault(kind, []).append((member, values))
 
     def of(self, kind: object) -> Kind:
         """Return what all of a kind gave, the asking member included."""
         if kind not in self._found:
-            self._found[kind] = _kind(self._values.get(kind, {}))
+            self._found[kind] = _kind(_by_day(self._values.get(kind, ())))
         return self._found[kind]
 
 
-def _kind(days: Mapping[int, Mapping[str, Sequence[float]]]) -> Kind:
-    levels = {
-        day: {
-            member: median(values) if len(values) > 1 else values[0]
-            for member, values in members.items()
-        }
-        for day, members in days.items()
-        if len(members) >= LEAST
-    }
+def _by_day(given: Iterable[tuple[str, Values]]) -> Mapping[int, Sequence[tuple[str, float]]]:
+    """Return what members gave on each day."""
+    days: dict[int, list[tuple[str, float]]] = {}
+    for member, values in given:
+        for at, value in values:
+            days.setdefault(int(at // DAY_S), []).append((member, value))
+    return days
+
+
+def _levels(of_day: Sequence[tuple[str, float]]) -> Mapping[str, float]:
+    """Return the middle of what each member gave on a day."""
+    once = dict(of_day)
+    if len(once) == len(of_day):
+        return once
+    members: dict[str, list[float]] = {}
+    for member, value in of_day:
+        members.setdefault(member, []).append(value)
+    return {member: median(values) for member, values in members.items()}
+
+
+def _kind(days: Mapping[int, Sequence[tuple[str, float]]]) -> Kind:
+    known = {day: _levels(of_day) for day, of_day in days.items()}
+    levels = {day: members for day, members in known.items() if len(members) >= LEAST}
     middles = {day: _middle(tuple(of_day.values())) for day, of_day in levels.items()}
     beside: dict[str, list[float]] = {}
     for day, of_day in levels.items():
+        middle = middles[day].value
         for member, level in of_day.items():
-            beside.setdefault(member, []).append(level - middles[day].value)
+            beside.setdefault(member, []).append(level - middle)
     usual = {member: median(found) for member, found in beside.items()}
     return Kind(middles, _apart(tuple(beside.values())), usual)
 

@@ -25,7 +25,7 @@ from plumbline.judge.measurement import Era, Measurement
 from plumbline.judge.noise import ALONE
 from plumbline.judge.operations import label
 from plumbline.judge.pair import of_pair
-from plumbline.judge.past import Moments, Past
+from plumbline.judge.past import Past
 from plumbline.judge.references import ComparedSource, References, common
 from plumbline.layers import GROUPED, ON_DEVICES, PAIRED, SINGLE_TARGETS
 from plumbline.model.evidence import WORTH_A_WORD, Evidence, Subject
@@ -68,7 +68,7 @@ class Weighing:
         ``past`` is given by who weighs the same again after some more runs: it saves time.  Odds
         that cannot reach ``min_odds``, a logarithm, are not found where there is no alarm.
         """
-        self._past, self._min_odds = past or Past(), min_odds
+        self._past, self._min_odds = past, min_odds
         self._limits = {
             (one.layer, one.component): one.limits for found in nodes.values() for one in found
         }
@@ -133,7 +133,7 @@ class Weighing:
 
     def weigh(self, held: Compared) -> Evidence:
         """Return what measurements say together that one part may slow; there is one at least."""
-        return self._weighed(held, _Terms(held[0][0].measurement.limits, None), Moments())
+        return self._weighed(held, _Terms(held[0][0].measurement.limits, None))
 
     def _weigh(self, component: Component) -> Optional[Evidence]:
         held = self.compared(component)
@@ -141,7 +141,7 @@ class Weighing:
             return None
         whole = component not in self._group_of or len(self._members(component)) < _FEWEST_MEMBERS
         terms = self._terms(component, [one for one, _ in held] if whole else ())
-        known = self._weighed(held, terms, self._past.of((*component, False)))
+        known = self._weighed(held, terms, (*component, False))
         alone = any(other.source.noise is ALONE for _, other in held)
         return self._as_its_group(component, known) if known.alarm and alone else known
 
@@ -157,7 +157,7 @@ class Weighing:
         members = self._groups[group]
         held = self.compared_as_one(members[0])
         terms = self._terms(members[0], self._asked_of(members))
-        return self._weighed(held, terms, self._past.of((*group, True))) if held else None
+        return self._weighed(held, terms, (*group, True)) if held else None
 
     def _terms(self, component: Component, shared: Sequence[NamedMeasurement]) -> _Terms:
         """Return what is asked by; a change is one of ``shared``, not of a single component."""
@@ -187,7 +187,9 @@ class Weighing:
     def _asked_of(self, members: Sequence[Component]) -> list[NamedMeasurement]:
         return [one for member in members for one in self._asked.get(member, ())]
 
-    def _weighed(self, alone: Compared, terms: _Terms, past: Moments) -> Evidence:
+    def _weighed(
+        self, alone: Compared, terms: _Terms, subject: Optional[Subject] = None
+    ) -> Evidence:
         held = numbered(alone)
         question = Question(
             max(_LEAST_LIMIT, -log(1 - terms.limits.peer_loss)),
@@ -198,6 +200,8 @@ class Weighing:
         words = list(dict.fromkeys(one.what for one, _ in held))
         claims = [claim([pair for pair in held if pair[0].what == what]) for what in words]
         merged = [together(held)] if len(claims) > 1 else []
+        # what was found is for who asks again, and would keep all runs
+        past = self._past.of(subject) if self._past and subject else None
         weight = weigh(claims, merged, question, past)
         losses = [(middle, number) for number, middle in enumerate(weight.middles) if middle]
         lowest, number = min(losses, default=(0.0, 0))

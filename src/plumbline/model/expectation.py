@@ -106,22 +106,36 @@ class Expectation(NamedTuple):
         return raw
 
     @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Expectation:
-        """Build from the document form; raise KeyError, TypeError or DocumentError."""
+    def from_json(
+        cls, raw: Mapping[str, Any], shared: Optional[dict[tuple[type, str], Any]] = None
+    ) -> Expectation:
+        """Build from the document form; raise KeyError, TypeError or DocumentError.
+
+        ``shared`` holds what entries that were built before may have in common with this one.
+        """
         values = dict(raw)
+        built = {} if shared is None else shared
         values["path"] = tuple(raw["path"])
-        values["spec"] = ProbeSpec.from_json(raw["spec"])
+        values["spec"] = _built(ProbeSpec, raw["spec"], built)
         values["references"] = {k: Reference.from_json(v) for k, v in raw["references"].items()}
-        values["limits"] = Limits.from_json(raw["limits"])
+        values["limits"] = _built(Limits, raw["limits"], built)
         values["partners"] = tuple(_partner(entry) for entry in raw.get("partners", ()))
         # none in a document of an older version
-        values["confirm"] = Confirm.from_json(raw.get("confirm", {}))
+        values["confirm"] = _built(Confirm, raw.get("confirm", {}), built)
         texts("text", (raw["layer"], raw["component"], raw["host"], raw["group"]))
         texts("path", values["path"])
         counts(wave=raw.get("wave", ALONE))
         if not isinstance(raw["target"], dict):
             raise TypeError(f"target is {raw['target']!r:.60}, which is no mapping")
         return cls(**values)
+
+
+def _built(kind: Any, raw: Any, shared: dict[tuple[type, str], Any]) -> Any:
+    """Return a part of an entry; equal parts are built once, and are one in memory."""
+    key = kind, repr(raw)
+    if key not in shared:
+        shared[key] = kind.from_json(raw)
+    return shared[key]
 
 
 def _partner(raw: Mapping[str, Any]) -> Partner:
@@ -198,9 +212,10 @@ class Expectations(NamedTuple):
         return found
 
     def _build(self, layer: str, key: str, wanted: Optional[str]) -> tuple[Expectation, ...]:
+        shared: dict[tuple[type, str], Any] = {}
         try:
             return tuple(
-                Expectation.from_json(entry)
+                Expectation.from_json(entry, shared)
                 for entry in self.entries
                 if entry["layer"] == layer and wanted in (None, entry[key])
             )

@@ -9,6 +9,7 @@ from math import isfinite
 from plumbline.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.validation import (
+    all_within,
     counts,
     names,
     rates_or_none,
@@ -210,8 +211,7 @@ def _of_right_kind(record: Record) -> Record:
     for key in ("details", "spec", "versions"):
         if not isinstance(getattr(record, key), (Mapping, type(None))):
             raise TypeError(f"{key} are {getattr(record, key)!r:.60}, which is no mapping")
-    for rate in (*record.repeats_Bps, *record.profile_Bps):
-        within(0, LARGEST, rate=rate)
+    all_within(0, LARGEST, "rate", (*record.repeats_Bps, *record.profile_Bps))
     if record.spec is not None:
         _refuse_no_terms(record.spec)
     if record.tool is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.validation import counts, rates, rates_or_none, texts, within
+from plumbline.model.validation import all_within, counts, rates, rates_or_none, texts, within
 from plumbline.units import LARGEST
 
 if TYPE_CHECKING:
@@ -115,7 +115,6 @@ def _baseline(raw: Mapping[str, Any]) -> Baseline:
 
 
 def _refuse_no_profile(profile: tuple[float, ...]) -> None:
-    for point in profile:
-        within(0, LARGEST, profile=point)
+    all_within(0, LARGEST, "profile", profile)
     if profile and not sum(profile) > 0:
         raise TypeError(f"profile is {profile!r:.60}, which are no rates")

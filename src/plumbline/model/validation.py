@@ -42,6 +42,13 @@ def within(least: float, most: float, **values: Any) -> None:
             raise TypeError(f"{name} is {value!r:.60}, which is not from {least:g} to {most:g}")
 
 
+def all_within(least: float, most: float, name: str, values: Iterable[Any]) -> None:
+    """Refuse the same of many values at once, in less time."""
+    for value in values:
+        if type(value) not in (int, float) or not least <= value <= most:
+            within(least, most, **{name: value})
+
+
 def counts(**values: Any) -> None:
     """Refuse what is no whole number, or below zero."""
     within(0, LARGEST, **values)

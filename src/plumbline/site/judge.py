@@ -77,13 +77,18 @@ def judge_site(
 ) -> list[Judged]:
     """Return the verdicts on all components and groups of a plan, node by node in its order.
 
-    With ``members`` those on targets driven at once are among them.
+    With ``members`` those on targets driven at once are among them.  Without ``evidence`` nodes of
+    which nothing has changed since ``judge_services`` kept their verdicts are not judged again;
+    nothing is kept here, so that whoever looks leaves the console's answers as they are.
 
     Raises:
         StoreError: there is no such history, or it cannot be read.
         DocumentError: the expectations of a node are damaged.
     """
-    return _judge_plan(plan, Task((), history, now, evidence, members))
+    if evidence:
+        return _judge_plan(plan, Task((), history, now, evidence, members))
+    found = _judged(plan, history, now, keeping=False)
+    return [one for one in found if one.verdict.layer != NODE and (members or not _member(one))]
 
 
 def judge_services(plan: SitePlan, history: Path, now: float) -> list[Judged]:
@@ -91,11 +96,22 @@ def judge_services(plan: SitePlan, history: Path, now: float) -> list[Judged]:
 
     They are kept in the history: nodes of which nothing has changed are not judged again.
     """
-    # one of an older version has no services of nodes
+    found = _judged(plan, history, now, keeping=True)
+    return [one for one in found if not _member(one)]
+
+
+def _member(judged: Judged) -> bool:
+    """Return whether a verdict is on a target that is driven with others, and no service's."""
+    return judged.verdict.layer in WHOLE and not judged.verdict.group
+
+
+def _judged(plan: SitePlan, history: Path, now: float, *, keeping: bool) -> list[Judged]:
+    """Return all verdicts without their evidence, on nodes where the plan has services of them."""
+    # one of an older version has none
     nodes = any(one.layer == NODE for one in plan.services)
     since = os.stat(plan.path).st_mtime if nodes else None
-    task = Task((), history, now, evidence=False, since=since)
-    return _judge_new(plan, task) if plan.digest else _judge_plan(plan, task)
+    task = Task((), history, now, evidence=False, members=True, since=since)
+    return _judge_new(plan, task, keeping=keeping) if plan.digest else _judge_plan(plan, task)
 
 
 def _judge_plan(plan: SitePlan, task: Task) -> list[Judged]:
@@ -106,8 +122,8 @@ def _judge_plan(plan: SitePlan, task: Task) -> list[Judged]:
     return sorted(found, key=lambda judged: places[judged.node])
 
 
-def _judge_new(plan: SitePlan, task: Task) -> list[Judged]:
-    """Judge the nodes whose kept verdicts do not hold any more, and keep what was found."""
+def _judge_new(plan: SitePlan, task: Task, *, keeping: bool) -> list[Judged]:
+    """Judge the nodes whose kept verdicts do not hold any more."""
     require(task.history)
     nodes = tuple(plan.nodes.values())
     before = known(task.history, (plan.digest, task.since), nodes)
@@ -116,7 +132,8 @@ def _judge_new(plan: SitePlan, task: Task) -> list[Judged]:
         left = tuple(node for node in nodes if node.node not in found)
         tasks = _tasks(task._replace(rests_on=before.rests_on), left)
         new = _judge_all(tasks, _judge_to_keep) if left else []
-        keep(task.history, new, plan.nodes)
+        if keeping:
+            keep(task.history, new, plan.nodes)
         found.update((node, read(one) or []) for node, one in _by_node(plan, new))
     return [
         Judged(name, task.now, closed(one, task.now)) for name in plan.nodes for one in found[name]
@@ -240,6 +257,6 @@ def _judge_node(node: Expectations, history: History, task: Task) -> Iterator[Ve
     alone = [each for each in chosen if task.members or each.layer not in WHOLE]
     verdicts = [*judging.components(alone), *judging.groups(chosen)]
     if task.since is not None and node.entries:
-        verdicts.append(judge_node(JudgedNode(node, task.since, task.now), memory))
+        verdicts.append(judge_node(JudgedNode(node, task.since, task.now, chosen), memory))
     for verdict in verdicts:
         yield verdict if task.evidence else verdict._replace(evidence=())

@@ -140,7 +140,8 @@ def _observations(asked: _Site, now: float) -> _Observed:
     found: list[Observation] = []
     with opened(asked.history) as history:
         memories = {
-            node: Recent(history, groups_of(measured)) for node, measured in asked.nodes.items()
+            node: Recent(history, groups_of(measured)).settled()
+            for node, measured in asked.nodes.items()
         }
         known = None if asked.last_run else Weighing(asked.nodes, memories)
         for node, memory in memories.items():

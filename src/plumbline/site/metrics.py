@@ -56,9 +56,8 @@ def tell_node(
         DocumentError: the expectations are damaged.
     """
     judging = Judging(snapshot, snapshot, now, evidence=False)
-    return _judged_node(
-        JudgedNode(expectations, since, now), expectations.every(), snapshot, judging
-    )
+    every = expectations.every()
+    return _judged_node(JudgedNode(expectations, since, now, every), every, snapshot, judging)
 
 
 def tell_site(plan: SitePlan, history: Path, since: float, now: float) -> Iterator[NodeVerdicts]:
@@ -72,7 +71,7 @@ def tell_site(plan: SitePlan, history: Path, since: float, now: float) -> Iterat
     reports = collected_reports(history, plan.nodes, now)
     for one in memories(plan, history):
         judging = Judging(one.memory, one.known, now, evidence=False)
-        asked = JudgedNode(plan.nodes[one.node], since, now)
+        asked = JudgedNode(plan.nodes[one.node], since, now, one.chosen)
         found = _judged_node(asked, one.chosen, one.memory, judging)
         yield found._replace(symptoms=reports[one.node].report)
 

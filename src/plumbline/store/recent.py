@@ -11,6 +11,7 @@ from statistics import median
 from types import MappingProxyType
 from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
 
+from plumbline.errors import DocumentError
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Flag, Operation, Record, Scenario
 from plumbline.model.series import SAMPLES, Running, Sample, Series
@@ -119,6 +120,21 @@ class Recent:
         self._peers = {place: self._of_runs(place, keys) for place, keys in self._places().items()}
         self._known: dict[tuple[str, str], tuple[Series, ...]] = {}
         self.running: tuple[Running, ...] = history.running()
+
+    def settled(self) -> Recent:
+        """Return it with all series built, without what they were built from.
+
+        Of a large site that is as much again.  No other can be made of it as ``before``.
+        """
+        try:
+            for component in self._keys:
+                self.of(*component)
+        except DocumentError:
+            # whoever asks for that component is told, and the others are built for him then
+            return self
+        self._points.clear()
+        self._peers.clear()
+        return self
 
     def is_of(self, component: tuple[str, str], revision: Optional[int]) -> bool:
         """Return whether this is what a component has at a revision."""

@@ -239,7 +239,7 @@ def test_one_operation_that_was_not_measured_since_does_not_hide_the_other() -> 
 @pytest.mark.parametrize("noise", [BESIDE_PEERS, ALONE])
 def test_the_bound_of_what_is_shared_is_that_of_its_runs(noise: Noise) -> None:
     shared = Shared((source([0.5])._replace(noise=noise),))
-    assert shared.surprises(shared.runs, LIMIT) == [surprise(shared.runs[0], noise, LIMIT)]
+    assert shared.surprise(shared.runs[0], LIMIT) == surprise(shared.runs[0], noise, LIMIT)
 
 
 @pytest.mark.parametrize(("at", "moments"), [(599.0, [0.0]), (600.0, [0.0]), (601.0, [0.0, 601.0])])

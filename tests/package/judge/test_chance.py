@@ -8,7 +8,15 @@ from random import Random
 
 import pytest
 
-from plumbline.judge.chance import Chain, factors, log_of_sum, shared_factors, sizes, surprise
+from plumbline.judge.chance import (
+    Chain,
+    factors,
+    is_unsurprising,
+    log_of_sum,
+    shared_factors,
+    sizes,
+    surprise,
+)
 from plumbline.judge.noise import ALONE, BESIDE_PEERS, FADES, Noise, Run, Source
 
 HOUR_S = 3600.0
@@ -254,3 +262,15 @@ def test_the_bound_is_about_the_odds_of_the_run_at_its_likeliest_loss(
     # a tenth of healthy components may be off by anything up to the limit
     wanted = log(slow / max(mixed(0.0), 0.1 * mixed(-LIMIT)))
     assert surprise(run, noise, LIMIT) == pytest.approx(wanted, abs=0.15)
+
+
+@pytest.mark.parametrize("noise", [BESIDE_PEERS, ALONE])
+@pytest.mark.parametrize("limit", [0.01, LIMIT, 0.7, 4.6])
+def test_a_run_that_is_called_unsurprising_never_speaks_for_a_loss(
+    noise: Noise, limit: float
+) -> None:
+    chance = Random(3)
+    drawn = [Run(0.0, chance.gauss(0, limit), chance.uniform(0.01, 0.5)) for _ in range(3000)]
+    found = [surprise(run, noise, limit) for run in drawn if is_unsurprising(run, limit)]
+    assert len(found) > 1000
+    assert max(found) < 0

@@ -23,7 +23,7 @@ class Counting:
     def __init__(self, claim: Alone) -> None:
         self._claim = claim
         self.asked = 0
-        self.runs, self.offs, self.surprises = claim.runs, claim.offs, claim.surprises
+        self.runs, self.offs, self.surprise = claim.runs, claim.offs, claim.surprise
 
     def factors(self, starts: Sequence[float], end: float, limit: float) -> list[float]:
         self.asked += 1

@@ -19,7 +19,7 @@ from plumbline.model.judged import Judged
 from plumbline.model.record import Outcome, Record
 from plumbline.model.series import Running
 from plumbline.plan.policy import load
-from plumbline.site.judge import judge_services
+from plumbline.site.judge import judge_services, judge_site
 from plumbline.site.kept import CAUSES
 from plumbline.site.publish import Published, Terms, publish
 from plumbline.site.submit import judge_with_causes
@@ -194,6 +194,21 @@ def test_what_verdicts_rest_on_beside_records_counts(
         now += -1 if change == "clock back" else 40 * HOUR_S
     afresh = judge_services(plan._replace(digest=""), life.history, now)
     assert judge_services(plan, life.history, now) == afresh
+
+
+def test_who_looks_takes_what_was_kept_and_leaves_it_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    life = Life(tmp_path, 0)
+    afresh = judge_site(life.plan._replace(digest=""), life.history, life.now, members=True)
+    assert judge_site(life.plan, life.history, life.now, members=True) == afresh
+    assert not list(_names(life.history))
+    judge_services(life.plan, life.history, life.now)
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    judge_site(life.plan, life.history, life.now)
+    monkeypatch.undo()
+    _without_records(life.history)
+    assert judge_site(life.plan, life.history, life.now, members=True) == afresh
 
 
 def _damaged(history: Path) -> None:
