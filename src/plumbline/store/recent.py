@@ -130,7 +130,7 @@ class Recent:
             for component in self._keys:
                 self.of(*component)
         except DocumentError:
-            # whoever asks for that component is told, and the others are built for him then
+            # whoever asks for that component gets the error, and the others are built for him then
             return self
         self._points.clear()
         self._peers.clear()
