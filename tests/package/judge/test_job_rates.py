@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import log as natural_log
 from random import Random
 from typing import Iterable, Sequence
 
@@ -12,6 +13,7 @@ from plumbline.documents.darshan_logs import parse_log
 from plumbline.jobs.darshan import FileIo, Log
 from plumbline.jobs.job import COUNTERS, Job, JobIo
 from plumbline.judge.job_rates import JobsSay, jobs_say
+from plumbline.model.evidence import odds_within
 from plumbline.model.record import Operation
 from tests.bench.job_rates import SICK, Fleet, accused
 from tests.package.jobs.test_darshan import ANSWERS
@@ -146,3 +148,16 @@ def test_one_job_is_no_evidence() -> None:
 def test_a_real_log_says_something_of_each_of_its_targets() -> None:
     said = say([parse_log(ANSWERS[0])])
     assert said == JobsSay([], 1, 24)
+
+
+@pytest.mark.parametrize(("size", "targets"), [((64 << 20) - 1, 0), (64 << 20, 5)])
+def test_files_of_64_mib_on_five_targets_say_something(size: int, targets: int) -> None:
+    files = [file(ost, 100e6, START, bytes=size) for ost in range(5)]
+    job = Log(Job("1", START, START + 3600), tuple(files))
+    assert say([job]).targets == targets
+
+
+def test_a_hint_takes_ten_times_the_odds_of_an_alarm() -> None:
+    """As of a site of its own that has these targets alone, each asked about once a day."""
+    (low,) = say(nights([100e6] * 9 + [60e6])).said
+    assert low.known.needed == pytest.approx(natural_log(10 * odds_within(1.0, 10 * 30)), abs=0.02)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import log
+from math import exp, log
 from random import Random
 from typing import Callable, Iterator
 
@@ -10,6 +10,7 @@ import pytest
 
 from plumbline.judge.latency import Load, compare
 from plumbline.judge.recurring import NEVER
+from plumbline.robust import deviation
 
 HOUR_S = 3600.0
 ODDS = 10_000.0
@@ -113,3 +114,48 @@ def test_equal_devices_differ_by_nothing() -> None:
     equal = [Load(at * HOUR_S, device, 50e6, 1e-3) for at in range(9) for device in DEVICES]
     assert [log(one.ratio) for one in compare(equal, 0.1, ODDS)] == [0.0] * 12
     assert {one.recurrence for one in compare(equal, 0.1, ODDS)} == {NEVER}
+
+
+def evenly(spread: float, excess: float) -> Iterator[Load]:
+    """Yield windows of equal throughput: ten devices around a middle, and one above it."""
+    around = [-spread] * 5 + [0.0] + [spread] * 4
+    for window in range(30):
+        for device, off in zip(DEVICES, [*around, excess]):
+            yield Load(window * HOUR_S, device, 50e6, 1e-3 * exp(off))
+
+
+@pytest.mark.parametrize(("deviations", "found"), [(2.9, []), (3.1, ["disk11"])])
+def test_a_window_counts_beyond_three_deviations_of_the_peers(
+    deviations: float, found: list[str]
+) -> None:
+    excess = deviations * deviation([-0.1] * 5 + [0.0] + [0.1] * 5, 0.0)
+    assert slow(evenly(0.1, excess), limit=0.01) == found
+
+
+def test_low_throughput_does_not_explain_high_latency() -> None:
+    """What is slow has both: a line through it and its peers would excuse it."""
+    few = [
+        one._replace(rate_Bps=12e6, latency_s=3e-3)
+        if one.device == "disk3"
+        else one._replace(latency_s=1e-3)
+        for one in loads(24)
+    ]
+    assert slow(iter(few)) == ["disk3"]
+
+
+def test_a_slow_device_does_not_bend_the_line_of_its_peers() -> None:
+    bent = [
+        one._replace(rate_Bps=100e6, latency_s=3e-4 * (100 / 20) ** 0.33)
+        if one.device == "disk3"
+        else one
+        for one in loads(48, noise=0.02)
+    ]
+    first = compare(bent, 0.1, ODDS)[0]
+    assert (first.device, first.slow) == ("disk3", True)
+    assert first.ratio == pytest.approx(3.0, rel=0.05)
+
+
+def test_its_ratio_is_that_of_the_windows_since_it_is_slow() -> None:
+    first = compare(loads(24, only("disk3", 2.0, since=16)), 0.1, 100.0)[0]
+    assert first.slow
+    assert first.ratio == pytest.approx(2.0, rel=0.1)

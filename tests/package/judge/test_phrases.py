@@ -8,7 +8,16 @@ from typing import Optional
 import pytest
 
 from plumbline.judge.measured import measured
-from plumbline.judge.phrases import number, odds, over_runs, peers, several, so_far, weighed
+from plumbline.judge.phrases import (
+    number,
+    odds,
+    odds_text,
+    over_runs,
+    peers,
+    several,
+    so_far,
+    weighed,
+)
 from plumbline.model.evidence import Evidence
 from plumbline.model.limits import Limits
 from plumbline.model.reference import Reference
@@ -85,3 +94,10 @@ def test_one_peer_has_no_median(count: int, words: str) -> None:
     one = series(200e6, 180e6)
     one = one._replace(samples=(one.samples[0]._replace(peers=count), *one.samples[1:]))
     assert peers(measured(one, Reference(None, None), Limits())) == words
+
+
+def test_the_odds_of_one_run_are_said_but_where_its_group_or_nobody_has_them() -> None:
+    known = evidence(odds=log(9000), needed=log(8000))
+    assert odds_text(known) == "odds 9,000 to 1 against chance, 8,000 for an alarm"
+    assert odds_text(known._replace(shared=True)) == so_far(known._replace(shared=True))
+    assert odds_text(None) == so_far(None)

@@ -136,3 +136,14 @@ def test_a_node_is_looked_at_when_any_collector_could() -> None:
     assert judge_looks(asked(look(symptom(State.CRITICAL)), NO_ZFS)).state is State.OK
     assert judge_looks(asked(NO_ZFS)).state is State.UNKNOWN
     assert judge_looks(asked()).state is State.UNKNOWN
+
+
+def test_one_more_symptom_is_one() -> None:
+    two = look(symptom(), symptom(component="oss1-disk2"))
+    assert "; 1 more symptom, 1 of them a problem" in judge_kind(asked(two), "arrays").sentence
+
+
+@pytest.mark.parametrize(("age_s", "shown"), [(-30.0, 0), (0.0, 0), (0.6, 1)])
+def test_a_look_of_a_clock_that_is_ahead_is_of_now(age_s: float, shown: int) -> None:
+    figures = {one.label: one.value for one in judge_looks(asked(look(), age_s=age_s)).figures}
+    assert figures["age"] == shown
