@@ -137,7 +137,7 @@ def test_low_throughput_does_not_explain_high_latency() -> None:
     few = [
         one._replace(rate_Bps=12e6, latency_s=3e-3)
         if one.device == "disk3"
-        else one._replace(latency_s=1e-3)
+        else one._replace(rate_Bps=50e6 + one.rate_Bps / 100, latency_s=1e-3)
         for one in loads(24)
     ]
     assert slow(iter(few)) == ["disk3"]
