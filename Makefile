@@ -24,7 +24,7 @@ CHECKS := $(wildcard checks/check_*)
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 16
 
-check: venv programs  ## lint, types, layers and unit tests: no root, no lab, under two minutes
+check: venv programs  ## lint, types, layers and unit tests: no root, no lab, under ten minutes on two cores
 	@.ci/steps ruff mypy layers vermin yamllint shellcheck pytest-short ansible-lint
 
 format: venv  ## put the Python code into its form, and mend what can be mended
