@@ -63,7 +63,7 @@ def say(text: str) -> None:
 def show(services: Mapping[str, Service]) -> None:
     """Print what Nagios shows: first what is not OK, then how many are."""
     for name, service in sorted(services.items()):
-        if service.state not in ("OK", "PENDING"):
+        if service.state != "OK":
             print(f"  {service.state:<9}{name}\n           {service.output}")
     fine = sum(service.state == "OK" for service in services.values())
     print(f"  Nagios: {fine} of {len(services)} services OK", flush=True)

@@ -11,7 +11,15 @@ import re
 from typing import Callable, Iterator, NamedTuple, Sequence
 
 from plumbline.collect.prometheus import Curve, Prometheus, Span
-from plumbline.counters.metric import BYTES, LNET_BYTES, LOOKED, OPERATIONS, RECOVERY, SECONDS
+from plumbline.counters.metric import (
+    BYTES,
+    LNET_BYTES,
+    LOOKED,
+    OPERATIONS,
+    RECOVERY,
+    SECONDS,
+    SETTLED,
+)
 from plumbline.errors import ToolError
 from plumbline.judge.phrases import moment, several
 from plumbline.report.past import (
@@ -90,7 +98,7 @@ _KINDS = (
     ),
 )
 _STORAGE = f'{OPERATIONS.name}{{source=~"obdfilter|mdt"}}'
-_UNSETTLED = f'{RECOVERY.name}{{status!~"complete|inactive"}}'
+_UNSETTLED = f'{RECOVERY.name}{{status!~"{"|".join(SETTLED)}"}}'
 
 
 def look_back(

@@ -45,6 +45,9 @@ DISK_SIZE = Metric(
 RECOVERY = Metric(
     "plumbline_lustre_recovery_status", "gauge", "Always 1; how the recovery of a target stands."
 )
+SETTLED = ("complete", "inactive")
+"""A target in any other state of recovery serves nobody, or not everybody."""
+
 REMAINING = Metric(
     "plumbline_lustre_recovery_remaining_seconds", "gauge", "Until a running recovery ends."
 )

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import Iterable, Iterator, Mapping, NamedTuple, Optional
 
-from plumbline.counters.metric import BYTES, OPERATIONS, RECOVERY, SECONDS, Count, Labels, Metric
-
-_AT_EASE = ("complete", "inactive")
-"""A target in any other state of recovery serves nobody, or not everybody."""
+from plumbline.counters.metric import (
+    BYTES,
+    OPERATIONS,
+    RECOVERY,
+    SECONDS,
+    SETTLED,
+    Count,
+    Labels,
+    Metric,
+)
 
 
 class Rates(NamedTuple):
@@ -43,7 +49,7 @@ def rates(before: Iterable[Count], after: Iterable[Count], seconds: float) -> li
         last, device = dict(one.labels[-1:]), one.labels[:-1]
         if one.metric is RECOVERY:
             status = last["status"]
-            recovering[device] = "" if status in _AT_EASE else status
+            recovering[device] = "" if status in SETTLED else status
             grown.setdefault(device, {})
         elif one.metric in (BYTES, OPERATIONS, SECONDS):
             growth = _growth(one, earlier)

@@ -59,16 +59,13 @@ def _plot(past: Past, chart: Chart) -> Plot:
 
 
 def _trace(number: int, series: Line, column: Column) -> dict[str, Any]:
-    name = shown(series.name)
+    name, points = shown(series.name), list(_with_gaps(series.points))
     return {
         "type": "scatter",
         "mode": "lines",
         "name": name,
-        "x": [x_of(at) for at, _ in _with_gaps(series.points)],
-        "y": [
-            None if value is None else _figure(value, column)
-            for _, value in _with_gaps(series.points)
-        ],
+        "x": [x_of(at) for at, _ in points],
+        "y": [None if value is None else _figure(value, column) for _, value in points],
         "line": {"color": GREY, "width": 1} if series.name == OTHERS else line(number),
         "hovertemplate": f"%{{x}}: %{{y}} {column.unit}<extra>{name}</extra>",
     }

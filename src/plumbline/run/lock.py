@@ -94,7 +94,10 @@ class Locks:
         finally:
             # closed, never unlocked: unlocking would take the lock from a stuck tool as well
             os.close(descriptor)
-            self._tidy(path)
+            for _ in range(_TRIES):
+                if self._tidy(path):
+                    break
+                self._clock.sleep(_FORKED_S)
 
     def dissolve(self) -> None:
         """Take away what is there for a single user's runs alone: of the system's locks nothing."""
@@ -216,16 +219,15 @@ class Locks:
         except OSError as error:
             raise self._unusable(error) from error
 
-    def _tidy(self, path: Path) -> None:
-        """Remove the lock file, unless a stuck tool or the next run holds it by now."""
-        for _ in range(_TRIES):
-            descriptor = self._take(path)
-            if descriptor is not None:
-                with suppress(FileNotFoundError):
-                    path.unlink()
-                os.close(descriptor)
-                return
-            self._clock.sleep(_FORKED_S)
+    def _tidy(self, path: Path) -> bool:
+        """Remove the lock file; return False where a stuck tool or the next run holds it by now."""
+        descriptor = self._take(path)
+        if descriptor is None:
+            return False
+        with suppress(FileNotFoundError):
+            path.unlink()
+        os.close(descriptor)
+        return True
 
     def _unusable(self, error: OSError) -> StoreError:
         return StoreError(
