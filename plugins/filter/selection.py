@@ -44,7 +44,8 @@ _value:
 
 from typing import Any, Callable, Iterable, Iterator, Mapping, Optional
 
-CHOICES = ("ost", "raw", "fs", "net")
+from ansible_collections.hpcops.plumbline.plugins.module_utils.unit import LAYERS
+
 WHOLE = "parallel"
 """The kind of target that stands for a file system as a whole."""
 
@@ -63,14 +64,15 @@ def selection(
 
 def _layers(plan: Mapping[str, Any], target: str) -> list[str]:
     wholes = [name for _, name in _components(plan, ["fs"])]
-    return ["ost", "raw", "net", *(["fs"] if (target in wholes if target else wholes) else [])]
+    driven = target in wholes if target else bool(wholes)
+    return [layer for layer in LAYERS if layer != "fs" or driven]
 
 
 def _refused(
     plan: Mapping[str, Any], layers: list[str], target: str, hosts: Optional[Iterable[str]]
 ) -> str:
-    if not set(layers) <= set(CHOICES):
-        return f"There is no layer {layers[0]}; choose ost, raw, fs, net or all."
+    if not set(layers) <= set(LAYERS):
+        return f"There is no layer {layers[0]}; choose {', '.join(LAYERS)} or all."
     if "fs" in layers and "fs" not in plan:
         return (
             "No client drives all targets at once; name layers.fs.clients in plumbline_policy, "

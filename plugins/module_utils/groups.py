@@ -6,11 +6,13 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
+from ansible_collections.hpcops.plumbline.plugins.module_utils.unit import LAYERS
+
 NODES = "plumbline_nodes"
 ASKED = "plumbline_asked"
 SYMPTOMS = "plumbline_symptoms"
 CLIENTS = "plumbline_fs_clients"
-LAYER_GROUPS = ("plumbline_ost", "plumbline_raw", "plumbline_net", "plumbline_fs")
+LAYER_GROUPS = tuple(f"plumbline_{layer}" for layer in LAYERS)
 """All groups are there even where they are empty: Ansible warns of a play for an unknown group."""
 
 

@@ -8,12 +8,10 @@ import pytest
 
 from plumbline.baseline.document import read_baselines
 from plumbline.errors import DocumentError
-from plumbline.layers import GROUPED, LAYERS, ON_TARGETS, WHOLE
+from plumbline.layers import LAYERS, WHOLE
 from plumbline.layers.layer import Layer
-from plumbline.plan.assignments import PLACES
 from plumbline.plan.policy import Layers
 from plumbline.probes import probe_for
-from plumbline.run.units import UNITS
 from tests.project.repository import ROOT, document, section, tracked
 
 EACH = pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
@@ -36,17 +34,12 @@ def rows(path: str, heading: str) -> list[list[str]]:
 # What the stages know of each layer.
 
 
-def test_the_policy_the_plan_and_baselines_know_every_layer() -> None:
+def test_the_policy_and_baselines_know_every_layer() -> None:
     assert list(Layers.model_fields) == list(LAYERS)
-    assert list(PLACES) == list(LAYERS)
     accepted: dict[str, dict[str, str]] = {name: {} for name in LAYERS}
     assert read_baselines({"schema": 1, "accepted": accepted}) == {}
     with pytest.raises(DocumentError):
         read_baselines({"schema": 1, "accepted": {**accepted, "other": {}}})
-
-
-def test_each_layer_with_groups_has_its_units() -> None:
-    assert tuple(UNITS) == GROUPED
 
 
 @EACH
@@ -135,16 +128,9 @@ def test_the_guide_to_policies_says_the_terms_of_each_layer_that_has_a_tool() ->
         assert said[term] == [str(getattr(layer.spec, term)) for layer in layers]
 
 
-@pytest.mark.parametrize("name", ["probe", "verdicts_info"])
-def test_modules_offer_every_layer(name: str) -> None:
-    (choices,) = re.findall(r"^    choices: \[(ost.*)\]$", text(f"plugins/modules/{name}.py"), re.M)
-    assert set(choices.split(", ")) == set(LAYERS)
-
-
-def test_filters_and_playbooks_measure_every_layer() -> None:
-    selection = text("plugins/filter/selection.py")
-    (offered,) = re.findall(r"^CHOICES = \((.*)\)$", selection, re.M)
-    assert set(re.findall(r"\w+", offered)) == set(LAYERS)
-    block = document(ROOT / "playbooks/tasks/measure.yml")[0]["block"]
-    (loop,) = (str(task["loop"]) for task in block if "measure_storage.yml" in str(task))
-    assert set(re.findall(r"'(\w+)'", loop.partition("]")[0])) == {*GROUPED, *ON_TARGETS}
+def test_plug_ins_offer_every_layer() -> None:
+    offered = re.findall(r"^LAYERS = \((.*)\)$", text("plugins/module_utils/unit.py"), re.M)
+    for path in ("plugins/modules/probe.py", "plugins/modules/verdicts_info.py"):
+        offered += re.findall(r"^    choices: \[(ost.*)\]$", text(path), re.M)
+    assert len(offered) == 3
+    assert all(set(re.findall(r"\w+", one)) == set(LAYERS) for one in offered)

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 from typing import Any, Iterator
 
-from plumbline.layers import LAYERS
 from tests.project.repository import ROOT, document, tracked
 
 
@@ -45,16 +44,6 @@ def test_a_variable_that_a_person_may_give_is_described_and_has_a_kind() -> None
         assert checked
         for variable, said in checked.items():
             assert {"description", "type"} <= set(said), f"{name}.yml: {variable}"
-
-
-def test_layers_are_the_same_everywhere() -> None:
-    for name in ("probe", "baseline"):
-        checked = document(ROOT / f"playbooks/{name}.yml")[0]["tasks"][0]
-        spec = checked["ansible.builtin.validate_argument_spec"]["argument_spec"]
-        choices = spec["layer"]["choices"]
-        assert set(choices) == {*LAYERS, "all"}
-        told = (ROOT / "plugins/module_utils/unit.py").read_text(encoding="utf-8")
-        assert f"LAYERS = {tuple(choices[:-1])!r}".replace("'", '"') in told
 
 
 def test_a_connection_to_a_dead_host_is_given_up_in_time() -> None:

@@ -90,5 +90,5 @@ def test_check_mode_says_what_would_be_measured_and_starts_nothing(site: Pretend
 def test_a_layer_that_does_not_exist_is_refused_with_those_that_do(site: PretendedSite) -> None:
     ended = site.play("probe", {"layer": "disks"})
     assert ended.code == 2
-    ended.shows("value of layer must be one of: ost, raw, fs, net, all, got: disks")
+    ended.shows("There is no layer disks; choose ost, raw, fs, net or all.")
     assert site.units() == []

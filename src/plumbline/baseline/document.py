@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Mapping, NamedTuple, Optional
 from pydantic import AfterValidator, Field
 
 from plumbline.errors import DocumentError
+from plumbline.layers import layer_of
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.reference import Baseline
 from plumbline.topology.strict import Percent, Rate, Spread, Strict, parse
@@ -56,6 +57,13 @@ class Candidate(NamedTuple):
 
 Baselines = Mapping[Key, Baseline]
 Candidates = Mapping[Key, Candidate]
+
+
+def _layer(text: str) -> str:
+    try:
+        return layer_of(text).name
+    except DocumentError as error:
+        raise ValueError(str(error)) from None
 
 
 def _step(text: str) -> str:
@@ -114,7 +122,7 @@ class _Entry(Strict):
 
 
 _Steps = dict[Annotated[str, AfterValidator(_step)], _Entry]
-_Layers = dict[Literal["ost", "raw", "net", "fs"], dict[str, _Steps]]
+_Layers = dict[Annotated[str, AfterValidator(_layer)], dict[str, _Steps]]
 
 
 class _Accepted(Strict):

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import Callable, Iterator, Sequence
+from typing import Iterator, Sequence
 
 from plumbline.errors import DocumentError
 from plumbline.layers import LAYERS, ON_DEVICES, WHOLE
-from plumbline.layers.fs import FS
-from plumbline.layers.net import NET
-from plumbline.layers.ost import OST
-from plumbline.layers.raw import RAW
+from plumbline.layers.layer import Layer
 from plumbline.model.expectation import PARALLEL
 from plumbline.model.limits import Limits
 from plumbline.model.spec import ProbeSpec
@@ -23,14 +20,6 @@ from plumbline.plan.policy import Policy, hung_after_given, limits_of, spec_of
 from plumbline.ranks.terms import SPARE_S, limit_s
 from plumbline.topology.graph import Topology
 
-PLACES: dict[str, Callable[[Topology, Policy], list[Place]]] = {
-    OST.name: lambda topology, _: targets(topology),
-    RAW.name: lambda topology, _: devices(topology),
-    NET.name: paired,
-    FS.name: parallel,
-}
-"""Where the components of each layer are measured."""
-
 
 def assignments(topology: Topology, policy: Policy) -> tuple[Assignment, ...]:
     """Return all measurements of a site, layer by layer, in the order of the documents.
@@ -42,12 +31,21 @@ def assignments(topology: Topology, policy: Policy) -> tuple[Assignment, ...]:
             clients would measure one target.
     """
     found = []
-    for layer in LAYERS:
-        places = PLACES[layer](topology, policy)
-        _refuse_unknown_names(policy, layer, places)
-        found += [_assignment(policy, layer, place, places) for place in places]
+    for layer in LAYERS.values():
+        places = _places(layer, topology, policy)
+        _refuse_unknown_names(policy, layer.name, places)
+        found += [_assignment(policy, layer.name, place, places) for place in places]
     refuse_two_clients(found)
     return tuple(found)
+
+
+def _places(layer: Layer, topology: Topology, policy: Policy) -> list[Place]:
+    """Return where the components of a layer are measured."""
+    if layer.whole:
+        return parallel(topology, policy)
+    if layer.paired:
+        return paired(topology, policy)
+    return devices(topology) if layer.on_devices else targets(topology)
 
 
 def _assignment(policy: Policy, layer: str, location: Place, places: Sequence[Place]) -> Assignment:

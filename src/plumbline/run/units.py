@@ -1,34 +1,14 @@
-"""What measures targets and devices one by one."""
+"""What measures components one by one."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Sequence
 
-from plumbline.layers.ost import OST
-from plumbline.layers.raw import RAW
+from plumbline.layers import ON_DEVICES
 
 if TYPE_CHECKING:
     from plumbline.model.expectation import Expectation
     from plumbline.run.unit_context import Unit
-
-
-def _targets(entries: Sequence[Expectation]) -> list[Unit]:
-    from plumbline.run.ost import TargetUnit
-
-    return [TargetUnit(entry) for entry in entries]
-
-
-def _devices(entries: Sequence[Expectation]) -> list[Unit]:
-    from plumbline.run.raw import units
-
-    return list(units(entries))
-
-
-UNITS: Mapping[str, Callable[[Sequence[Expectation]], list[Unit]]] = {
-    OST.name: _targets,
-    RAW.name: _devices,
-}
-"""What measures each layer with groups."""
 
 
 def units_of(layer: str, entries: Sequence[Expectation]) -> list[Unit]:
@@ -37,4 +17,10 @@ def units_of(layer: str, entries: Sequence[Expectation]) -> list[Unit]:
     Raises:
         DocumentError: an expectation does not say how its target is reached.
     """
-    return UNITS[layer](entries)
+    if layer in ON_DEVICES:
+        from plumbline.run.raw import units
+
+        return list(units(entries))
+    from plumbline.run.ost import TargetUnit
+
+    return [TargetUnit(entry) for entry in entries]

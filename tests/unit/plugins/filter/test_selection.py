@@ -13,8 +13,8 @@ del WITHOUT_FS["fs"]
 @pytest.mark.parametrize(
     ("layer", "target", "layers"),
     [
-        ("all", "", ["ost", "raw", "net", "fs"]),
-        ("all", "scratch", ["ost", "raw", "net", "fs"]),
+        ("all", "", ["ost", "raw", "fs", "net"]),
+        ("all", "scratch", ["ost", "raw", "fs", "net"]),
         ("all", "scratch-OST0000", ["ost", "raw", "net"]),
         ("raw", "oss1-disk2", ["raw"]),
         ("fs", "scratch", ["fs"]),
