@@ -116,7 +116,7 @@ def unreadable_disk(lab: Lab, disk: Disk) -> list[str]:
 
 
 def _drop_cache(lab: Lab, disk: Disk) -> None:
-    number = disks.loop_of(disks.image(lab.run_dir, disk.name))
+    number = disks.loop_of(lab.run_dir, disk.name)
     if number is not None:
         run(["blockdev", "--flushbufs", f"/dev/loop{number}"])
 

@@ -1,7 +1,13 @@
-"""The disks: image files in memory, loop devices over them, a rate, and a node in their server."""
+"""The disks: image files in memory, loop devices over them, a rate, and a node in their server.
+
+A disk is two loop devices, one over the other, and the lower one has the rate: the kernel does not
+count the time that a request waits for a throttle of its own device, so that a slow disk would have
+a fast one's latency in /proc/diskstats.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import stat
@@ -82,30 +88,42 @@ def _ensure_image(lab: Lab, disk: Disk) -> bool:
     return True
 
 
-def loop_of(path: Path) -> Optional[int]:
-    """The number of the loop device over an image."""
+def _loops() -> dict[str, int]:
+    """The numbers of the loop devices in use, by what is under them: a file, or a loop device."""
+    found = {}
     for block in Path("/sys/block").glob("loop*"):
-        try:
+        with contextlib.suppress(OSError):  # not in use
             backing = (block / "loop/backing_file").read_text(encoding="utf-8").strip()
-        except OSError:  # not in use
-            continue
-        if backing == str(path):
-            return int(block.name[4:])
-    return None
+            found[backing] = int(block.name[4:])
+    return found
+
+
+def _lower(run_dir: Path, name: str) -> Optional[int]:
+    return _loops().get(str(image(run_dir, name)))
+
+
+def loop_of(run_dir: Path, name: str) -> Optional[int]:
+    """The number of the loop device that is a disk."""
+    return _loops().get(f"/dev/loop{_lower(run_dir, name)}")
 
 
 def ensure_loop(lab: Lab, disk: Disk) -> int:
     """The loop device of a disk, made when missing."""
-    path = image(lab.run_dir, disk.name)
-    number = loop_of(path)
+    lower = _ensure_loop(disk, str(image(lab.run_dir, disk.name)))
+    # not through a cache, in which there is no rate
+    return _ensure_loop(disk, f"/dev/loop{lower}", "--direct-io=on")
+
+
+def _ensure_loop(disk: Disk, under: str, *options: str) -> int:
+    number = _loops().get(under)
     for _attempt in range(10):
         if number is not None:
             return number
-        free = _free_loop()
-        succeeds(["losetup", f"/dev/loop{free}", str(path)])  # another program may have been faster
-        number = loop_of(path)
+        # another program may have been faster
+        succeeds(["losetup", *options, f"/dev/loop{_free_loop()}", under])
+        number = _loops().get(under)
     raise LabError(
-        f"No loop device could be had for {disk.name}: does `losetup --find --show {path}` work?"
+        f"No loop device could be had for {disk.name}: does `losetup --find --show {under}` work?"
     )
 
 
@@ -133,7 +151,7 @@ def wanted_rate(lab: Lab, name: str) -> int:
 
 def set_rate(lab: Lab, disk: Disk, rate_Bps: int) -> None:
     """Bound what the disk reads, and what it writes, from now on."""
-    number = loop_of(image(lab.run_dir, disk.name))
+    number = _lower(lab.run_dir, disk.name)
     if number is None:
         raise LabError(f"Disk {disk.name} has no loop device; run playbooks/lab_up.yml.")
     device = f"{LOOP_MAJOR}:{number}"
@@ -152,21 +170,17 @@ def set_rate(lab: Lab, disk: Disk, rate_Bps: int) -> None:
 def down(run_dir: Path) -> list[str]:
     """Free the loop devices over the lab's images, and what a crash left of them."""
     done: list[str] = []
-    blkio = cgroups.blkio_root()
-    for block in sorted(Path("/sys/block").glob("loop*")):
-        try:
-            backing = (block / "loop/backing_file").read_text(encoding="utf-8").strip()
-        except OSError:
-            continue
-        if not backing.startswith(f"{run_dir}/"):
-            continue
-        _forget_rate(blkio, block.name[4:])
-        run(["losetup", "--detach", f"/dev/{block.name}"])
-        done.append(f"/dev/{block.name} freed")
+    blkio, loops = cgroups.blkio_root(), _loops()
+    lower = sorted(number for under, number in loops.items() if under.startswith(f"{run_dir}/"))
+    upper = [loops[under] for number in lower if (under := f"/dev/loop{number}") in loops]
+    for number in (*upper, *lower):
+        _forget_rate(blkio, number)
+        run(["losetup", "--detach", f"/dev/loop{number}"])
+        done.append(f"/dev/loop{number} freed")
     return done
 
 
-def _forget_rate(blkio: Optional[Path], number: str) -> None:
+def _forget_rate(blkio: Optional[Path], number: int) -> None:
     if blkio is None:
         return
     for direction in ("read", "write"):

@@ -112,7 +112,7 @@ def _restore_tail(lab: Lab, disk: Disk) -> None:
 
 
 def _check(lab: Lab, disk: Disk) -> None:
-    number = disks.loop_of(disks.image(lab.run_dir, disk.name))
+    number = disks.loop_of(lab.run_dir, disk.name)
     run(["blockdev", "--flushbufs", f"/dev/loop{number}"])
     # e2fsck(8): 1 means that it corrected something, which is what it is here for.
     run(["sh", "-c", 'e2fsck -f -y "$0" || [ $? -eq 1 ]', f"/dev/loop{number}"], timeout_s=120)
