@@ -6,6 +6,7 @@ CACHE   := $(CURDIR)/.cache
 VENV    := $(CACHE)/venv
 VENV_OK := $(VENV)/.complete
 LINK    := $(CACHE)/collections/ansible_collections/hpcops/plumbline
+CRYPTO  := $(CACHE)/collections/ansible_collections/community/crypto/MANIFEST.json
 
 # ansible-lint and ansible-test start ansible by name.
 export PATH := $(VENV)/bin:$(PATH)
@@ -66,6 +67,7 @@ clean:  ## delete all that make built, except the lab's cache
 constraints:  ## look up the newest versions of all tools and pin them
 	@.ci/venv $(PYTHON) $(CACHE)/constraints /dev/null
 	@$(CACHE)/constraints/bin/pip install --quiet --constraint /dev/null --group mutate
+	@$(CACHE)/constraints/bin/pip install --quiet --constraint /dev/null --no-deps --group collections
 	@{ echo '# Written by `make constraints`: what a clean installation of today gave.'; \
 	   $(CACHE)/constraints/bin/pip freeze --all --exclude-editable --exclude setuptools; \
 	 } > requirements/constraints.txt
@@ -76,7 +78,7 @@ constraints:  ## look up the newest versions of all tools and pin them
 root:
 	@[ "$$(id -u)" -eq 0 ] || { echo 'plumbline: hosts and roots of other releases need root; make check does not' >&2; exit 1; }
 
-venv: $(VENV_OK) collection
+venv: $(VENV_OK) collection $(CRYPTO)
 
 $(VENV_OK): pyproject.toml requirements/constraints.txt .ci/venv
 	@.ci/prerequisites requirements/debian.txt
@@ -85,6 +87,10 @@ $(VENV_OK): pyproject.toml requirements/constraints.txt .ci/venv
 # Real daemons, browsers and tools that the tests use.
 programs:
 	@.ci/prerequisites requirements/tests.txt
+
+# What the collection depends on, as galaxy.yml says.
+$(CRYPTO): requirements/constraints.txt .ci/crypto | $(VENV_OK)
+	@.ci/crypto $(VENV)/bin/python $(CACHE)/collections
 
 # A link, so that a plug-in changed here is the plug-in that runs.
 collection:

@@ -126,5 +126,5 @@ def test_a_role_installs_only_what_is_missing(path: Path) -> None:
     role, text = path.parts[-3], path.read_text(encoding="utf-8")
     if "tasks_from: packages" in text:
         assert (path.parent / "needs.yml").exists()
-    ready = role == "lab" or path.name in ("remove.yml", "authority.yml", "packages.yml")
+    ready = role == "lab" or path.name in ("remove.yml", "packages.yml")
     assert ready or not re.search(r"ansible\.builtin\.(apt|package):", text)

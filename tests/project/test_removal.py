@@ -15,7 +15,7 @@ import pytest
 from tests.project.repository import ROOT, document, tracked
 
 PACKAGE = "ansible.builtin.package"
-SHARED = {"openssl", "bash-completion", "python3-yaml", "python3-pyyaml", "python3-jinja2"}
+SHARED = {"python3-cryptography", "bash-completion", "python3-yaml", "python3-pyyaml", "python3-jinja2"}
 REMOVALS = tracked("roles/*/tasks/remove.yml")
 
 
