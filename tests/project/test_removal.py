@@ -15,7 +15,13 @@ import pytest
 from tests.project.repository import ROOT, document, tracked
 
 PACKAGE = "ansible.builtin.package"
-SHARED = {"python3-cryptography", "bash-completion", "python3-yaml", "python3-pyyaml", "python3-jinja2"}
+SHARED = {
+    "python3-cryptography",
+    "bash-completion",
+    "python3-yaml",
+    "python3-pyyaml",
+    "python3-jinja2",
+}
 REMOVALS = tracked("roles/*/tasks/remove.yml")
 
 

@@ -1,0 +1,61 @@
+"""Keys and certificates as the role nrpe makes them, on hosts that are folders of this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Mapping
+
+from tests.project.repository import ROOT
+
+GROUP = "nogroup"
+HOSTS = """
+all:
+  vars:
+    ansible_connection: local
+  children:
+    monitoring:
+      hosts: {mon1: }
+    asked:
+      hosts: {oss1: }
+"""
+PLAY = """
+- hosts: "{{ these | default('all') }}"
+  gather_facts: false
+  tasks:
+    - ansible.builtin.setup:
+        gather_subset: ["!all"]
+    - ansible.builtin.include_role:
+        name: nrpe
+        tasks_from: certificate
+"""
+
+
+def play(
+    folder: Path, *words: str, given: Mapping[str, Any] = {}
+) -> subprocess.CompletedProcess[str]:
+    """Run the tasks for mon1, which has the authority, and oss1, each with a folder of its name."""
+    (folder / "hosts.yml").write_text(HOSTS)
+    (folder / "certificates.yml").write_text(PLAY)
+    values = {
+        "agent_plan": {"site": "test", "services": [{"node": "oss1"}]},
+        "ansible_python_interpreter": sys.executable,
+        "nrpe_authority_directory": str(folder / "authority"),
+        "nrpe_certificate_group": GROUP,
+        "nrpe_tls_directory": f"{folder}/{{{{ inventory_hostname }}}}",
+        # the Python of the tests has what the package would bring
+        "__agent_query": {"Debian": ["printf", "%s installed\\n"]},
+        **given,
+    }
+    command = [str(Path(sys.executable).with_name("ansible-playbook"))]
+    command += ["-i", str(folder / "hosts.yml"), "-e", json.dumps(values), *words]
+    return subprocess.run(
+        [*command, str(folder / "certificates.yml")],
+        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
