@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -24,8 +25,6 @@ subjectAltName = DNS:oss1
 
 @pytest.fixture
 def _root(request: pytest.FixtureRequest) -> None:
-    import os
-
     if os.geteuid() != 0:
         pytest.skip("files of root are made by root")
 
@@ -108,14 +107,12 @@ def test_what_is_damaged_or_gone_is_made_again(tmp_path: Path) -> None:
         ("oss1/ca.pem", set()),
     ):
         made = contents(tmp_path)
-        for text in (b"", b"\xff\x00no PEM"):
-            (tmp_path / damage).write_bytes(text)
-            deploy(tmp_path, "--check")
-            assert deploy(tmp_path)
-            assert changed(made, contents(tmp_path)) == after
-            assert serves(tmp_path, "oss1", "sslserver")
-        (tmp_path / damage).unlink()
+        (tmp_path / damage).write_bytes(b"\xff\x00no PEM")
         deploy(tmp_path, "--check")
+        assert deploy(tmp_path)
+        assert changed(made, contents(tmp_path)) == after
+        assert serves(tmp_path, "oss1", "sslserver")
+        (tmp_path / damage).unlink()
         assert deploy(tmp_path)
         assert serves(tmp_path, "oss1", "sslserver")
     made = contents(tmp_path)
