@@ -15,18 +15,12 @@ from tests.project.certificates import GROUP
 
 pytestmark = [
     pytest.mark.long,
-    pytest.mark.usefixtures("_root"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="root alone gives files to root"),
 ]
 EARLIER_EXTENSIONS = """basicConstraints = critical, CA:FALSE
 extendedKeyUsage = serverAuth
 subjectAltName = DNS:oss1
 """
-
-
-@pytest.fixture
-def _root(request: pytest.FixtureRequest) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("files of root are made by root")
 
 
 def deploy(folder: Path, *words: str, **given: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The role nrpe: the real daemon with the role's configuration and certificates as it signs them.
+"""The role nrpe: the real daemon with the role's configuration and the certificates that it makes.
 
 The templates are filled by Ansible itself from the plan of an inventory.
 """
@@ -24,11 +24,13 @@ import pytest
 from plumbline.documents.inventory import plan_of, read_inventory
 from tests.package.strangers import let_through
 from tests.package.waiting import eventually
+from tests.project.certificates import play
 from tests.project.repository import ROOT, document
 
 pytestmark = [
     pytest.mark.long,
     pytest.mark.skipif(not Path("/usr/sbin/nrpe").exists(), reason="NRPE is not installed"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="keys are given to the daemon's group by root"),
 ]
 
 ASK = "/usr/lib/nagios/plugins/check_nrpe"
@@ -66,10 +68,6 @@ PLAY = """
       vars:
         inventory_hostname: mon1
 """
-EXTENSIONS = """basicConstraints = critical, CA:FALSE
-extendedKeyUsage = {usages}
-subjectAltName = DNS:{name}
-"""
 
 
 class Site(NamedTuple):
@@ -79,12 +77,9 @@ class Site(NamedTuple):
     port: int
 
     def ask(self, who: str, *words: str) -> subprocess.CompletedProcess[str]:
-        """Ask the daemon with the certificate of ``node`` or ``console``."""
-        tls = [
-            f"-A{self.folder}/ca.pem",
-            f"-C{self.folder}/{who}.pem",
-            f"-K{self.folder}/{who}.key",
-        ]
+        """Ask the daemon with the certificate of ``oss1``, the node, or of ``mon1``."""
+        own = self.folder / who
+        tls = [f"-A{own}/ca.pem", f"-C{own}/cert.pem", f"-K{own}/key.pem"]
         return subprocess.run(
             [ASK, "-H", "127.0.0.1", "-p", str(self.port), "-u", "-t", "600:3", *tls, *words],
             capture_output=True,
@@ -101,23 +96,6 @@ def task(path: str, name: str) -> dict[str, Any]:
     return found
 
 
-def openssl(folder: Path, *words: str) -> None:
-    subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
-
-
-def sign(folder: Path, name: str, usages: list[str]) -> None:
-    """Make a key and a certificate as the role does."""
-    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
-    (folder / f"{name}.extensions").write_text(
-        EXTENSIONS.format(usages=", ".join(usages), name=name)
-    )
-    request = ["-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.request"]
-    openssl(folder, "req", "-new", *key, *request)
-    ca = ["-CA", "ca.pem", "-CAkey", "ca.key", "-set_serial", "7", "-days", "9"]
-    of = ["-in", f"{name}.request", "-extfile", f"{name}.extensions", "-out", f"{name}.pem"]
-    openssl(folder, "x509", "-req", *of, *ca)
-
-
 def free_port() -> int:
     with closing(socket.socket()) as found:
         found.bind(("127.0.0.1", 0))
@@ -126,7 +104,7 @@ def free_port() -> int:
 
 
 def deploy(folder: Path, port: int) -> None:
-    """Write what the role writes for oss1 of the lab, and its certificates."""
+    """Write what the role writes for oss1 of the lab."""
     samples = task("configure.yml", "Take out the sample commands")["ansible.builtin.replace"]
     wanted = {key: samples[key] for key in ("regexp", "replace")}
     play, given = folder / "play.yml", folder / "given.json"
@@ -137,7 +115,7 @@ def deploy(folder: Path, port: int) -> None:
         "ansible_python_interpreter": sys.executable,
         "nrpe_address": "127.0.0.1",
         "nrpe_port": port,
-        "nrpe_tls_directory": str(folder),
+        "nrpe_tls_directory": str(folder / "oss1"),
         "agent_library": str(folder / "library"),
         # however busy this machine is
         "nrpe_command_timeout_s": 600,
@@ -163,10 +141,9 @@ def daemon(folder: Path) -> Iterator[None]:
     own = re.sub(r"^(pid_file|include|include_dir)=.*$", "", package, flags=re.M)
     main = folder / "main.cfg"
     main.write_text(f"{own}\npid_file={folder}/nrpe.pid\ninclude={folder}/plumbline.cfg\n")
-    if os.geteuid() == 0:
-        user = pwd.getpwnam("nagios")
-        for path in (folder, *folder.iterdir()):
-            os.chown(path, user.pw_uid, user.pw_gid)
+    user = pwd.getpwnam("nagios")
+    for path in (folder, main, folder / "plumbline.cfg"):
+        os.chown(path, user.pw_uid, user.pw_gid)
     with subprocess.Popen(["/usr/sbin/nrpe", "-c", str(main), "-f"]) as process:
         try:
             yield
@@ -184,37 +161,25 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     shutil.copytree(ROOT / "checks", folder / "library/checks")
     site = Site(folder, free_port())
     deploy(folder, site.port)
-    ca = [
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:P-256",
-        "-nodes",
-        "-subj",
-        "/CN=authority",
-    ]
-    openssl(folder, "req", "-x509", *ca, "-days", "9", "-keyout", "ca.key", "-out", "ca.pem")
-    for who in ("node", "console"):
-        sign(folder, who, json.loads((folder / f"{who}.json").read_text()))
-    for kind in ("key", "pem"):
-        shutil.copy(folder / f"node.{kind}", folder / {"pem": "cert.pem", "key": "key.pem"}[kind])
+    signed = play(folder, given={"nrpe_certificate_group": "nagios"})
+    assert signed.returncode == 0, signed.stdout + signed.stderr
     with daemon(folder):
-        eventually(lambda: site.ask("console").returncode == 0)
+        eventually(lambda: site.ask("mon1").returncode == 0)
         yield site
 
 
 def test_nothing_is_served_but_what_the_plan_has(site: Site) -> None:
     served = re.findall(r"^command\[(\w+)\]", (site.folder / "nrpe.cfg").read_text(), re.M)
     assert served == []
-    asked = site.ask("console", "-c", "check_users")
+    asked = site.ask("mon1", "-c", "check_users")
     assert "Command 'check_users' not defined" in asked.stdout
 
 
 def test_a_node_proves_who_it_is_and_may_not_ask(site: Site) -> None:
     assert json.loads((site.folder / "node.json").read_text()) == ["serverAuth"]
     assert json.loads((site.folder / "console.json").read_text()) == ["clientAuth"]
-    assert "NRPE v" in site.ask("console").stdout
-    refused = site.ask("node")
+    assert "NRPE v" in site.ask("mon1").stdout
+    refused = site.ask("oss1")
     assert refused.returncode == 3
     assert "NRPE v" not in refused.stdout
 
@@ -225,7 +190,7 @@ def test_of_many_checks_at_once_none_is_lost(site: Site) -> None:
     commands = re.findall(r"^command\[(\w+)\]", text, re.M)
     wanted = [commands[number % len(commands)] for number in range(AT_ONCE)]
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        answers = list(threads.map(lambda name: site.ask("console", "-c", name), wanted))
+        answers = list(threads.map(lambda name: site.ask("mon1", "-c", name), wanted))
     # each check was run and says that this machine was not deployed
     said = Counter("expectations" in one.stdout for one in answers)
     strange = {one.stdout for one in answers if "expectations" not in one.stdout}
