@@ -98,13 +98,11 @@ def _loops() -> dict[str, int]:
     return found
 
 
-def _lower(run_dir: Path, name: str) -> Optional[int]:
-    return _loops().get(str(image(run_dir, name)))
-
-
 def loop_of(run_dir: Path, name: str) -> Optional[int]:
     """The number of the loop device that is a disk."""
-    return _loops().get(f"/dev/loop{_lower(run_dir, name)}")
+    loops = _loops()
+    lower = loops.get(str(image(run_dir, name)))
+    return None if lower is None else loops.get(f"/dev/loop{lower}")
 
 
 def ensure_loop(lab: Lab, disk: Disk) -> int:
@@ -151,7 +149,7 @@ def wanted_rate(lab: Lab, name: str) -> int:
 
 def set_rate(lab: Lab, disk: Disk, rate_Bps: int) -> None:
     """Bound what the disk reads, and what it writes, from now on."""
-    number = _lower(lab.run_dir, disk.name)
+    number = _loops().get(str(image(lab.run_dir, disk.name)))
     if number is None:
         raise LabError(f"Disk {disk.name} has no loop device; run playbooks/lab_up.yml.")
     device = f"{LOOP_MAJOR}:{number}"
@@ -173,8 +171,9 @@ def down(run_dir: Path) -> list[str]:
     blkio, loops = cgroups.blkio_root(), _loops()
     lower = sorted(number for under, number in loops.items() if under.startswith(f"{run_dir}/"))
     upper = [loops[under] for number in lower if (under := f"/dev/loop{number}") in loops]
-    for number in (*upper, *lower):
+    for number in lower:
         _forget_rate(blkio, number)
+    for number in (*upper, *lower):
         run(["losetup", "--detach", f"/dev/loop{number}"])
         done.append(f"/dev/loop{number} freed")
     return done
