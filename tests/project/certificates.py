@@ -16,11 +16,14 @@ HOSTS = """
 all:
   vars:
     ansible_connection: local
+    ansible_python_interpreter: "{{ ansible_playbook_python }}"
   children:
     monitoring:
       hosts: {mon1: }
     asked:
-      hosts: {oss1: }
+      hosts:
+        oss1:
+          ansible_python_interpreter: "{{ oss1_python }}"
 """
 PLAY = """
 - hosts: "{{ these | default('all') }}"
@@ -42,7 +45,7 @@ def play(
     (folder / "certificates.yml").write_text(PLAY)
     values = {
         "agent_plan": {"site": "test", "services": [{"node": "oss1"}]},
-        "ansible_python_interpreter": sys.executable,
+        "oss1_python": sys.executable,
         "nrpe_authority_directory": str(folder / "authority"),
         "nrpe_certificate_group": GROUP,
         "nrpe_tls_directory": f"{folder}/{{{{ inventory_hostname }}}}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,19 @@ def test_check_mode_makes_nothing(tmp_path: Path) -> None:
     assert deploy(tmp_path, "--check", "--diff")
     assert contents(tmp_path) == {}
     assert not (tmp_path / "authority").exists()
+
+
+def test_check_mode_works_on_a_host_that_does_not_have_yet_what_makes_keys(tmp_path: Path) -> None:
+    """As on one that an earlier version has deployed, beside an authority that has it."""
+    deploy(tmp_path)
+    made = contents(tmp_path)
+    bare = tmp_path / "python"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    bare.chmod(0o755)
+    state = "{{ 'installed' if inventory_hostname == 'mon1' else 'unknown' }}"
+    query = {"Debian": ["printf", f"%s {state}\\n"]}
+    deploy(tmp_path, "--check", oss1_python=str(bare), __agent_query=query)
+    assert contents(tmp_path) == made
 
 
 def test_a_certificate_that_ends_soon_is_replaced_and_its_key_kept(tmp_path: Path) -> None:
