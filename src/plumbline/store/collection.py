@@ -15,6 +15,7 @@ from plumbline.model.series import Running
 from plumbline.model.trend import NodeClock
 from plumbline.store.clocks import CLOCKS, keep_clock
 from plumbline.store.database import Store
+from plumbline.store.deflated import deflated
 from plumbline.store.tables import RECORD, row, series_of
 from plumbline.store.thinned import FIGURES, day_of, month_of, unpacked
 from plumbline.units import DAY_S
@@ -34,6 +35,8 @@ _KEEP = (
     "id = excluded.id, answered_at = excluded.answered_at, tried_at = excluded.tried_at, "
     "trouble = ''"
 )
+# the id alone may be known already: anything else wrong with a row must not pass
+_NEW = f"INSERT {RECORD} ON CONFLICT (id) DO NOTHING"
 _FAIL = (
     "INSERT INTO collected (node, seq, id, tried_at, trouble) VALUES (?, 0, '', ?, ?) "
     "ON CONFLICT (node) DO UPDATE SET tried_at = excluded.tried_at, trouble = excluded.trouble"
@@ -87,11 +90,7 @@ class Collection(Store):
             StoreError: it cannot be written; nothing of it is kept then.
         """
         with self._database.together():
-            # the id alone may be known already: anything else wrong with a row must not pass
-            new = sum(
-                self._database.change(f"INSERT {RECORD} ON CONFLICT (id) DO NOTHING", row(record))
-                for record in records
-            )
+            new = sum(self._database.change(_NEW, row(record, deflated)) for record in records)
             self._database.change(_KEEP, (node, *cursor, now, now))
         return new
 

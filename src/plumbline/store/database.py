@@ -15,7 +15,7 @@ from plumbline.errors import StoreError
 from plumbline.store.revisions import KEPT
 from plumbline.store.thinned import THINNED
 
-SCHEMA = 6
+SCHEMA = 7
 
 _BUSY_WAIT_S = 30.0
 # With all that a sample takes, so that none needs the row itself, which is twenty times as long.
@@ -88,8 +88,10 @@ ALTER TABLE records ADD COLUMN flags TEXT NOT NULL DEFAULT '';
 DROP INDEX records_series;
 {_SERIES};
 """
+# What a console collects is deflated from then on, which earlier versions cannot read.
+_FROM_6 = ""
 _FROM_5 = f"""{THINNED}
-"""
+{_FROM_6}"""
 _FROM_4 = f"""{KEPT}
 {_FROM_5}
 """
@@ -102,7 +104,7 @@ ALTER TABLE running ADD COLUMN process TEXT NOT NULL DEFAULT 'null';
 ALTER TABLE running ADD COLUMN interrupted INTEGER NOT NULL DEFAULT 0;
 {_FROM_3}
 """
-_CHANGES = (_TABLES, f"{_FROM_1}{_FROM_2}", _FROM_2, _FROM_3, _FROM_4, _FROM_5)
+_CHANGES = (_TABLES, f"{_FROM_1}{_FROM_2}", _FROM_2, _FROM_3, _FROM_4, _FROM_5, _FROM_6)
 """What makes the tables of today out of those of a schema; 0 has none."""
 
 _DAMAGED = (

@@ -18,6 +18,7 @@ from urllib.parse import quote
 from plumbline.errors import StoreError
 from plumbline.model.exchange import Request
 from plumbline.model.series import Running
+from plumbline.store.deflated import inflated
 from plumbline.store.snapshot import settled
 from plumbline.store.tables import RUNNING, running
 
@@ -134,11 +135,12 @@ def _extract(connection: sqlite3.Connection, request: Request) -> Extract:
     rows: list[tuple[int, str]] = []
     size, more = 0, False
     for seq, body in query:
-        size += len(body)
+        text = inflated(body)
+        size += len(text)
         more = len(rows) == limit or bool(rows and size > MOST_BYTES)
         if more:
             break
-        rows.append((seq, body))
+        rows.append((seq, text))
     (schema,) = connection.execute("PRAGMA user_version").fetchone()
     noted = connection.execute(_OLD if schema <= _OLD_SCHEMA else RUNNING)
     every = (settled(running(row)) for row in noted)

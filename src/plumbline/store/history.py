@@ -19,6 +19,7 @@ from plumbline.model.series import Running
 from plumbline.model.trend import SERVER
 from plumbline.model.verdict import Verdict
 from plumbline.store.database import Store
+from plumbline.store.deflated import inflated
 from plumbline.store.tables import RECORD, RUNNING, compact, read_record, row, running
 from plumbline.store.thinned import Day, month_of, unpacked
 from plumbline.store.version_changes import changed_at
@@ -172,22 +173,16 @@ class History(Store):
         )
         return tuple(map(Point._make, rows))
 
-    def fields(self, key: SeriesKey, count: int, *paths: str) -> tuple[list[Any], ...]:
-        """Return what the latest ``count`` records of a series say under some JSON paths.
+    def documents(self, key: SeriesKey, count: int) -> list[dict[str, Any]]:
+        """Return the latest ``count`` records of a series as they are written, newest first.
 
-        Newest first, as :meth:`points`; None stands for what a record does not say, and where it is
-        damaged.
+        One that is damaged is empty.
         """
-        nothing = json.dumps([None] * len(paths))
-        said = f"json_array({', '.join(['json_extract(body, ?)'] * len(paths))})"
-        # the paths are bound, their number is the caller's own
         query = (
-            f"SELECT CASE WHEN json_valid(body) THEN {said} ELSE ? END FROM records "  # noqa: S608
-            "WHERE layer = ? AND component = ? AND operation = ? AND scenario = ? AND partner = ? "
-            "ORDER BY seq DESC LIMIT ?"
+            "SELECT body FROM records WHERE layer = ? AND component = ? AND operation = ? "
+            "AND scenario = ? AND partner = ? ORDER BY seq DESC LIMIT ?"
         )
-        rows = self._database.table(query, (*paths, nothing, *key, count))
-        return tuple(read_json(text) for (text,) in rows)
+        return [_document(body) for (body,) in self._database.table(query, (*key, count))]
 
     def latest(self, key: SeriesKey) -> Record:
         """Return the latest record of a series, whole; raise StoreError when there is none."""
@@ -286,6 +281,14 @@ class History(Store):
             for seq in gone:
                 self._database.change("DELETE FROM records WHERE seq = ?", (seq,))
         return len(gone)
+
+
+def _document(body: object) -> dict[str, Any]:
+    try:
+        found = read_json(inflated(body))
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _beside(moments: Sequence[float], at: float) -> bool:

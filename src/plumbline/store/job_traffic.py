@@ -15,6 +15,7 @@ from plumbline.jobs.job import COUNTERS, JobIo, JobRequests, checked_io
 from plumbline.model.record import Operation, Record
 from plumbline.model.trend import SERVER
 from plumbline.store.database import Store
+from plumbline.store.deflated import inflated
 from plumbline.store.tables import read_record
 from plumbline.units import DAY_S
 
@@ -38,8 +39,7 @@ _TOO_MANY = (
 )
 # a sampler puts what jobs moved into the records of reads
 _COUNTED = (
-    "SELECT body FROM records WHERE started_at BETWEEN ? AND ? AND layer = ? AND operation = ? "
-    "AND instr(body, ?) > 0"
+    "SELECT body FROM records WHERE started_at BETWEEN ? AND ? AND layer = ? AND operation = ?"
 )
 _LATE_S = 2 * PART_S
 """A job's row begins no earlier before its record, and ends no later after it."""
@@ -76,10 +76,12 @@ class JobTraffic(Store):
     def _records(self, key: str, begin: float, end: float, target: str) -> Iterator[Record]:
         """Yield the records of servers that say something under a key."""
         span = begin - _LATE_S, end + _LATE_S
-        values = (*span, SERVER, Operation.READ.value, f'"{key}":')
+        values = (*span, SERVER, Operation.READ.value)
         named = (f"{_COUNTED} AND component = ?", (*values, target))
         for (body,) in self._database.rows(*(named if target else (_COUNTED, values))):
-            yield read_record(body, self.path)
+            text = inflated(body)
+            if not text or f'"{key}":' in text:
+                yield read_record(text, self.path)
 
     def keep(self, found: Iterable[JobIo], now: float) -> None:
         """Keep what logs say for good, and forget what is too old: all of it, or nothing."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Optional, Sequence
+from typing import Any, Iterator, Optional, Sequence
 
 from plumbline.model.record import segments_retransmitted
 from plumbline.model.series import SAMPLES
@@ -16,15 +16,19 @@ Shares = list[Optional[float]]
 
 def retransmitted(history: History, key: SeriesKey) -> Shares:
     """Return which share of the segments each run of a pair retransmitted."""
+    said = history.documents(key, SAMPLES)
+    pairs: Iterator[tuple[Any, Any]] = ((one.get("retransmits"), one.get("bytes")) for one in said)
     return [
         segments_retransmitted(segments, moved) if _all_numbers([segments, moved]) else None
-        for segments, moved in history.fields(key, SAMPLES, "$.retransmits", "$.bytes")
+        for segments, moved in pairs
     ]
 
 
 def apart(history: History, key: SeriesKey, profile: Sequence[float]) -> Shares:
     """Return how far each run's profile is from that of the baseline, 0 within its own scatter."""
-    return [_apart(form, profile) for (form,) in history.fields(key, SAMPLES, "$.details.form")]
+    details = (said.get("details") for said in history.documents(key, SAMPLES))
+    forms = (found.get("form") if isinstance(found, dict) else None for found in details)
+    return [_apart(form, profile) for form in forms]
 
 
 def _apart(form: object, profile: Sequence[float]) -> Optional[float]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 from plumbline.errors import DocumentError
 from plumbline.model.json_text import read_json
 from plumbline.model.process import Process
 from plumbline.model.record import Record
 from plumbline.model.series import Running
+from plumbline.store.deflated import inflated
 
 RECORD = (
     "INTO records (id, run_id, layer, component, operation, scenario, partner, "
@@ -37,8 +38,8 @@ def series_of(record: Record) -> tuple[str, str, str, str, str]:
     return (record.layer, record.component, *step, record.partner or "")
 
 
-def row(record: Record) -> tuple[object, ...]:
-    """Return the values of a record for the statement ``RECORD``."""
+def row(record: Record, kept: Callable[[str], object] = str) -> tuple[object, ...]:
+    """Return the values of a record for the statement ``RECORD``; ``kept`` is how its text is."""
     return (
         record.id,
         record.run_id,
@@ -48,14 +49,14 @@ def row(record: Record) -> tuple[object, ...]:
         record.rate_Bps,
         record.coverage,
         " ".join(flag.value for flag in record.flags),
-        compact(record.to_json()),
+        kept(compact(record.to_json())),
     )
 
 
 def read_record(body: object, history: Path) -> Record:
     """Return the record that stands in a history; raise DocumentError when it is damaged."""
     try:
-        return Record.from_json(read_json(str(body)))
+        return Record.from_json(read_json(inflated(body)))
     except (ValueError, DocumentError) as error:
         raise DocumentError(
             f"history {history} holds a damaged record: {error}; measure again to have a sound one "

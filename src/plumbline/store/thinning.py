@@ -50,7 +50,7 @@ class _Run(NamedTuple):
     run_id: str
     started_at: float
     rate_Bps: float
-    body: str
+    body: object
 
 
 class _Gone(NamedTuple):

@@ -109,7 +109,7 @@ class Pictures(Store):
         servers = tuple(one for one in found if one.finished_at >= begun)
         return run._replace(servers=servers, clocks=clocks)
 
-    def _pair(self, known: list[Any], body: str) -> PairTest:
+    def _pair(self, known: list[Any], body: object) -> PairTest:
         component, partner, operation, started_at, rate_Bps = known
         record = read_record(body, self.path)
         return PairTest(

@@ -15,6 +15,7 @@ from plumbline.model.record import Record
 from plumbline.model.trend import SERVER, NodeClock
 from plumbline.store.clocks import read_clocks
 from plumbline.store.database import Store
+from plumbline.store.deflated import deflated
 from plumbline.store.tables import read_record
 
 _OPEN = (
@@ -75,9 +76,9 @@ class Uncovered(Store):
         """Keep for good what the counters say of records: all of it, or nothing."""
         with self._database.together():
             for one in found:
-                self._database.change(_COVER, (one.coverage, _body(one), one.record.id))
+                self._database.change(_COVER, (one.coverage, deflated(_body(one)), one.record.id))
 
-    def _sound(self, body: str) -> Optional[Record]:
+    def _sound(self, body: object) -> Optional[Record]:
         try:
             return read_record(body, self.path)
         except DocumentError:

@@ -17,6 +17,7 @@ from plumbline.model.json_text import read_json
 from plumbline.model.trend import SERVER, VersionChange
 from plumbline.model.validation import texts
 from plumbline.store.database import Database
+from plumbline.store.deflated import inflated
 from plumbline.store.thinned import month_of, unpacked
 
 _QUERY = (
@@ -118,10 +119,11 @@ def changed_at(rows: Iterable[tuple[Any, ...]]) -> Optional[float]:
     return None
 
 
-def told_by(body: str) -> str:
+def told_by(body: object) -> str:
     """Return what a record says of host and versions, as it stands there."""
-    host = _cut(body, '"host":', ',"started_at":')
-    return host + _AND + _cut(body, '"versions":', ',"flags":')
+    text = inflated(body)
+    host = _cut(text, '"host":', ',"started_at":')
+    return host + _AND + _cut(text, '"versions":', ',"flags":')
 
 
 def _rows(database: Database, since: float) -> Iterator[tuple[str, str, float, str]]:
@@ -143,10 +145,10 @@ def _thinned(database: Database, since: float) -> Iterator[tuple[str, str, float
                 yield (*place, day.at, told[day.told])
 
 
-def _cut(body: str, begin: str, end: str) -> str:
+def _cut(text: str, begin: str, end: str) -> str:
     """Return what stands from one text up to another, empty where it is not there."""
-    start = body.find(begin)
-    return body[start : body.find(end, start)] if start >= 0 else ""
+    start = text.find(begin)
+    return text[start : text.find(end, start)] if start >= 0 else ""
 
 
 @lru_cache(maxsize=256)

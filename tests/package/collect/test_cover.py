@@ -24,6 +24,7 @@ from plumbline.run.counters import Targets
 from plumbline.run.jobs import Jobs
 from plumbline.run.sample import Origin, records_of, sample
 from plumbline.run.system import LocalSystem
+from plumbline.store.deflated import inflated
 from plumbline.store.history import History, Selection
 from plumbline.store.plan import load_plan
 from plumbline.store.uncovered import Found, Uncovered
@@ -194,9 +195,12 @@ def test_a_damaged_record_keeps_no_other_from_its_coverage(
     lustre.sampled(180 * MB)
     assert collected(lustre, capsys)["contended"] == 2
     with closing(sqlite3.connect(lustre.history)) as database, database:
+        database.create_function("inflated", 1, inflated)
         spoil = "UPDATE records SET coverage = NULL, body = {} WHERE run_id = ?"
         database.execute(spoil.format("'{cut'"), ("run-0",))
-        database.execute(spoil.format("json_remove(body, '$.details', '$.coverage')"), ("run-1",))
+        database.execute(
+            spoil.format("json_remove(inflated(body), '$.details', '$.coverage')"), ("run-1",)
+        )
     assert collected(lustre, capsys) == {"known": 1, "contended": 1, "waiting": 0, "doubts": []}
 
 

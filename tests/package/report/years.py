@@ -13,6 +13,7 @@ from plumbline.expect.plan import Plan, compile_plan
 from plumbline.locate.measurables import PlannedMeasurement, Site
 from plumbline.model.record import Record
 from plumbline.plan.policy import load
+from plumbline.store.deflated import deflated
 from plumbline.store.history import History
 from plumbline.store.tables import RECORD, row
 from plumbline.topology.graph import Topology
@@ -101,8 +102,8 @@ def write(folder: Path, plan: Mapping[str, Any], found: Iterable[Record]) -> tup
     paths[0].write_text(json.dumps(plan), encoding="utf-8")
     with History(paths[1]):
         pass
-    # as History.save does it, but in one transaction
+    # as a console does it, but in one transaction
     with closing(sqlite3.connect(paths[1])) as connection, connection:
         connection.execute("PRAGMA synchronous = OFF")
-        connection.executemany(f"INSERT {RECORD}", map(row, found))
+        connection.executemany(f"INSERT {RECORD}", (row(one, deflated) for one in found))
     return paths

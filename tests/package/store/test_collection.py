@@ -9,7 +9,7 @@ from typing import Iterator
 
 import pytest
 
-from plumbline.errors import StoreError
+from plumbline.errors import DocumentError, StoreError
 from plumbline.model.exchange import Cursor
 from plumbline.model.series import Running
 from plumbline.store.collection import Collection
@@ -38,6 +38,33 @@ def test_what_is_there_by_its_id_is_not_kept_twice(tmp_path: Path, collection: C
     assert ids(tmp_path) == ["a", "b", "c"]
     assert collection.cursor("oss1") == Cursor(3, "c")
     assert collection.cursor("oss2") == Cursor()
+
+
+def test_a_console_keeps_records_in_few_bytes_and_reads_those_of_earlier_versions(
+    tmp_path: Path, collection: Collection
+) -> None:
+    with History(tmp_path / "history.sqlite") as history:
+        history.save(record(id="a", component="a"))
+        history.save(record(id="b", component="a", retransmits=7))
+        collection.keep("oss1", [record(id="c", component="a")], Cursor(1, "c"), NOW)
+        assert [one.id for one in history.records(Selection())] == ["a", "b", "c"]
+        (key,) = history.series("ost", "a")
+        assert history.latest(key) == record(id="c", component="a")
+        said = [one["retransmits"] for one in history.documents(key, 9)]
+        assert said == [None, 7, None]
+    with closing(sqlite3.connect(tmp_path / "history.sqlite")) as database:
+        sizes = [size for (size,) in database.execute("SELECT length(body) FROM records")]
+    assert sizes[2] < sizes[0] / 2
+
+
+def test_a_damaged_record_of_a_console_is_a_sentence(
+    tmp_path: Path, collection: Collection
+) -> None:
+    collection.keep("oss1", [record(id="a")], Cursor(1, "a"), NOW)
+    with closing(sqlite3.connect(tmp_path / "history.sqlite")) as database, database:
+        database.execute("UPDATE records SET body = substr(body, 1, 100)")
+    with pytest.raises(DocumentError, match="holds a damaged record: "):
+        ids(tmp_path)
 
 
 def test_when_a_record_cannot_be_kept_neither_is_the_cursor(
