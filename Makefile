@@ -20,7 +20,7 @@ CHECKS := $(wildcard checks/check_*)
 .DEFAULT_GOAL := help
 .PHONY: help venv collection programs check format test demo demo-down bench mutate clean constraints root \
 	ruff mypy layers vermin yamllint ansible-lint shellcheck pytest pytest-short \
-	debian13 sanity units integration lab
+	debian13 sanity units integration lab lab-debian12
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 16
@@ -34,7 +34,7 @@ format: venv  ## put the Python code into its form, and mend what can be mended
 
 test: root venv programs  ## everything: check, Debian 13's Python, Ansible's sanity tests, the lab test (root)
 	@.ci/prerequisites requirements/root.txt
-	@.ci/steps ruff mypy layers vermin yamllint shellcheck pytest debian13 ansible-lint sanity units integration --beside lab
+	@.ci/steps ruff mypy layers vermin yamllint shellcheck pytest debian13 ansible-lint sanity units integration lab-debian12 --beside lab
 
 demo: root venv  ## bring up the lab, break it, watch Nagios find it, leave it up (root)
 	@$(VENV)/bin/python -m tests.lab.demo
@@ -142,4 +142,8 @@ units integration:
 	@.ci/ansible-test $@
 
 lab:
-	@pytest --verbose --durations=10 -o cache_dir=.cache/pytest-lab tests/lab
+	@pytest --verbose --durations=10 -o cache_dir=.cache/pytest-lab --ignore tests/lab/test_debian12.py tests/lab
+
+# A lab of its own, which stands beside the other one.
+lab-debian12:
+	@pytest --verbose --durations=10 -o cache_dir=.cache/pytest-lab-debian12 tests/lab/test_debian12.py
