@@ -72,7 +72,8 @@ def turns(layer: Layer, queue: Sequence[Place], past: Past, now: float) -> list[
     free = [place.wanted for place in queue if not place.obstacle]
     if not free:
         return []
-    in_question = {place.wanted.entry.component for place in queue}
+    # what all of a group share makes none of them a bad peer
+    in_question = {place.wanted.entry.component for place in queue if not place.wanted.obstacle}
     terms = free[0].entry.confirm
     left = bytes_left(free[0].entry, past.measured, now)
     found: list[Turn] = []
@@ -141,7 +142,7 @@ def steps_of(turn: Turn, layer: Layer) -> tuple[Expectation, ...]:
 
 
 def _place(request: Wanted, past: Past, now: float) -> Place:
-    entry, terms = request.entry, request.entry.confirm
+    entry = request.entry
     since = past.planned_at.get(entry.component, 0.0)
     every = [
         found.at
@@ -149,17 +150,25 @@ def _place(request: Wanted, past: Past, now: float) -> Place:
         if found.component == entry.component and not found.control
     ]
     before = [at for at in every if at > since]
-    last = max([since, *before])
-    obstacle = ""
-    if now - since > entry.limits.stale_after_s:
-        obstacle = "its last planned run is too old"
-    elif len(before) >= terms.runs:
-        obstacle = "all its runs are used; the next planned one decides"
-    elif now - last < _EARLY * terms.every_s:
-        obstacle = f"measured {(now - last) / 60:.0f} min ago"
-    elif request.suspected and any(now - at < _EARLY * DAY_S for at in every):
-        obstacle = "confirmed within a day"
+    obstacle = request.obstacle or _waits(request, (since, before, every), now)
     return Place(request, len(before), obstacle)
+
+
+def _waits(
+    request: Wanted, measured_at: tuple[float, Sequence[float], Sequence[float]], now: float
+) -> str:
+    """Return why its own runs keep it waiting: the planned one, those after it, and all."""
+    since, before, every = measured_at
+    terms, last = request.entry.confirm, max([since, *before])
+    if now - since > request.entry.limits.stale_after_s:
+        return "its last planned run is too old"
+    if len(before) >= terms.runs:
+        return "all its runs are used; the next planned one decides"
+    if now - last < _EARLY * terms.every_s:
+        return f"measured {(now - last) / 60:.0f} min ago"
+    if request.suspected and any(now - at < _EARLY * DAY_S for at in every):
+        return "confirmed within a day"
+    return ""
 
 
 def _of_one_group(free: Sequence[Expectation]) -> list[tuple[Expectation, ...]]:

@@ -35,7 +35,8 @@ class Wanted(NamedTuple):
     """A component that may be slow, what its last runs say together, and whether the last is gross.
 
     ``sentence`` is that of the last verdict; ``suspected`` says that only its latency under load
-    speaks against it.
+    speaks against it.  ``obstacle`` says what of its group keeps it from being measured, if
+    anything does.
     """
 
     entry: Expectation
@@ -43,6 +44,7 @@ class Wanted(NamedTuple):
     gross: bool
     sentence: str
     suspected: bool = False
+    obstacle: str = ""
 
     @property
     def speaks(self) -> Speaks:
@@ -66,20 +68,20 @@ class Layer(NamedTuple):
 
 
 def wanted(layer: Layer) -> list[Wanted]:
-    """Return the components that are to be measured again, the likeliest first.
+    """Return the components that are in question, the likeliest first.
 
-    Of a group of which more than half is wanted nobody is: what all share is no single one's
-    matter.  Nor is anybody of one with too few peers: there a busy hour of the host looks like a
-    slow device for as long as it lasts, and only other days tell.
+    Of a group of which more than half is in question nobody is measured: what all share is no
+    single one's matter.  Nor is anybody of one with too few peers: there a busy hour of the host
+    looks like a slow device for as long as it lasts, and only other days tell.
     """
     found = [one for entry in layer.entries if (one := _wanted(entry, layer)) is not None]
     low = {one.entry.component for one in found}
     named = [entry for entry in layer.entries if entry.component in layer.suspected.keys() - low]
     suspected = [one for entry in named if (one := _suspected(entry, layer)) is not None]
     # in turn, so that a console's suspicions take nobody's place
-    single = [*_single(found, layer), *_single(suspected, layer)]
+    every = [*_beside_peers(found, layer), *_beside_peers(suspected, layer)]
     return sorted(
-        single, key=lambda found: (found.suspected, -found.known.odds, found.entry.component)
+        every, key=lambda found: (found.suspected, -found.known.odds, found.entry.component)
     )
 
 
@@ -113,13 +115,22 @@ def _suspected(entry: Expectation, layer: Layer) -> Optional[Wanted]:
     return Wanted(entry, known or nothing, gross=False, sentence=sentence, suspected=True)
 
 
-def _single(found: Sequence[Wanted], layer: Layer) -> list[Wanted]:
-    """Return those whose group has enough peers that are not wanted themselves."""
+def _beside_peers(found: Sequence[Wanted], layer: Layer) -> list[Wanted]:
+    """Return the same, with what of their group keeps them from being compared."""
     members = Counter(entry.group for entry in layer.entries)
     groups = Counter(one.entry.group for one in found)
     return [
-        one for one in found if members[one.entry.group] >= max(PEERED, 2 * groups[one.entry.group])
+        one._replace(obstacle=_obstacle(members[one.entry.group], groups[one.entry.group]))
+        for one in found
     ]
+
+
+def _obstacle(members: int, in_question: int) -> str:
+    if members < PEERED:
+        return f"a group of {members}, fewer than {PEERED}, cannot tell a slow one from a busy hour"
+    if members < 2 * in_question:
+        return f"{in_question} of {members} of its group are in question: a loss that all share"
+    return ""
 
 
 def _percent(verdict: Verdict) -> Optional[float]:

@@ -60,7 +60,10 @@ class Site:
         return Layer(self.entries, self.verdict, self, self.suspected)
 
     def names(self) -> list[str]:
-        return [one.entry.component for one in wanted(self.known)]
+        return [one.entry.component for one in wanted(self.known) if not one.obstacle]
+
+    def obstacles(self) -> dict[str, str]:
+        return {one.entry.component: one.obstacle for one in wanted(self.known) if one.obstacle}
 
 
 def target(name: str, **changes: Any) -> Expectation:
@@ -137,6 +140,9 @@ def test_what_more_than_half_of_a_group_share_is_no_single_ones_matter(
     for name in low:
         of.say(name)
     assert bool(of.names()) is is_wanted
+    assert bool(due(of, past())) is is_wanted
+    said = f"{len(low)} of 8 of its group are in question: a loss that all share"
+    assert of.obstacles() == ({} if is_wanted else dict.fromkeys(low, said))
 
 
 def test_it_is_measured_beside_two_healthy_peers_of_its_group_on_other_servers_in_turn() -> None:
@@ -158,10 +164,23 @@ def test_a_target_without_healthy_peers_is_measured_alone() -> None:
     assert due(of, past()) == [(["a"], [])]
 
 
-@pytest.mark.parametrize(("names", "asked"), [("abcd", []), ("abcde", ["a"])])
-def test_of_a_few_nobody_is_measured_again(names: str, asked: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("names", "obstacle"),
+    [
+        ("abcd", "a group of 4, fewer than 5, cannot tell a slow one from a busy hour"),
+        ("abcde", ""),
+    ],
+)
+def test_of_a_few_nobody_is_measured_again_and_why_is_said(names: str, obstacle: str) -> None:
     of = Site(*map(target, names)).say("a")
-    assert [one.entry.component for one in wanted(of.known)] == asked
+    (place,) = places(wanted(of.known), past(), NOW)
+    assert (place.wanted.entry.component, place.obstacle) == ("a", obstacle)
+    assert bool(due(of, past())) is not bool(obstacle)
+
+
+def test_suspicions_of_a_whole_group_leave_its_members_as_healthy_peers() -> None:
+    found = suspecting(*"abdefgh").say("c")
+    assert due(found, past()) == [(["c"], ["a", "b"])]
 
 
 def test_no_run_has_more_suspects_than_controls() -> None:
