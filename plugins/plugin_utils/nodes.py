@@ -23,6 +23,9 @@ from ansible.plugins.loader import become_loader, connection_loader
 _NOTHING = b"\n"
 """As standard input: without any, ssh takes a terminal, which mixes both outputs."""
 
+_SSH = {"smart": "ansible.builtin.ssh", "ssh": "ansible.builtin.ssh"}
+"""By its whole name, which no strategy replaces by a connection of its kind."""
+
 _GIVEN_UP_AFTER_S = 60.0
 """For a command that should take a moment; a longer one says so."""
 
@@ -61,8 +64,9 @@ class Node:
         """
 
         def ask() -> Done:
-            said = self._action._low_level_execute_command(
-                shlex.join(argv), in_data=given.encode() or _NOTHING
+            # Ansible's own: a strategy may have put one in its place for connections of its kind
+            said = ActionBase._low_level_execute_command(
+                self._action, shlex.join(argv), in_data=given.encode() or _NOTHING
             )
             return Done(said["rc"], said["stdout"], said["stderr"])
 
@@ -154,7 +158,7 @@ def _connection(action: ActionBase, variables: Mapping[str, Any]) -> Any:
     """Return a connection to a host as its variables and the task say, with its become plug-in."""
     task, context = action._task, action._play_context
     kind = variables.get("ansible_connection") or task.connection
-    connection = connection_loader.get("ssh" if kind == "smart" else kind, context, None)
+    connection = connection_loader.get(_SSH.get(kind, kind), context, None)
     if connection is None:
         raise AnsibleError(f"there is no connection plug-in {kind}")
     keywords = {**task.dump_attrs(), "timeout": context.timeout}

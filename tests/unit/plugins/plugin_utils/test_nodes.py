@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from ansible.errors import AnsibleConnectionFailure
+from ansible.playbook.play_context import PlayContext
+from ansible.plugins.action import ActionBase
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils import nodes as tested
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import (
     Done,
@@ -16,20 +18,49 @@ from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import (
 )
 
 
-class Action:
-    """Stands for an action plug-in: what its connection would do with a command."""
+class Connection:
+    """Stands for the connection to a host: what it would do with a command."""
 
-    def __init__(self, answer: Any = None) -> None:
+    become = None
+    allow_executable = False
+    transport = "ssh"
+
+    def __init__(self, answer: Any) -> None:
         self.answer = answer
         self.asked: list[tuple[str, Any]] = []
 
-    def _low_level_execute_command(self, command: str, in_data: Any = None) -> dict[str, Any]:
+    def exec_command(self, command: str, in_data: Any, sudoable: bool) -> tuple[int, bytes, bytes]:
+        assert sudoable
         self.asked.append((command, in_data))
         if isinstance(self.answer, Exception):
             raise self.answer
         if isinstance(self.answer, threading.Event):
             self.answer.wait()
-        return {"rc": 0, "stdout": "out", "stderr": ""}
+        return 0, b"out", b""
+
+
+class Action(ActionBase):  # type: ignore[misc]
+    """An action plug-in with such a connection, in a play whose strategy has its own commands."""
+
+    def __init__(self, answer: Any = None) -> None:
+        self._connection = Connection(answer)
+        self._play_context = PlayContext()
+
+    @property
+    def asked(self) -> list[tuple[str, Any]]:
+        return self._connection.asked
+
+    def get_become_option(self, option: str, playcontext: Any = None) -> None:
+        return None
+
+    def _get_remote_user(self) -> str:
+        return "root"
+
+    def _low_level_execute_command(self, command: str, **_: Any) -> dict[str, Any]:
+        raise AssertionError("a strategy's own way expects a strategy's own connection")
+
+    def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
+        raise AssertionError("nothing runs it as a task")
 
 
 def test_arguments_go_through_the_shell_of_the_host_unchanged() -> None:
