@@ -13,6 +13,7 @@ from plumbline.conditions.ledger import Ledger, begun
 from plumbline.conditions.lustre import DEFAULT as PARAMETERS
 from plumbline.counters.disk_io import disk_io
 from plumbline.counters.lnet import buffers, interfaces, lnet_stats
+from plumbline.counters.lnet_health import interface_health, peer_health
 from plumbline.counters.places import Parse
 from plumbline.counters.recovery import recovery
 from plumbline.counters.stats import stats
@@ -214,6 +215,8 @@ _COUNTERS: tuple[tuple[str, str, Parse], ...] = (
     ("LNet", "lnet_stats.txt", lnet_stats),
     ("interfaces of LNet", "lnet_nis.txt", interfaces),
     ("buffers of a router", "lnet_buffers_off.txt", buffers),
+    ("health of LNet", "lnetctl_net_show.txt", interface_health),
+    ("health of LNet's peers", "lnetctl_peer_show.txt", peer_health),
 )
 
 
