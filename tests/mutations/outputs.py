@@ -53,6 +53,7 @@ from tests.package.symptoms.test_collectors import (
     BOTH_WELL,
     GET,
     JOURNAL,
+    LNET_LOADED,
     PORTS,
     SMARTCTL,
     enclosure_files,
@@ -386,6 +387,8 @@ def _collectors() -> Iterator[Reader]:
     yield from _of_collector("ethernet", link(), {"ip -json": nodes.ADDRESSES})
     for kind, files, _, _ in PORTS:
         yield from _of_collector(kind.name, files, {})
+    lnetctl: dict[str, Answer] = {"lnetctl net": data("lustre/lnetctl_net_show.txt")}
+    yield from list(_of_collector("lnet", {LNET_LOADED: ""}, lnetctl))[1:]
     yield from _of_collector("lustre", {}, {GET: imports("st3_mds_inactive")})
     messages = "\n".join(
         entry(NOW - 60, line)

@@ -37,6 +37,8 @@ _ITEM = re.compile(r"^ *- +nid: (\S+)$|^( *)health stats:\n((?:\2 +\S.*\n)*)", r
 _NID = re.compile(r"[\w.:%-]{1,64}@[a-z0-9]{1,16}", re.ASCII)
 _HEALTH = "health value"
 _FATAL = "fatal_error"
+_REFUSED = re.compile("operation not permitted|permission denied", re.IGNORECASE)
+_DOWN = re.compile("network is down|lnet stack down", re.IGNORECASE)
 _KINDS = ("interrupts", "dropped", "aborted", "no route", "timeouts", "error")
 _OF_PEERS = ("dropped", "timeout", "error", "network timeout")
 
@@ -51,7 +53,19 @@ class Interface(NamedTuple):
     @property
     def errors(self) -> int:
         """Return how many messages it has lost."""
-        return sum(self.counted.get(kind, 0) for kind in _KINDS)
+        return sum(self.counted[kind] for kind in _KINDS if kind in self.counted)
+
+    @property
+    def has_failed(self) -> bool:
+        """Return whether LNet has given up its device, as while a port is down."""
+        return self.counted.get(_FATAL, 0) > 0
+
+
+def why_nothing(said: str) -> str:
+    """Return why lnetctl did not succeed: denied, absent (LNet has no interface yet) or failed."""
+    if _REFUSED.search(said):
+        return "denied"
+    return "absent" if _DOWN.search(said) else "failed"
 
 
 def local_interfaces(text: str, what: str) -> list[Interface]:

@@ -6,7 +6,6 @@ said holds until then.
 
 from __future__ import annotations
 
-import re
 from typing import Callable, Mapping, Sequence
 
 from plumbline.counters.lnet_health import (
@@ -14,10 +13,11 @@ from plumbline.counters.lnet_health import (
     PEER_INTERFACES,
     interface_health,
     peer_health,
+    why_nothing,
 )
 from plumbline.counters.places import Place
 from plumbline.errors import ToolError
-from plumbline.model.command import CommandRunner, Completed
+from plumbline.model.command import CommandRunner
 from plumbline.run.bounded_reads import Answer
 from plumbline.run.clock import Clock
 from plumbline.run.command import any_abandoned
@@ -35,9 +35,6 @@ PLACES: Mapping[Sequence[str], Place] = {
 
 _EVERY_S = 60.0
 _LIMIT_S = 5.0
-_REFUSED = re.compile("operation not permitted|permission denied", re.IGNORECASE)
-_DOWN = re.compile("network is down|lnet stack down", re.IGNORECASE)
-"""LNet is loaded and has no interface yet, as before the first mount of a client."""
 
 
 class LnetHealth:
@@ -71,15 +68,6 @@ class LnetHealth:
             return Answer(path, str(error), "failed")
         if done.ok:
             return Answer(path, done.stdout)
-        why = _trouble(done)
+        lost = done.timed_out or done.hung
+        why = "timeout" if lost else why_nothing(done.stderr + done.stdout)
         return Answer(path, complaint(done) if why == "failed" else "", why)
-
-
-def _trouble(done: Completed) -> str:
-    """Return why there is no answer, in the words of :class:`Answer`."""
-    if done.timed_out or done.hung:
-        return "timeout"
-    said = done.stderr + done.stdout
-    if _REFUSED.search(said):
-        return "denied"
-    return "absent" if _DOWN.search(said) else "failed"
