@@ -94,14 +94,15 @@ class Counters:
         path, text, trouble = answer
         if trouble == "absent":
             return
-        if trouble == "timeout":
+        if trouble == "timeout" and path not in _COMMANDS:
             self._timeouts[path.removeprefix(self._root)] += 1
         refused = f"{path} {_REFUSED}" if path in _COMMANDS and trouble == "denied" else ""
         troubles[path] = _Trouble(trouble, refused or text)
 
     def _of_itself(self, troubles: dict[str, _Trouble]) -> Iterator[Count]:
         yield Count(LOOKED, (), self._clock.wall())
-        for path, times in self._timeouts.items():
+        of_lnet = self._lnet.timeouts if self._lnet else {}
+        for path, times in {**self._timeouts, **of_lnet}.items():
             yield Count(TIMEOUTS, (("file", path),), times)
         # always there, so that an alarm on it has something to look at
         reasons = Counter(dict.fromkeys(_REASONS, 0))

@@ -6,6 +6,7 @@ said holds until then.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Callable, Mapping, Sequence
 
 from plumbline.counters.lnet_health import (
@@ -38,7 +39,7 @@ _LIMIT_S = 5.0
 
 
 class LnetHealth:
-    """What lnetctl said last."""
+    """What lnetctl said last, and how often it gave no answer."""
 
     def __init__(
         self, runner: CommandRunner, clock: Clock, hangs: Callable[[], bool] = any_abandoned
@@ -49,6 +50,7 @@ class LnetHealth:
         self._hangs = hangs
         self._asked_at = -_EVERY_S
         self._answers: tuple[Answer, ...] = ()
+        self.timeouts: Counter[str] = Counter()
 
     def answers(self) -> tuple[Answer, ...]:
         """Return what each command printed, at most a minute ago, or why it printed nothing."""
@@ -68,6 +70,8 @@ class LnetHealth:
             return Answer(path, str(error), "failed")
         if done.ok:
             return Answer(path, done.stdout)
-        lost = done.timed_out or done.hung
-        why = "timeout" if lost else why_nothing(done.stderr + done.stdout)
+        if done.timed_out or done.hung:
+            self.timeouts[path] += 1
+            return Answer(path, "", "timeout")
+        why = why_nothing(done.stderr + done.stdout)
         return Answer(path, complaint(done) if why == "failed" else "", why)

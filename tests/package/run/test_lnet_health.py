@@ -96,6 +96,15 @@ def test_what_gives_no_health_is_counted_and_leaves_the_rest(
     assert words in "".join(looked.troubles)
 
 
+def test_a_timeout_is_counted_once_and_the_next_minute_may_be_better(tmp_path: Path) -> None:
+    well = answer(text("lnetctl_net_show.txt"))
+    host = Host(tmp_path, {**WELL, "lnetctl net": [HANGING._replace(hung=False), well]})
+    counts = [host.look(after_s).counts for after_s in (0, 15, 15, 40)]
+    name = "plumbline_lustre_read_timeouts_total"
+    assert [values(one, name) for one in counts] == [{"lnetctl net show -v 2": 1}] * 4
+    assert [len(values(one, HEALTH)) for one in counts] == [0, 0, 0, 2]
+
+
 def test_a_command_that_cannot_be_ended_is_not_joined_by_another(tmp_path: Path) -> None:
     host = Host(tmp_path, {**WELL, "lnetctl net": [HANGING, answer(text("lnetctl_net_show.txt"))]})
     host.look()
