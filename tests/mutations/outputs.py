@@ -13,6 +13,7 @@ from plumbline.conditions.ledger import Ledger, begun
 from plumbline.conditions.lustre import DEFAULT as PARAMETERS
 from plumbline.counters.disk_io import disk_io
 from plumbline.counters.lnet import buffers, interfaces, lnet_stats
+from plumbline.counters.lnet_health import interface_health, peer_health
 from plumbline.counters.places import Parse
 from plumbline.counters.recovery import recovery
 from plumbline.counters.stats import stats
@@ -52,6 +53,7 @@ from tests.package.symptoms.test_collectors import (
     BOTH_WELL,
     GET,
     JOURNAL,
+    LNET_LOADED,
     PORTS,
     SMARTCTL,
     enclosure_files,
@@ -214,6 +216,8 @@ _COUNTERS: tuple[tuple[str, str, Parse], ...] = (
     ("LNet", "lnet_stats.txt", lnet_stats),
     ("interfaces of LNet", "lnet_nis.txt", interfaces),
     ("buffers of a router", "lnet_buffers_off.txt", buffers),
+    ("health of LNet", "lnetctl_net_show.txt", interface_health),
+    ("health of LNet's peers", "lnetctl_peer_show.txt", peer_health),
 )
 
 
@@ -383,6 +387,8 @@ def _collectors() -> Iterator[Reader]:
     yield from _of_collector("ethernet", link(), {"ip -json": nodes.ADDRESSES})
     for kind, files, _, _ in PORTS:
         yield from _of_collector(kind.name, files, {})
+    lnetctl: dict[str, Answer] = {"lnetctl net": data("lustre/lnetctl_net_show.txt")}
+    yield from list(_of_collector("lnet", {LNET_LOADED: ""}, lnetctl))[1:]
     yield from _of_collector("lustre", {}, {GET: imports("st3_mds_inactive")})
     messages = "\n".join(
         entry(NOW - 60, line)

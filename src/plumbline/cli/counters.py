@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from plumbline.output.exposition import Family
     from plumbline.run.clock import Clock
     from plumbline.run.count import Counters
+    from plumbline.run.lnet_health import LnetHealth
 
 _DESCRIPTION = """\
 Read what Lustre counts on this server, client or router, and write it as metrics for the textfile
@@ -44,6 +45,11 @@ def add(subparsers: Any) -> None:
         metavar="TIME",
         help="write --output so often; without it show so often who moves how much",
     )
+    parser.add_argument(
+        "--lnet-health",
+        action="store_true",
+        help="ask lnetctl for the health of LNet too, once a minute; needs CAP_NET_ADMIN",
+    )
     parser.set_defaults(run=run)
 
 
@@ -57,7 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.every and not 1 <= every_s <= 3600:
         raise UsageError("--every takes a time from 1s to 60min")
     clock = SystemClock()
-    counters = Counters(BoundedReads(clock), clock)
+    lnet = _lnet(clock) if arguments.lnet_health else None
+    counters = Counters(BoundedReads(clock), clock, lnet=lnet)
     if not arguments.every:
         _write(counters, arguments.output, ())
         return 0
@@ -71,6 +78,13 @@ def run(arguments: argparse.Namespace) -> int:
             told = show(told)
             ended.wait(max(0.0, begun + every_s - clock.monotonic()))
     return 0
+
+
+def _lnet(clock: Clock) -> LnetHealth:
+    from plumbline.run.command import SystemRunner
+    from plumbline.run.lnet_health import MOST_BYTES, LnetHealth
+
+    return LnetHealth(SystemRunner(grace_s=0.5, most_bytes=MOST_BYTES), clock)
 
 
 class _Live:

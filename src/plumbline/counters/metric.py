@@ -64,6 +64,22 @@ NI_CREDITS = Metric("plumbline_lnet_interface_credits", "gauge", "Credits to sen
 NI_LOWEST = Metric(
     "plumbline_lnet_interface_credits_lowest", "gauge", "Lowest credits to send since the start."
 )
+NI_HEALTH = Metric(
+    "plumbline_lnet_interface_health", "gauge", "Health of an LNet interface: 1000 is full."
+)
+NI_FATAL = Metric(
+    "plumbline_lnet_interface_fatal_error",
+    "gauge",
+    "1 where the device of an interface has failed.",
+)
+NI_ERRORS = Metric(
+    "plumbline_lnet_interface_errors_total", "counter", "Messages that an LNet interface lost."
+)
+PEERS = Metric("plumbline_lnet_peers", "gauge", "Interfaces of other hosts that LNet knows.")
+PEERS_BELOW = Metric("plumbline_lnet_peers_unhealthy", "gauge", "Those below full health.")
+PEER_HEALTH = Metric(
+    "plumbline_lnet_peer_health", "gauge", "Health of the least healthy of them; 1000 is full."
+)
 BUFFERS = Metric("plumbline_lnet_router_buffers", "gauge", "Buffers of a router.")
 BUFFER_CREDITS = Metric(
     "plumbline_lnet_router_buffer_credits", "gauge", "Free buffers; below 0: messages wait."

@@ -31,6 +31,7 @@ PACKAGES = {
     "iperf3": "iperf3",
     "lfs": "lustre-client",
     "lctl": "lustre-client",
+    "lnetctl": "lustre-client",
     "getfattr": "attr",
     "gluster": "glusterfs-cli",
     "findmnt": "util-linux",
@@ -173,6 +174,11 @@ class SystemRunner:
         except subprocess.TimeoutExpired:
             return False
         return True
+
+
+def any_abandoned() -> bool:
+    """Return whether a command that was abandoned is still there."""
+    return any(process.poll() is None for process in ABANDONED)
 
 
 def search_path() -> str:

@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Iterator, NamedTuple
+from itertools import chain
+from typing import Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.counters.metric import LOOKED, TIMEOUTS, UNREADABLE, Count
 from plumbline.counters.places import Place, folders, places
 from plumbline.errors import ToolError
-from plumbline.run.bounded_reads import BoundedReads
+from plumbline.run.bounded_reads import Answer, BoundedReads
 from plumbline.run.clock import Clock
+from plumbline.run.lnet_health import MODULE, PLACES, LnetHealth
 
 _REASONS = {
     "denied": "may not be read by this user; give the unit CAP_DAC_READ_SEARCH",
     "failed": "cannot be read",
     "lost": "was not read, because its reader was ended from outside; see journalctl -k for memory",
     "timeout": "gave no answer in time and is left out until it does",
-    "hung": "is left out, because a file beside it has given no answer yet",
+    "hung": "is left out, because what was asked before it has given no answer yet",
     "not_understood": "",
 }
+_REFUSED = (
+    "is refused to this user; set counters_lnet_health of the role counters, or ask as root where "
+    "Lustre is older than 2.16"
+)
+_COMMANDS = {place.path: place for place in PLACES.values()}
+
+
+class _Trouble(NamedTuple):
+    """Why a file or command could not be used; without a sentence the one of its reason holds."""
+
+    reason: str
+    sentence: str = ""
 
 
 class Looked(NamedTuple):
@@ -29,54 +43,70 @@ class Looked(NamedTuple):
 
 
 class Counters:
-    """Lustre's counters of this host; ``root`` is / but for a copy of another host's files."""
+    """Lustre's counters of this host; ``root`` is / but for a copy of another host's files.
 
-    def __init__(self, reads: BoundedReads, clock: Clock, root: str = "") -> None:
+    ``lnet`` asks for the health of LNet, which no file has.
+    """
+
+    def __init__(
+        self, reads: BoundedReads, clock: Clock, root: str = "", lnet: Optional[LnetHealth] = None
+    ) -> None:
         self._reads = reads
         self._clock = clock
         self._root = root
+        self._lnet = lnet
         self._timeouts: Counter[str] = Counter()
 
     def look(self) -> Looked:
         """Read every file; one that hangs, is refused or is not understood leaves the others."""
         found: list[Count] = []
-        troubles: dict[str, str] = {}
-        wanted = {self._root + place.path: place for place in self._places(troubles)}
-        for answer in self._reads.texts(list(wanted)):
-            trouble = answer.trouble
-            if not trouble:
-                try:
-                    found += _parsed(wanted[answer.path], answer.text)
-                except ToolError as error:
-                    troubles[answer.path] = str(error)
-            else:
-                self._note(answer.path, trouble, troubles)
+        troubles: dict[str, _Trouble] = {}
+        files = {self._root + place.path: place for place in self._places(troubles)}
+        wanted = {**files, **_COMMANDS}
+        for answer in chain(self._reads.texts(list(files)), self._of_lnet()):
+            if answer.trouble:
+                self._note(answer, troubles)
+                continue
+            try:
+                found += _parsed(wanted[answer.path], answer.text)
+            except ToolError as error:
+                troubles[answer.path] = _Trouble("not_understood", str(error))
         found += self._of_itself(troubles)
         return Looked(tuple(found), tuple(_sentences(troubles)))
 
-    def _places(self, troubles: dict[str, str]) -> Iterator[Place]:
+    def _of_lnet(self) -> Sequence[Answer]:
+        """Return what lnetctl says, nothing where LNet is not loaded."""
+        if self._lnet is None:
+            return ()
+        (module,) = self._reads.names([self._root + MODULE])
+        return () if module.trouble else self._lnet.answers()
+
+    def _places(self, troubles: dict[str, _Trouble]) -> Iterator[Place]:
         found = {}
         for answer in self._reads.names([self._root + folder for folder in folders()]):
             if answer.trouble:
-                self._note(answer.path, answer.trouble, troubles)
+                self._note(answer, troubles)
             else:
                 found[answer.path[len(self._root) :]] = answer.text
         return places(found)
 
-    def _note(self, path: str, trouble: str, troubles: dict[str, str]) -> None:
+    def _note(self, answer: Answer, troubles: dict[str, _Trouble]) -> None:
+        path, text, trouble = answer
         if trouble == "absent":
             return
-        if trouble == "timeout":
-            self._timeouts[path[len(self._root) :]] += 1
-        troubles[path] = trouble
+        if trouble == "timeout" and path not in _COMMANDS:
+            self._timeouts[path.removeprefix(self._root)] += 1
+        refused = f"{path} {_REFUSED}" if path in _COMMANDS and trouble == "denied" else ""
+        troubles[path] = _Trouble(trouble, refused or text)
 
-    def _of_itself(self, troubles: dict[str, str]) -> Iterator[Count]:
+    def _of_itself(self, troubles: dict[str, _Trouble]) -> Iterator[Count]:
         yield Count(LOOKED, (), self._clock.wall())
-        for path, times in self._timeouts.items():
+        of_lnet = self._lnet.timeouts if self._lnet else {}
+        for path, times in {**self._timeouts, **of_lnet}.items():
             yield Count(TIMEOUTS, (("file", path),), times)
         # always there, so that an alarm on it has something to look at
         reasons = Counter(dict.fromkeys(_REASONS, 0))
-        reasons.update(why if why in _REASONS else "not_understood" for why in troubles.values())
+        reasons.update(why.reason for why in troubles.values())
         for reason, number in reasons.items():
             yield Count(UNREADABLE, (("reason", reason),), number)
 
@@ -86,14 +116,14 @@ def _parsed(file: Place, text: str) -> list[Count]:
     return list(file.parse(text, file.labels, file.path))
 
 
-def _sentences(troubles: dict[str, str]) -> Iterator[str]:
+def _sentences(troubles: dict[str, _Trouble]) -> Iterator[str]:
     """Yield one sentence for each reason, with the first file and how many more there are."""
     by_words: dict[str, list[str]] = {}
     for path, why in sorted(troubles.items()):
-        if why in _REASONS:
-            by_words.setdefault(_REASONS[why], []).append(path)
+        if why.sentence:
+            yield why.sentence
         else:
-            yield why
+            by_words.setdefault(_REASONS[why.reason], []).append(path)
     for words, paths in by_words.items():
         more = f" ({len(paths) - 1} more files as well)" if paths[1:] else ""
         yield f"{paths[0]} {words}{more}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Callable, Mapping, NamedTuple
 
 from plumbline.errors import PlumblineError
-from plumbline.symptoms import enclosure, ethernet, kernel, lustre, md, smart, zfs
+from plumbline.symptoms import enclosure, ethernet, kernel, lnet, lustre, md, smart, zfs
 from plumbline.symptoms.kinds import KIND_OF
 from plumbline.symptoms.node import Node
 from plumbline.symptoms.ports import FIBRE_CHANNEL, INFINIBAND, SAS
@@ -22,6 +22,7 @@ COLLECTORS: dict[str, Collector] = {
     FIBRE_CHANNEL.name: FIBRE_CHANNEL.look,
     INFINIBAND.name: INFINIBAND.look,
     SAS.name: SAS.look,
+    lnet.NAME: lnet.look,
     lustre.NAME: lustre.look,
     kernel.NAME: kernel.look,
 }

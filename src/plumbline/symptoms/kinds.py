@@ -21,6 +21,7 @@ KIND_OF = {
     "fibre_channel": LINKS,
     "infiniband": LINKS,
     "sas": LINKS,
+    "lnet": LINKS,
     "lustre": LUSTRE,
     "kernel": KERNEL,
 }

@@ -149,9 +149,12 @@ def test_a_process_that_no_signal_ends_is_abandoned(monkeypatch: pytest.MonkeyPa
     assert time.monotonic() - started < 30
     assert (done.hung, done.timed_out, done.exit_code) == (True, True, None)
     assert [number for _, number in sent if number] == [15, 9]
+    assert command.any_abandoned()
     monkeypatch.undo()
     os.killpg(sent[0][0], 9)
-    command.ABANDONED.pop().wait()
+    command.ABANDONED[-1].wait()
+    assert not command.any_abandoned()
+    command.ABANDONED.pop()
 
 
 FREEZER = Path("/sys/fs/cgroup/freezer")

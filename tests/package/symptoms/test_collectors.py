@@ -10,7 +10,7 @@ from typing import Callable, Mapping
 import pytest
 
 from plumbline.errors import PrivilegeError, ToolError
-from plumbline.symptoms import enclosure, ethernet, kernel, lustre, md, smart, zfs
+from plumbline.symptoms import enclosure, ethernet, kernel, lnet, lustre, md, smart, zfs
 from plumbline.symptoms.counters import Past, Seen
 from plumbline.symptoms.evidence import Suspicion, suspicion
 from plumbline.symptoms.ports import FIBRE_CHANNEL, INFINIBAND, SAS, Kind
@@ -432,6 +432,43 @@ def test_ports_that_were_never_otherwise_are_no_symptom(
     assert kind.look(make_node(tmp_path, files)).symptoms == ()
 
 
+# --- lnet
+
+LNET_LOADED = "/sys/module/lnet/refcnt"
+LNET = data("lustre/lnetctl_net_show.txt")
+
+
+def lnet_look(tmp_path: Path, said: Answer, past: Past = Past()) -> Look:
+    return lnet.look(make_node(tmp_path, {LNET_LOADED: "1"}, {"lnetctl net": said}, past=past))
+
+
+def test_lnet_interfaces_in_full_health_say_nothing(tmp_path: Path) -> None:
+    assert lnet_look(tmp_path, LNET) == Look("lnet", 2)
+    lost = LNET.replace("timeouts: 0", "timeouts: 7")
+    assert lnet_look(tmp_path, lost, before({"lnet/10.0.2.15@tcp/errors": 0})) == Look("lnet", 2)
+
+
+def test_lnet_interfaces_below_full_health_tell_how_many_messages_they_lost(tmp_path: Path) -> None:
+    head, tail = LNET.split("net type: tcp")
+    tail = tail.replace("health value: 1000", "health value: 700")
+    tail = tail.replace("timeouts: 0", "timeouts: 30").replace("fatal_error: 0", "fatal_error: 1")
+    look = lnet_look(
+        tmp_path, f"{head}net type: tcp{tail}", before({"lnet/10.0.2.15@tcp/errors": 9})
+    )
+    health = "LNet interface 10.0.2.15@tcp has health 700 of 1000, 21 messages lost"
+    assert said(look) == [
+        ("oss1-nic", "WARNING", "raises", "the device of LNet interface 10.0.2.15@tcp has failed"),
+        ("oss1-nic", "WARNING", "raises", health),
+    ]
+    assert [one.since for one in look.symptoms] == [None, EARLIER]
+
+
+def test_lnet_that_keeps_its_health_to_others_is_told_with_the_remedy(tmp_path: Path) -> None:
+    refusal = answer("", data("lustre/lnetctl_net_show_nobody.err"), 234)
+    with pytest.raises(PrivilegeError, match="is refused to this user; set symptoms_lnet"):
+        lnet_look(tmp_path, refusal)
+
+
 # --- lustre
 
 GET = "lctl get_param osc.*.import mdc.*.import"
@@ -631,6 +668,16 @@ UNAVAILABLE: list[tuple[Callable[..., Look], dict[str, str], dict[str, Answer], 
     (FIBRE_CHANNEL.look, {}, {}, "/sys/class/fc_host is not there"),
     (INFINIBAND.look, {}, {}, "/sys/class/infiniband is not there"),
     (SAS.look, {}, {}, "/sys/class/sas_phy is not there"),
+    (lnet.look, {}, {}, "LNet is not loaded"),
+    (lnet.look, {LNET_LOADED: "1"}, {}, "lnetctl is not installed"),
+    (
+        lnet.look,
+        {LNET_LOADED: "1"},
+        {"lnetctl": answer("", data("lustre/lnetctl_net_show_nonet.err"), 234)},
+        "LNet has no interface",
+    ),
+    (lnet.look, {LNET_LOADED: "1"}, {"lnetctl": HANGING}, "stuck in the kernel"),
+    (lnet.look, {LNET_LOADED: "1"}, {"lnetctl": LNET[:-5]}, "not understood"),
     (lustre.look, {}, {}, "lctl is not installed"),
     (lustre.look, {}, {"lctl": ""}, "lctl shows no import"),
     (lustre.look, {}, {"lctl": HANGING}, "stuck in the kernel"),
