@@ -24,7 +24,6 @@ NO_OPTIONS = {
     "nrpe_command",
     "nrpe_timeout",
     "nrpe_timeout_unknown",
-    "prometheus_client",
 }
 
 
