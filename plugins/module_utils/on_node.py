@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any, Iterable, Optional
+from typing import TYPE_CHECKING, Any, Iterable
 
 from ansible_collections.hpcops.plumbline.plugins.module_utils.command import VERDICTS, Plumbline
 from ansible_collections.hpcops.plumbline.plugins.module_utils.expectations import EXPECTATIONS
@@ -26,10 +26,9 @@ WORST_FIRST = ("CRITICAL", "UNKNOWN", "WARNING", "OK")
 """As Nagios ranks states."""
 
 
-def as_prober(module: AnsibleModule, user: Optional[int] = None) -> Plumbline:
+def as_prober(module: AnsibleModule) -> Plumbline:
     """Return the command as the user of the probes runs it; root becomes that user."""
-    root = (os.geteuid() if user is None else user) == 0
-    return Plumbline(module, user=USER if root else None)
+    return Plumbline(module, user=USER if os.geteuid() == 0 else None)
 
 
 def verdicts_of(plumbline: Plumbline, *, last_run: bool) -> list[dict[str, Any]]:

@@ -24,7 +24,6 @@ NO_OPTIONS = {
     "nrpe_command",
     "nrpe_timeout",
     "nrpe_timeout_unknown",
-    "prometheus_client",
 }
 
 
@@ -85,16 +84,10 @@ PLAY = """
     ("given", "refusal"),
     [
         ({"agent_lustre_capabilities": ["CAP_DAC_READ_SEARCH"]}, ""),
-        (
-            {"fs_probe_capabilities": ["CAP_DAC_READ_SEARCH"]},
-            "fs_probe_capabilities of localhost has another name now; set "
-            "agent_lustre_capabilities of the role agent.",
-        ),
-        ({"symptoms_capabilities": []}, "symptoms_nvme: true"),
         ({"agent_lustre_capabilities": ["all"]}, "localhost has all; write names as in"),
     ],
 )
-def test_the_roles_refuse_an_old_name_and_take_the_new_one(
+def test_the_roles_refuse_a_capability_that_is_none(
     tmp_path: Path, given: dict[str, list[str]], refusal: str
 ) -> None:
     play = tmp_path / "play.yml"
@@ -120,11 +113,3 @@ def test_every_option_in_a_page_is_an_option(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     named = {name for code in re.findall(r"`([^`]+)`", text) for name in NAMED.findall(code)}
     assert named - ALL - shared() - NO_OPTIONS == set()
-
-
-def test_an_option_that_was_renamed_is_refused_with_one_that_there_is() -> None:
-    renamed = document(ROOT / "roles/agent/vars/main.yml")["__agent_renamed"]
-    assert renamed
-    assert set(renamed) & ALL == set()
-    for instead in renamed.values():
-        assert set(NAMED.findall(instead)) <= ALL

@@ -22,7 +22,7 @@ SHARED = {
     "python3-pyyaml",
     "python3-jinja2",
 }
-REMOVALS = tracked("roles/*/tasks/remove.yml")
+REMOVALS = tracked("roles/*/tasks/remove*.yml")
 
 
 def with_reasons(found: list[dict[str, Any]], why: str = "") -> Iterator[tuple[str, Any]]:

@@ -129,3 +129,15 @@ def test_a_name_that_a_role_shares_is_documented(role: Path) -> None:
         if not name.startswith("__")
     }
     assert {name for name in names if f"`{name}`" not in shared} == set()
+
+
+@each_role
+def test_a_role_that_describes_services_restarts_them_as_they_are_described_now(role: Path) -> None:
+    # the handler of another role that reads the units again may run after one that restarts
+    tasks = "".join(path.read_text(encoding="utf-8") for path in role.glob("tasks/*.yml"))
+    handlers = role / "handlers" / "main.yml"
+    if not handlers.exists() or 'dest: "/etc/systemd/system/' not in tasks:
+        return
+    asked = [task.get("ansible.builtin.systemd_service", {}) for task in document(handlers)]
+    restarted = [one for one in asked if one.get("state") == "restarted"]
+    assert [one["name"] for one in restarted if not one.get("daemon_reload")] == []

@@ -23,7 +23,7 @@ COMMAND = "plumbline.cli"
 STARTED = ("plumbline.cli.__main__", "plumbline.ranks.__main__", "plumbline.run.own_folders")
 """What units, launchers and roles start by its name."""
 
-OF_THE_CONSOLE = {"jinja2", "plotly", "prometheus_client", "pydantic", "rich", "yaml"}
+OF_THE_CONSOLE = {"jinja2", "plotly", "pydantic", "rich", "yaml"}
 """Packages that nodes do not have: modules that begin by importing one cannot be loaded there."""
 
 

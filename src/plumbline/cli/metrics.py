@@ -10,10 +10,10 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Optional
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, Optional
 
 from plumbline.cli.source import add_source, asks_for_site
-from plumbline.errors import DocumentError, ToolError
+from plumbline.errors import DocumentError
 
 if TYPE_CHECKING:
     from plumbline.model.expectation import Expectations
@@ -21,11 +21,6 @@ if TYPE_CHECKING:
     from plumbline.symptoms.symptom import Report
 
 FORMATS = ("prometheus", "checkmk")
-_NO_LIBRARY = (
-    "the metrics of a whole site are written by Prometheus's client library, which is not "
-    "installed on this host; install python3-prometheus-client, or: pip install "
-    "'plumbline[console]'"
-)
 
 
 def add(subparsers: Any) -> None:
@@ -51,9 +46,9 @@ def add(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write the metrics and return 0, whatever they say."""
     site, now = asks_for_site(arguments), time.time()
-    form = (_checkmk if arguments.format == "checkmk" else _prometheus)(site)
     nodes = tuple(_site(arguments, now) if site else _node(arguments, now))
-    text = form(nodes, now)
+    checkmk = arguments.format == "checkmk"
+    text = _checkmk(nodes, now, site) if checkmk else _prometheus(nodes, now)
     if arguments.output:
         from plumbline.store.replacing import replace_own
 
@@ -64,12 +59,12 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _checkmk(site: bool) -> Callable[[Iterable[NodeVerdicts], float], str]:
-    """Return how it is written; of a site, with the node in the name of each group."""
+def _checkmk(nodes: Iterable[NodeVerdicts], now: float, site: bool) -> str:
+    """Return the lines; of a site, with the node in the name of each group."""
     from plumbline.output.checkmk import local_checks
     from plumbline.site.symptoms import verdicts_on
 
-    return lambda nodes, now: "".join(
+    return "".join(
         local_checks(
             (
                 *(verdict for _, verdict in node.components),
@@ -83,18 +78,11 @@ def _checkmk(site: bool) -> Callable[[Iterable[NodeVerdicts], float], str]:
     )
 
 
-def _prometheus(site: bool) -> Callable[[Iterable[NodeVerdicts], float], str]:
-    """Return how it is written; of a site by the library that the console has."""
+def _prometheus(nodes: Iterable[NodeVerdicts], now: float) -> str:
+    from plumbline.output.exposition import exposition
     from plumbline.output.metrics import families
 
-    if not site:
-        from plumbline.output.exposition import exposition
-    else:
-        try:
-            from plumbline.output.client_library import exposition
-        except ImportError as error:
-            raise ToolError(_NO_LIBRARY) from error
-    return lambda nodes, now: exposition(families(nodes, now))
+    return exposition(families(nodes, now))
 
 
 def _node(arguments: argparse.Namespace, now: float) -> Iterator[NodeVerdicts]:

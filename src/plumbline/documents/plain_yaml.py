@@ -26,10 +26,10 @@ _RESERVED = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "nul
 """What YAML 1.1 reads as something else than text, in any case."""
 
 
-def write_lines(document: Mapping[str, Any], indent: str = "") -> Iterator[str]:
+def write_lines(document: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of a mapping of mappings, texts and whole numbers."""
     known: dict[Scalar, str] = {}
-    yield from _lines(document, indent, known)
+    yield from _lines(document, "", known)
 
 
 def _lines(document: Mapping[str, Any], indent: str, known: dict[Scalar, str]) -> Iterator[str]:

@@ -1,8 +1,6 @@
-"""The text format in which Prometheus reads metrics, version 0.0.4: its few lines, for nodes.
+"""The text format in which Prometheus reads metrics, version 0.0.4: its few lines.
 
 https://prometheus.io/docs/instrumenting/exposition_formats/
-
-The console writes the same families with Prometheus's own library: see ``client_library``.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ class Family(NamedTuple):
     kind: str = "gauge"
 
 
-def sound(families: Iterable[Family]) -> Iterator[Family]:
+def _with_samples(families: Iterable[Family]) -> Iterator[Family]:
     """Yield the families that have samples, with texts that can be written and labels that say it.
 
     Raises:
@@ -48,7 +46,7 @@ def exposition(families: Iterable[Family]) -> str:
         ValueError: a sample is no finite number; it would be no measurement.
     """
     lines: list[str] = []
-    for family in sound(families):
+    for family in _with_samples(families):
         lines.append(f"# HELP {family.name} {_escaped(family.help)}")
         lines.append(f"# TYPE {family.name} {family.kind}")
         lines += [_sample(_name(family, one[0]), *one) for one in family.samples.items()]

@@ -30,11 +30,11 @@ def refuse_unfinished(completed: Completed, tool: str) -> None:
         raise ToolError(f"{tool} was killed by signal {-completed.exit_code}; run it again")
 
 
-def refuse_failed(completed: Completed, tool: str, said: Optional[str] = None) -> None:
+def refuse_failed(completed: Completed, tool: str) -> None:
     """Raise ToolError in the tool's own words unless it ended with exit code 0 before its limit."""
     refuse_unfinished(completed, tool)
     if not completed.ok:
-        raise failure(completed, tool, said)
+        raise failure(completed, tool)
 
 
 def failure(completed: Completed, tool: str, said: Optional[str] = None) -> ToolError:

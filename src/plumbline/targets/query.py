@@ -36,9 +36,9 @@ def ask(
     return completed.stdout
 
 
-def ask_own(run: CommandRunner, argv: Sequence[str], timeout_s: float = QUICK_S) -> str:
+def ask_own(run: CommandRunner, argv: Sequence[str]) -> str:
     """Do the same with what lies on one target alone; raise BrokenTarget for an I/O error there."""
-    completed = run(argv, timeout_s)
+    completed = run(argv, QUICK_S)
     if not completed.ok:
         raise objection(completed, own=True)
     return completed.stdout

@@ -1,6 +1,9 @@
-"""What is written for Prometheus is read by its own client as it was meant."""
+"""What is written for Prometheus is read by its own client, and by promtool, as it was meant."""
 
 from __future__ import annotations
+
+import shutil
+import subprocess
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -13,6 +16,19 @@ HOSTILE = (
     "}{=,",
     "\\n is no line",
     "targét ☃",
+)
+PROMTOOL = shutil.which("promtool")
+SAMPLES: dict[Labels, float] = {
+    (("component", "OST0"), ("layer", "ost"), ("file_system", "scratch")): 80.3e6,
+    # neither has all the labels of the other
+    (("component", "disk1"), ("file_system", "")): 1 / 3,
+    **{(("component", name),): float(place) for place, name in enumerate(HOSTILE)},
+    (("component", "\udcff"),): 1795241041.25,
+}
+FAMILIES = (
+    Family("plumbline_rate_bytes_per_second", "Rate, of \\n and \n.", SAMPLES),
+    Family("plumbline_judged_timestamp_seconds", "When.", {(): 1795241041.25}),
+    Family("plumbline_coverage_ratio", "Nothing.", {}),
 )
 
 
@@ -50,3 +66,20 @@ def test_an_empty_value_is_no_label() -> None:
 
 def test_what_is_no_unicode_can_be_written() -> None:
     exposition([Family("a", "b", {(("component", "\udcff"),): 1})]).encode("utf-8")
+
+
+def test_names_texts_and_values_of_all_families_come_back() -> None:
+    found = tuple(text_string_to_metric_families(exposition(FAMILIES)))
+    assert [(one.name, one.documentation) for one in found] == [one[:2] for one in FAMILIES[:2]]
+    assert [len(one.samples) for one in found] == [len(SAMPLES), 1]
+    assert {one.type for one in found} == {"gauge"}
+
+
+@pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed")
+def test_promtool_finds_nothing_wrong() -> None:
+    assert PROMTOOL is not None
+    text = exposition(FAMILIES)
+    checked = subprocess.run(
+        [PROMTOOL, "check", "metrics"], input=text, capture_output=True, text=True, check=False
+    )
+    assert (checked.returncode, checked.stdout + checked.stderr) == (0, "")
