@@ -147,6 +147,7 @@ def _absent(arguments: argparse.Namespace) -> int:
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
     """Run the command line and return its exit code; expected trouble is one sentence on stderr."""
+    _open_standard_files()
     parser = build_parser()
     _complete(parser)
     arguments = parser.parse_args(argv)
@@ -171,6 +172,16 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         print("plumbline: interrupted; what was measured before is kept", file=sys.stderr)
         return INTERRUPTED
     return code
+
+
+def _open_standard_files() -> None:
+    """Open what the caller has closed: the next file would have its number and be printed into."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 - to the end
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
 
 def _print_no_more() -> None:
