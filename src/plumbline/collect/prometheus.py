@@ -137,7 +137,7 @@ def _read(answer: HTTPResponse, end: float) -> bytes:
 
 
 class _AsItIs(HTTPErrorProcessor):
-    def http_response(self, _request: Request, response: HTTPResponse) -> HTTPResponse:
+    def http_response(self, request: Request, response: HTTPResponse) -> HTTPResponse:  # noqa: ARG002
         """Return what has come, a refusal or a redirection too, which nothing follows then."""
         return response
 

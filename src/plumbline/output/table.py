@@ -18,6 +18,7 @@ def render(
 
     ``terminal`` None asks standard output.
     """
+    rows = [[_obeyed_by_none(cell) for cell in row] for row in rows]
     if sys.stdout.isatty() if terminal is None else terminal:
         try:
             return _rich(headers, rows)
@@ -25,6 +26,13 @@ def render(
             # a node has the standard library alone
             return _plain(headers, rows)
     return _plain(headers, rows)
+
+
+def _obeyed_by_none(cell: str) -> str:
+    """Return a cell without what a terminal would obey: names and notes are somebody else's."""
+    if cell.isprintable():
+        return cell
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in cell)
 
 
 def _plain(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
