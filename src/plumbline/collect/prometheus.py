@@ -6,7 +6,6 @@ import ssl
 import time
 from http import HTTPStatus
 from http.client import HTTPException, HTTPResponse
-from math import isfinite
 from pathlib import Path
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional
 from urllib.error import URLError
@@ -16,6 +15,7 @@ from urllib.request import HTTPErrorProcessor, HTTPSHandler, OpenerDirector, Req
 from plumbline.errors import DocumentError, ToolError, UsageError
 from plumbline.model.command import lines
 from plumbline.model.json_text import read_json
+from plumbline.units import LARGEST
 
 _TIMEOUT_S = 30.0
 _MOST_BYTES = 1 << 28
@@ -191,7 +191,12 @@ def _curves(answer: Any) -> Iterator[Curve]:
     if answer["status"] != "success" or answer["data"]["resultType"] != "matrix":
         raise ValueError("no curves")
     for series in answer["data"]["result"]:
-        labels = {str(name): str(value) for name, value in series["metric"].items()}
+        labels = {_text(name): _text(value) for name, value in series["metric"].items()}
         points = ((float(at), float(value)) for at, value in series["values"])
-        # what cannot be divided is NaN, and no figure
-        yield Curve(labels, tuple(point for point in points if all(map(isfinite, point))))
+        # what cannot be divided is NaN, and no figure; nor is what no machine has
+        yield Curve(labels, tuple((at, value) for at, value in points if abs(value) <= LARGEST))
+
+
+def _text(value: object) -> str:
+    """Return a label without halves of characters, which could not be asked about or printed."""
+    return str(value).encode("utf-8", "replace").decode()

@@ -107,6 +107,13 @@ def test_what_is_dated_beyond_the_question_is_left_out() -> None:
     assert found.points == ((1000.0, 2.0), (1900.0, 3.0))
 
 
+def test_what_no_machine_moves_is_no_figure_and_half_a_character_no_name() -> None:
+    values = [[1000, "1e308"], [1300, "-Inf"], [1600, "NaN"], [1900, "7"]]
+    with answering(said({"metric": {"target": "a\udc80"}, "values": values})) as server:
+        (found,) = Prometheus(server.url).over("up", SPAN)
+    assert found == Curve({"target": "a?"}, ((1900.0, 7.0),))
+
+
 def test_a_token_is_given_to_the_server_alone(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("secret-word\n")
