@@ -171,7 +171,7 @@ def test_a_span_holds_two_windows(plan: Path, capsys: pytest.CaptureFixture[str]
         ask(plan, "http://127.0.0.1:1", capsys, "--window", "7h")
 
 
-@pytest.mark.parametrize("words", [("--since", "1e9w"), ("--window", "1s"), ("--window", "90.5s")])
+@pytest.mark.parametrize("words", [("--since", "1000w"), ("--window", "1s"), ("--window", "90.5s")])
 def test_prometheus_is_asked_what_it_can_answer(
     words: tuple[str, str], plan: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
