@@ -17,6 +17,7 @@ from typing import Any, NoReturn, Optional, Sequence
 
 from plumbline import __version__
 from plumbline.errors import INTERRUPTED, PlumblineError, StoreError, UsageError
+from plumbline.model.command import printable
 
 __all__ = ["main"]
 
@@ -155,7 +156,9 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         code: int = arguments.run(arguments)
         sys.stdout.flush()
     except PlumblineError as error:
-        print(f"plumbline: {error}", file=sys.stderr)
+        # it may quote what somebody else has written
+        sentence = "\n".join(map(printable, str(error).split("\n")))
+        print(f"plumbline: {sentence}", file=sys.stderr)
         return error.exit_code
     except BrokenPipeError:
         # whoever reads has seen enough

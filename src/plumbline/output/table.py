@@ -8,6 +8,8 @@ from __future__ import annotations
 import sys
 from typing import Optional, Sequence
 
+from plumbline.model.command import printable
+
 _STYLES = {"OK": "green", "WARNING": "yellow", "CRITICAL": "bold red", "UNKNOWN": "magenta"}
 
 
@@ -18,7 +20,8 @@ def render(
 
     ``terminal`` None asks standard output.
     """
-    rows = [[_obeyed_by_none(cell) for cell in row] for row in rows]
+    # names and notes are somebody else's
+    rows = [[printable(cell) for cell in row] for row in rows]
     if sys.stdout.isatty() if terminal is None else terminal:
         try:
             return _rich(headers, rows)
@@ -26,13 +29,6 @@ def render(
             # a node has the standard library alone
             return _plain(headers, rows)
     return _plain(headers, rows)
-
-
-def _obeyed_by_none(cell: str) -> str:
-    """Return a cell without what a terminal would obey: names and notes are somebody else's."""
-    if cell.isprintable():
-        return cell
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in cell)
 
 
 def _plain(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

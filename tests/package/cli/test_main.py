@@ -97,3 +97,13 @@ def test_a_caller_who_has_closed_the_standard_files_breaks_nothing(
     )
     assert "Traceback" not in ended.stderr
     assert ended.returncode == 0
+
+
+def test_no_terminal_obeys_what_an_error_quotes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "samples.csv"
+    path.write_text("\x1b[2Jhost,\x9bx,ts\n1,2,3\n", encoding="utf-8")
+    assert main(["judge", "--replay", str(path)]) == 65
+    mark = "\N{REPLACEMENT CHARACTER}"
+    assert f"it has {mark}[2Jhost, {mark}x, ts\n" in capsys.readouterr().err
