@@ -25,6 +25,9 @@ DAY_S = 86400.0
 LARGEST = 1e18
 """No rate, size or duration is larger, an exabyte a second; with it no calculation overflows."""
 
+_LONGEST_S = 1e10
+"""Of a duration: what lies so far back is still a date."""
+
 LINE_ENCODINGS = {"none": 1.0, "8b/10b": 0.8, "64b/66b": 64 / 66, "128b/130b": 128 / 130}
 """Data bits per line bit."""
 
@@ -100,7 +103,10 @@ def parse_duration(text: str) -> float:
     if unit not in _DURATION:
         known = "s, m or min, h, d, w"
         raise DocumentError(f"duration {text!r} has no known unit; write for example 10m ({known})")
-    return _plausible(number * _DURATION[unit], text, "duration")
+    seconds = number * _DURATION[unit]
+    if seconds > _LONGEST_S:
+        raise DocumentError(f"duration {_shown(text)} is more than three centuries; correct it")
+    return seconds
 
 
 def format_rate(rate_Bps: float) -> str:

@@ -17,6 +17,7 @@ from typing import Any, NoReturn, Optional, Sequence
 
 from plumbline import __version__
 from plumbline.errors import INTERRUPTED, PlumblineError, StoreError, UsageError
+from plumbline.model.command import printable
 
 __all__ = ["main"]
 
@@ -147,6 +148,7 @@ def _absent(arguments: argparse.Namespace) -> int:
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
     """Run the command line and return its exit code; expected trouble is one sentence on stderr."""
+    _open_standard_files()
     parser = build_parser()
     _complete(parser)
     arguments = parser.parse_args(argv)
@@ -154,7 +156,9 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         code: int = arguments.run(arguments)
         sys.stdout.flush()
     except PlumblineError as error:
-        print(f"plumbline: {error}", file=sys.stderr)
+        # it may quote what somebody else has written
+        sentence = "\n".join(map(printable, str(error).split("\n")))
+        print(f"plumbline: {sentence}", file=sys.stderr)
         return error.exit_code
     except BrokenPipeError:
         # whoever reads has seen enough
@@ -171,6 +175,16 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         print("plumbline: interrupted; what was measured before is kept", file=sys.stderr)
         return INTERRUPTED
     return code
+
+
+def _open_standard_files() -> None:
+    """Open what the caller has closed: the next file would have its number and be printed into."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 - to the end
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
 
 def _print_no_more() -> None:

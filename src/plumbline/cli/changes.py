@@ -59,7 +59,7 @@ class _Known(NamedTuple):
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print changes or differences; return 0, 1 where a node differs."""
+    """Print changes or differences; return 0, 1 where a node differs, 3 where none is known."""
     site = asks_for_site(arguments)
     if arguments.differences and not site:
         raise UsageError("--differences compares nodes: give --plan and --history")
@@ -94,6 +94,11 @@ def _of_site(arguments: argparse.Namespace) -> _Known:
     ledgers, damaged = collected_ledgers(history, plan.nodes)
     missing = sorted(set(plan.nodes) - {one.bill.node for one in ledgers})
     remarks = [*damaged]
+    if not ledgers:
+        raise StoreError(
+            f"{'; '.join(damaged) or 'no changes are known of any node'}; see that the role "
+            "symptoms is deployed, then run plumbline collect"
+        )
     if missing:
         remarks.append(
             f"no changes are known of {fold(missing)}; see that the role symptoms is deployed "
@@ -138,11 +143,11 @@ def _differences(known: _Known, arguments: argparse.Namespace) -> int:
     else:
         for one in found:
             print(one.text)
-        if not found:
+        if current and not found:
             print(f"no node of {len(current)} differs from most of its kind")
     if old:
         print(f"plumbline: left out, last looked at days ago: {fold(old)}", file=sys.stderr)
-    return int(bool(found))
+    return int(bool(found)) if current else 3
 
 
 def _text(change: Grouped) -> str:

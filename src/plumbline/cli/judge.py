@@ -75,8 +75,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--last-run is of one node: leave out --plan and --history")
     if arguments.publish:
         return _publish(arguments, site=site)
-    if arguments.replay:
-        return _replay(arguments)
+    if arguments.replay is not None:
+        return _replay(arguments, site=site)
     if arguments.together:
         raise UsageError("--together belongs to --replay FILE.csv: name the file, or leave it out")
     now = time.time()
@@ -107,10 +107,13 @@ def _publish(arguments: argparse.Namespace, *, site: bool) -> int:
     return 0
 
 
-def _replay(arguments: argparse.Namespace) -> int:
+def _replay(arguments: argparse.Namespace, *, site: bool) -> int:
     from plumbline.cli.replay import judge_file
     from plumbline.units import parse_duration
 
+    chosen = (arguments.layer, arguments.component, arguments.explain, arguments.last_run)
+    if site or any(chosen):
+        raise UsageError("--replay judges all of a file: give it --together and --json alone")
     window_s = parse_duration(arguments.together) if arguments.together else 0.0
     return judge_file(Path(arguments.replay), window_s=window_s, as_json=arguments.json)
 

@@ -6,7 +6,7 @@ import argparse
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Optional
 
 from plumbline.cli.prometheus import add_prometheus, prometheus_of
 from plumbline.errors import UsageError
@@ -14,6 +14,9 @@ from plumbline.units import parse_duration
 
 if TYPE_CHECKING:
     from plumbline.site.latency import SiteLatencies
+
+_MOST_WINDOWS = 10_000
+"""Prometheus gives 11,000 moments of a series at most (web/api/v1/api.go)."""
 
 _DESCRIPTION = """\
 Compare the latency of each device and each OST with that of its peers at equal throughput, under
@@ -70,6 +73,12 @@ def run(arguments: argparse.Namespace) -> int:
     window_s, since_s = parse_duration(arguments.window), parse_duration(arguments.since)
     if window_s <= 0 or since_s < 2 * window_s:
         raise UsageError("--since takes at least two times --window, which is above zero")
+    if window_s != int(window_s) or since_s > _MOST_WINDOWS * window_s:
+        raise UsageError(
+            f"--window takes whole seconds, and at most {_MOST_WINDOWS} of it lie in --since: "
+            "Prometheus answers no more"
+        )
+    _check_history(arguments.save)
     prometheus = prometheus_of(arguments)
     # windows begin at the same moments whenever somebody asks
     end = time.time() // window_s * window_s
@@ -84,6 +93,12 @@ def run(arguments: argparse.Namespace) -> int:
         keep_site(arguments.save, found.suspected(), time.time())
         return 0
     return 1 if found.slow else 0 if found.known else 3
+
+
+def _check_history(history: Optional[Path]) -> None:
+    """Raise UsageError where ``--save`` names a folder: nobody looks for suspicions beside it."""
+    if history is not None and history.is_dir():
+        raise UsageError(f"--save {history} is no history; name the file of the console's")
 
 
 def _document(found: SiteLatencies) -> dict[str, Any]:

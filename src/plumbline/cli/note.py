@@ -34,6 +34,7 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Keep the note, or print all of them, and return 0."""
+    from plumbline.model.command import lines
     from plumbline.model.trend import Note
     from plumbline.store.notes import add_note
 
@@ -43,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise UsageError('--at needs the text of the note, for example "Lustre 2.15.8"')
         _print(path, as_json=arguments.json)
         return 0
-    text = " ".join(arguments.text.split())
+    text = " ".join(" ".join(lines(arguments.text)).split())
     if not text or len(text) > _LONGEST:
         raise UsageError(f"a note has between 1 and {_LONGEST} characters; shorten it")
     add_note(path, Note(_moment(arguments.at), text))

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import ssl
 import time
+from http import HTTPStatus
 from http.client import HTTPException, HTTPResponse
-from math import isfinite
 from pathlib import Path
-from typing import Any, Iterator, Mapping, NamedTuple, Optional
-from urllib.error import HTTPError, URLError
+from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional
+from urllib.error import URLError
 from urllib.parse import urlencode, urlsplit
-from urllib.request import HTTPRedirectHandler, HTTPSHandler, OpenerDirector, Request, build_opener
+from urllib.request import HTTPErrorProcessor, HTTPSHandler, OpenerDirector, Request, build_opener
 
 from plumbline.errors import DocumentError, ToolError, UsageError
 from plumbline.model.command import lines
 from plumbline.model.json_text import read_json
+from plumbline.units import LARGEST
 
 _TIMEOUT_S = 30.0
 _MOST_BYTES = 1 << 28
 """Of an answer: a day of ten thousand devices in windows of a quarter of an hour is 30 MB."""
 _LONGEST_COMPLAINT = 200
 _CHUNK = 1 << 20
+_MOST_TOKEN = 1 << 16
+_NO_PART_OF_IT = set(" ?#")
+"""In an address, to which the path of a question is added."""
 
 
 class Curve(NamedTuple):
@@ -56,14 +60,7 @@ class Prometheus:
             UsageError: the address is none of a server, or has a password in it.
             DocumentError: a file cannot be used.
         """
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise UsageError(f"{url!r} is no address; write it like http://prometheus.site:9090")
-        if parts.password is not None:
-            raise UsageError(
-                f"the address of {parts.hostname} has a password in it, which others would see; "
-                "keep a token in a file and give --token-file"
-            )
+        _check(url)
         self.url = url.rstrip("/")
         self._token = _token(token_file) if token_file else ""
         self._opener = _opener(authority)
@@ -82,7 +79,8 @@ class Prometheus:
             "step": f"{span.step_s:g}",
             "timeout": f"{_TIMEOUT_S:g}s",
         }
-        return parse_curves(self._answer("/api/v1/query_range", asked), self.url)
+        curves = parse_curves(self._answer("/api/v1/query_range", asked), self.url)
+        return [Curve(labels, tuple(_within(span, points))) for labels, points in curves]
 
     def _answer(self, path: str, asked: Mapping[str, str]) -> bytes:
         request = Request(self.url + path, urlencode(asked).encode(), method="POST")  # noqa: S310
@@ -91,10 +89,9 @@ class Prometheus:
         try:
             with self._opener.open(request, timeout=_TIMEOUT_S) as answer:
                 said = _read(answer, time.monotonic() + self._patience_s)
-        except HTTPError as error:
-            with error:
-                words = parse_complaint(error.read(_MOST_BYTES)) or error.reason
-                raise ToolError(f"{self.url} refused: {error.code} {words}") from error
+                if answer.status != HTTPStatus.OK:
+                    words = parse_complaint(said) or _one_line(answer.reason)
+                    raise ToolError(f"{self.url} refused: {answer.status} {words}")
         except URLError as error:
             raise ToolError(f"{self.url} does not answer: {error.reason}") from error
         except (OSError, HTTPException) as error:
@@ -102,6 +99,31 @@ class Prometheus:
         if len(said) > _MOST_BYTES:
             raise ToolError(f"{self.url} answers with more than 256 MiB; ask about less time")
         return said
+
+
+def _check(url: str) -> None:
+    """Raise UsageError where an address is none of a server, or has a password in it."""
+    if "@" in url:
+        raise UsageError(
+            "the address of Prometheus has a user or password in it, which others would see; "
+            "keep a token in a file and give --token-file"
+        )
+    try:
+        parts = urlsplit(url)
+        host, _ = (parts.hostname or "").encode("idna"), parts.port
+    except ValueError:
+        host = b""
+    plain = url.isascii() and url.isprintable() and not _NO_PART_OF_IT.intersection(url)
+    if not (host and plain and parts.scheme in ("http", "https")):
+        raise UsageError(f"{url!r} is no address; write it like http://prometheus.site:9090")
+
+
+def _within(span: Span, points: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+    """Yield the points of moments that were asked about; what else is dated, nobody measured."""
+    margin_s = span.step_s / 2
+    for at, value in points:
+        if span.start - margin_s < at < span.end + margin_s:
+            yield at, value
 
 
 def _read(answer: HTTPResponse, end: float) -> bytes:
@@ -114,9 +136,12 @@ def _read(answer: HTTPResponse, end: float) -> bytes:
     return bytes(said)
 
 
-class _NoRedirect(HTTPRedirectHandler):
-    def redirect_request(self, *_args: object, **_kwargs: object) -> None:
-        """Follow none."""
+class _AsItIs(HTTPErrorProcessor):
+    def http_response(self, request: Request, response: HTTPResponse) -> HTTPResponse:  # noqa: ARG002
+        """Return what has come, a refusal or a redirection too, which nothing follows then."""
+        return response
+
+    https_response = http_response
 
 
 def _opener(authority: Optional[Path]) -> OpenerDirector:
@@ -124,12 +149,14 @@ def _opener(authority: Optional[Path]) -> OpenerDirector:
         context = ssl.create_default_context(cafile=authority)
     except OSError as error:
         raise DocumentError(f"{authority} is no certificate of an authority ({error})") from error
-    return build_opener(_NoRedirect, HTTPSHandler(context=context))
+    return build_opener(_AsItIs, HTTPSHandler(context=context))
 
 
 def _token(path: Path) -> str:
     try:
-        token = path.read_text(encoding="ascii").strip()
+        with path.open("rb") as file:
+            # a device or pipe may have no end
+            token = file.read(_MOST_TOKEN).decode("ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise DocumentError(f"the token in {path} cannot be read ({error})") from error
     if not token.isprintable() or not token:
@@ -143,6 +170,10 @@ def parse_complaint(said: bytes) -> str:
         words = read_json(said)["error"]
     except (ValueError, KeyError, TypeError, IndexError):
         return ""
+    return _one_line(words)
+
+
+def _one_line(words: object) -> str:
     return " ".join(lines(str(words)))[:_LONGEST_COMPLAINT]
 
 
@@ -160,7 +191,12 @@ def _curves(answer: Any) -> Iterator[Curve]:
     if answer["status"] != "success" or answer["data"]["resultType"] != "matrix":
         raise ValueError("no curves")
     for series in answer["data"]["result"]:
-        labels = {str(name): str(value) for name, value in series["metric"].items()}
+        labels = {_text(name): _text(value) for name, value in series["metric"].items()}
         points = ((float(at), float(value)) for at, value in series["values"])
-        # what cannot be divided is NaN, and no figure
-        yield Curve(labels, tuple(point for point in points if all(map(isfinite, point))))
+        # what cannot be divided is NaN, and no figure; nor is what no machine has
+        yield Curve(labels, tuple((at, value) for at, value in points if abs(value) <= LARGEST))
+
+
+def _text(value: object) -> str:
+    """Return a label without halves of characters, which could not be asked about or printed."""
+    return str(value).encode("utf-8", "replace").decode()

@@ -33,11 +33,14 @@ class Completed(NamedTuple):
 def lines(text: str) -> list[str]:
     """Return what a tool has said, line by line, without what a terminal would obey."""
     said = (line.expandtabs(1).strip() for line in text.splitlines())
-    return [
-        "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in line)
-        for line in said
-        if line
-    ]
+    return [printable(line) for line in said if line]
+
+
+def printable(text: str) -> str:
+    """Return a text without what a terminal would obey, line ends too."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
 class Within(NamedTuple):

@@ -8,6 +8,8 @@ from __future__ import annotations
 import sys
 from typing import Optional, Sequence
 
+from plumbline.model.command import printable
+
 _STYLES = {"OK": "green", "WARNING": "yellow", "CRITICAL": "bold red", "UNKNOWN": "magenta"}
 
 
@@ -18,6 +20,8 @@ def render(
 
     ``terminal`` None asks standard output.
     """
+    # names and notes are somebody else's
+    rows = [[printable(cell) for cell in row] for row in rows]
     if sys.stdout.isatty() if terminal is None else terminal:
         try:
             return _rich(headers, rows)

@@ -15,7 +15,7 @@ from plumbline.errors import ToolError
 from plumbline.model.record import Operation
 from plumbline.run.clock import Clock
 from plumbline.targets.lustre_counters import job_requests, job_stats
-from plumbline.units import format_duration
+from plumbline.units import format_duration, format_size
 
 PAUSE_S = 10.0
 """Between two readings at least: a probe of a target takes as long, or some times that."""
@@ -109,7 +109,10 @@ class Jobs:
         if not text:
             return False
         if len(text) > MOST_BYTES:
-            raise ToolError(f"{path} is too long; jobs are not followed")
+            raise ToolError(
+                f"{path} has more than {format_size(MOST_BYTES)}, some 1,600 jobs; jobs are not "
+                "followed; lower job_cleanup_interval of the target, so that it forgets them sooner"
+            )
         jobs = (job_requests if _is_metadata(target) else job_stats)(text, path)
         now = _Reading(begin, self._start + self._clock.monotonic(), jobs)
         before = self._before.get(target)

@@ -18,7 +18,12 @@ def replacing(path: Path) -> Iterator[Path]:
     """Give the name of a new file, which takes the place of ``path`` if all goes well.
 
     It is this process's own: of two that write at once the last one's file stays, and is whole.
+
+    Raises:
+        StoreError: the name is that of a folder, or of a device or pipe, which would be lost.
     """
+    if not path.name or (path.exists() and not path.is_file()):
+        raise StoreError(f"{path} is no plain file; name one, which will be replaced")
     _remove_abandoned(path)
     new = path.with_name(f".{path.name}.{os.getpid()}.new")
     # of a process that had the same number

@@ -205,4 +205,7 @@ def _day(given: Optional[str], at: float) -> str:
     """Return an ISO date: the row's own, else that of its moment in UTC."""
     if not given:
         return datetime.fromtimestamp(at, timezone.utc).date().isoformat()
-    return date.fromisoformat(given).isoformat()
+    try:
+        return date.fromisoformat(given).isoformat()
+    except ValueError as error:
+        raise ValueError(f"day is {given[:40]!r}, which is no date; write 2026-11-20") from error

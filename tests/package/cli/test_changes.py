@@ -133,12 +133,34 @@ def test_a_node_that_nobody_looked_at_for_days_is_left_out(
     assert "left out, last looked at days ago: oss4" in err
 
 
+@pytest.mark.parametrize("more", [[], ["--differences"], ["--json"]])
+def test_where_nothing_is_known_of_any_node_nothing_is_said_to_be_unchanged(
+    more: list[str], words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words, *more]) == 74
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "no changes are known of any node; see that the role symptoms is deployed" in err
+
+
+def test_where_no_node_was_looked_at_for_days_none_is_said_to_be_alike(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = Bill("oss4", time.time() - 9 * DAY_S, (condition("Lustre", "2.3.0"),))
+    keep_collected(tmp_path / "history.sqlite", "oss4", begun(old).to_json())
+    assert main([*words, "--differences"]) == 3
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "left out, last looked at days ago: oss4" in err
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [
         (["--differences"], "--differences compares nodes: give --plan and --history"),
         (["--plan", "p"], "--plan and --history belong together"),
         (["--since", "5 M"], "has no known unit"),
+        (["--since", "1e17s"], "more than three centuries"),
     ],
 )
 def test_a_call_that_cannot_be_understood_is_a_sentence(

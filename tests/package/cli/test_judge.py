@@ -267,6 +267,23 @@ def test_disks_polled_one_after_another_have_peers_within_the_window_that_is_pro
     assert err == ""
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        *(("--component", "a"), ("--layer", "ost"), ("--explain", "a"), ("--last-run",)),
+        ("--plan", "plan.json", "--history", "history.sqlite"),
+    ],
+)
+def test_a_replay_takes_no_choice_that_it_would_not_make(more: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError, match="--replay judges all of a file"):
+        call("judge", "--replay", "samples.csv", *more)
+
+
+def test_a_replay_of_no_name_judges_no_node() -> None:
+    with pytest.raises(DocumentError, match="cannot be read"):
+        call("judge", "--replay", "")
+
+
 def test_a_replay_of_nothing_and_a_window_without_a_replay_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

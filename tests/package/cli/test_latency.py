@@ -171,6 +171,19 @@ def test_a_span_holds_two_windows(plan: Path, capsys: pytest.CaptureFixture[str]
         ask(plan, "http://127.0.0.1:1", capsys, "--window", "7h")
 
 
+@pytest.mark.parametrize("words", [("--since", "1000w"), ("--window", "1s"), ("--window", "90.5s")])
+def test_prometheus_is_asked_what_it_can_answer(
+    words: tuple[str, str], plan: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(UsageError, match="takes whole seconds, and at most 10000 of it"):
+        ask(plan, "http://127.0.0.1:1", capsys, *words)
+
+
+def test_suspicions_lie_beside_a_history(plan: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(UsageError, match="is no history; name the file"):
+        ask(plan, "http://127.0.0.1:1", capsys, "--save", str(plan.parent))
+
+
 def test_nobody_answers(plan: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ToolError, match=r"http://127\.0\.0\.1:1 does not answer"):
         ask(plan, "http://127.0.0.1:1", capsys)

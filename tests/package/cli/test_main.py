@@ -76,3 +76,34 @@ def test_output_that_finds_no_room_is_a_sentence(tmp_path: Path) -> None:
         )
     sentence = "plumbline: the output cannot be written: No space left on device\n"
     assert (ended.returncode, ended.stderr) == (74, sentence)
+
+
+@pytest.mark.parametrize("closed", ["<&- >&-", ">&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    "verb", ["note --history {}/history.sqlite", "counters", "history --state {}"]
+)
+def test_a_caller_who_has_closed_the_standard_files_breaks_nothing(
+    closed: str, verb: str, tmp_path: Path
+) -> None:
+    with History(tmp_path / "history.sqlite") as history:
+        history.save(record())
+    command = f"{sys.executable} -m plumbline.cli {verb.format(tmp_path)} {closed}"
+    ended = subprocess.run(
+        ["sh", "-c", command],
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in ended.stderr
+    assert ended.returncode == 0
+
+
+def test_no_terminal_obeys_what_an_error_quotes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "samples.csv"
+    path.write_text("\x1b[2Jhost,\x9bx,ts\n1,2,3\n", encoding="utf-8")
+    assert main(["judge", "--replay", str(path)]) == 65
+    mark = "\N{REPLACEMENT CHARACTER}"
+    assert f"it has {mark}[2Jhost, {mark}x, ts\n" in capsys.readouterr().err

@@ -24,6 +24,15 @@ def test_notes_are_kept_and_shown(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert [one["text"] for one in json.loads(capsys.readouterr().out)][1] == "Lustre 2.15.8"
 
 
+def test_a_note_is_text_whatever_was_typed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    history = ("--history", str(tmp_path / "history.sqlite"))
+    assert call("note", "new \udcff disk\x1b[2J", "--json", *history) == 0
+    (note,) = json.loads(capsys.readouterr().out)
+    assert note["text"] == "new \N{REPLACEMENT CHARACTER} disk\N{REPLACEMENT CHARACTER}[2J"
+
+
 def test_a_console_without_a_history_has_no_notes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

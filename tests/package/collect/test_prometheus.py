@@ -66,12 +66,12 @@ def answering(body: bytes, code: int = 200, location: str = "") -> Iterator[Serv
 
 
 @contextmanager
-def drip() -> Iterator[str]:
+def drip(code: int = 200) -> Iterator[str]:
     """Answer with a blank now and then, until nobody listens any more."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            self.send_response(200)
+            self.send_response(code)
             self.end_headers()
             with suppress(OSError):
                 while True:
@@ -98,6 +98,20 @@ def test_an_answer_is_curves_of_finite_values() -> None:
     assert told.path == "/api/v1/query_range"
     assert "query=up&start=1000.000&end=1900.000&step=900" in told.body
     assert told.authority is None
+
+
+def test_what_is_dated_beyond_the_question_is_left_out() -> None:
+    dated = [[-1000, "1"], [1000, "2"], [1900, "3"], [1e300, "4"]]
+    with answering(said({"metric": {}, "values": dated})) as server:
+        (found,) = Prometheus(server.url).over("up", SPAN)
+    assert found.points == ((1000.0, 2.0), (1900.0, 3.0))
+
+
+def test_what_no_machine_moves_is_no_figure_and_half_a_character_no_name() -> None:
+    values = [[1000, "1e308"], [1300, "-Inf"], [1600, "NaN"], [1900, "7"]]
+    with answering(said({"metric": {"target": "a\udc80"}, "values": values})) as server:
+        (found,) = Prometheus(server.url).over("up", SPAN)
+    assert found == Curve({"target": "a?"}, ((1900.0, 7.0),))
 
 
 def test_a_token_is_given_to_the_server_alone(tmp_path: Path) -> None:
@@ -128,6 +142,7 @@ def test_a_token_is_given_to_the_server_alone(tmp_path: Path) -> None:
         (said({"metric": {}, "values": [[10**400, 1]]}), 200, "did not answer as Prometheus does"),
         (said(CURVE)[:-9], 200, "did not answer as Prometheus does"),
         (b"[" * 100_000, 200, "did not answer as Prometheus does"),
+        (b"", 200, "did not answer as Prometheus does"),
         (b"\xff\xfe", 200, "did not answer as Prometheus does"),
     ],
 )
@@ -140,8 +155,9 @@ def test_what_answers_otherwise_is_one_sentence(body: bytes, code: int, words: s
     assert "\n" not in text
 
 
-def test_an_answer_without_end_is_given_up() -> None:
-    with drip() as url, pytest.raises(ToolError, match="its answer has no end"):
+@pytest.mark.parametrize("code", [200, 503])
+def test_an_answer_without_end_is_given_up(code: int) -> None:
+    with drip(code) as url, pytest.raises(ToolError, match="its answer has no end"):
         Prometheus(url, patience_s=0.3).over("up", SPAN)
 
 
@@ -152,15 +168,24 @@ def test_nobody_answers() -> None:
         Prometheus(server.url).over("up", SPAN)
 
 
-@pytest.mark.parametrize("url", ["prometheus:9090", "ftp://console", "http://", "", "/etc/passwd"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("prometheus:9090", "ftp://console", "http://", "", "/etc/passwd"),
+        *("http://[::1", "http://console:port", "http://console:99999", "http://a..b", "http://ü/"),
+        *(f"http://{'a' * 64}.site", "http://console/a b", "http://console\nx", "http://console/ü"),
+        *("http://console/?query=up", "http://console/#up"),
+    ],
+)
 def test_an_address_is_that_of_a_server(url: str) -> None:
     with pytest.raises(UsageError, match="is no address"):
         Prometheus(url)
 
 
-def test_a_password_in_the_address_is_refused_and_not_repeated() -> None:
-    with pytest.raises(UsageError) as raised:
-        Prometheus("http://me:hunter2@console:9090")
+@pytest.mark.parametrize("port", ["9090", "port"])
+def test_a_password_in_the_address_is_refused_and_not_repeated(port: str) -> None:
+    with pytest.raises(UsageError, match="password") as raised:
+        Prometheus(f"http://me:hunter2@console:{port}")
     assert "hunter2" not in str(raised.value)
 
 
@@ -171,6 +196,11 @@ def test_a_token_is_one_line(tmp_path: Path, content: Optional[bytes]) -> None:
         token.write_bytes(content)
     with pytest.raises(DocumentError, match=str(token)):
         Prometheus("http://console:9090", token)
+
+
+def test_a_token_file_without_end_is_none() -> None:
+    with pytest.raises(DocumentError, match="/dev/zero holds no token"):
+        Prometheus("http://console:9090", Path("/dev/zero"))
 
 
 def test_an_authority_is_a_certificate(tmp_path: Path) -> None:

@@ -31,3 +31,11 @@ def test_a_terminal_gets_coloured_states() -> None:
 def test_brackets_in_a_message_are_no_markup() -> None:
     pytest.importorskip("rich")
     assert "[red]x[/red]" in render(("verdict",), (("[red]x[/red]",),), terminal=True)
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_terminal_obeys_no_cell(terminal: bool) -> None:
+    pytest.importorskip("rich")
+    shown = render(("note",), (("\x1b]0;mine\x07\x1b[2J\r\x9b31m\udc80",),), terminal=terminal)
+    mark = "\N{REPLACEMENT CHARACTER}"
+    assert f"{mark}]0;mine{mark}{mark}[2J{mark}{mark}31m{mark}" in shown

@@ -107,7 +107,7 @@ def test_it_takes_a_hundredth_of_the_time_at_most() -> None:
     ("text", "took_s", "said"),
     [
         (listed(a=(1, 1)), LONGEST_S + 1, "job_stats took 2 s"),
-        ("job_stats:" + " " * MOST_BYTES, 0.0, "is too long"),
+        ("job_stats:" + " " * MOST_BYTES, 0.0, "lower job_cleanup_interval"),
         ("what is this", 0.0, "is not understood"),
     ],
 )

@@ -130,3 +130,20 @@ def test_root_begins_no_history_where_the_link_of_another_user_leads(tmp_path: P
     with pytest.raises(StoreError, match="symbolic link that root has not made"):
         Database(path)
     assert not elsewhere.exists()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link to a pipe", "folder", "root"])
+def test_what_is_no_plain_file_is_never_replaced(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "there"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "root":
+        path = Path("/")
+    else:
+        os.mkfifo(tmp_path / "pipe")
+        path.symlink_to(tmp_path / "pipe")
+        path = path if kind == "link to a pipe" else tmp_path / "pipe"
+    before = path.lstat().st_mode
+    with pytest.raises(StoreError, match="is no plain file; name one"):
+        replace(path, "text")
+    assert path.lstat().st_mode == before

@@ -149,7 +149,7 @@ def test_rows_that_do_not_fit_their_header_are_named(tmp_path: Path, text: str, 
         ("ts,component\n1,a\n", "it has ts, component"),
         (HEAD + "h,2023-11-15,soon,d,1,,\n", "line 2: ts is 'soon', which is no plausible number"),
         (HEAD + "h,2023-11-15,1,d,inf,,\n", "line 2: latency is 'inf', which is no"),
-        (HEAD + "h,15.11.2023,1,d,1,,\n", "line 2: Invalid isoformat"),
+        (HEAD + "h,15.11.2023,1,d,1,,\n", "line 2: day is '15.11.2023', which is no date"),
     ],
 )
 def test_what_is_not_understood_is_named(tmp_path: Path, text: str, said: str) -> None:
