@@ -12,6 +12,8 @@ CRYPTO  := $(CACHE)/collections/ansible_collections/community/crypto/MANIFEST.js
 export PATH := $(VENV)/bin:$(PATH)
 export HYPOTHESIS_STORAGE_DIRECTORY := $(CACHE)/hypothesis
 export PYTHONUNBUFFERED := 1
+# Tests start thousands of processes: each would compile all that it imports anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Tracked files and new ones, never what .gitignore names.
 FILES  := git ls-files --cached --others --exclude-standard

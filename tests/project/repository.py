@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,11 @@ ROOT = Path(__file__).parents[2]
 
 def tracked(*patterns: str) -> list[Path]:
     """Return the files that git tracks or would take, ordered; patterns are git's."""
+    return [*_tracked(*patterns)]
+
+
+@cache
+def _tracked(*patterns: str) -> tuple[Path, ...]:
     listing = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *patterns],
         cwd=ROOT,
@@ -22,12 +28,14 @@ def tracked(*patterns: str) -> list[Path]:
         text=True,
     )
     paths = [ROOT / name for name in listing.stdout.split("\0") if name]
-    return sorted({path for path in paths if path.is_file() and not path.is_symlink()})
+    return tuple(sorted({path for path in paths if path.is_file() and not path.is_symlink()}))
 
 
 def document(path: Path) -> Any:
     """Return what a YAML file says."""
-    return yaml.safe_load(path.read_text(encoding="utf-8"))
+    # the one in C reads the same, ten times faster
+    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return yaml.load(path.read_text(encoding="utf-8"), Loader=base)
 
 
 def section(heading: str) -> str:

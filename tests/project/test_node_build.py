@@ -27,16 +27,22 @@ for name in {names!r}:
 """
 
 
+def packed(cache: Path) -> list[str]:
+    """Pack what is here into a cache, and return what is printed."""
+    call = [sys.executable, str(PACK), str(ROOT), str(cache)]
+    return subprocess.check_output(call, text=True).split()
+
+
 @pytest.fixture(scope="module")
-def builds(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def archives(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Return the archives of a node and of the console, in a folder of their own."""
+    return packed(tmp_path_factory.mktemp("archives"))
+
+
+@pytest.fixture(scope="module")
+def builds(archives: list[str], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Return what a node and the console get, unpacked."""
     folder = tmp_path_factory.mktemp("builds")
-    archives = subprocess.run(
-        [sys.executable, str(PACK), str(ROOT), str(folder)],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split()
     found = []
     for name, path in zip(("node", "console"), archives):
         (folder / name).mkdir()
@@ -121,15 +127,7 @@ def test_a_probe_runs_from_what_a_node_has(builds: tuple[Path, Path], tmp_path: 
     assert "Traceback" not in done.stderr
 
 
-def test_equal_sources_make_equal_archives(tmp_path: Path) -> None:
-    printed = [
-        subprocess.run(
-            [sys.executable, str(PACK), str(ROOT), str(tmp_path)],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for _ in range(2)
-    ]
-    assert printed[0] == printed[1]
-    assert len(list(tmp_path.iterdir())) == 2
+def test_equal_sources_make_equal_archives(archives: list[str]) -> None:
+    folder = Path(archives[0]).parent
+    assert packed(folder) == archives
+    assert len(list(folder.iterdir())) == 2

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Iterator
 
@@ -39,8 +40,13 @@ def options() -> dict[str, set[str]]:
     }
 
 
-def messages() -> Iterator[tuple[Path, str]]:
-    """Yield every text in the package, those in pieces as one."""
+@cache
+def messages() -> tuple[tuple[Path, str], ...]:
+    """Return every text in the package, those in pieces as one."""
+    return tuple(_messages())
+
+
+def _messages() -> Iterator[tuple[Path, str]]:
     for path in tracked("src/*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):

@@ -96,7 +96,8 @@ def _imports(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        left += ast.iter_child_nodes(node)
+        # no expression imports
+        left += (each for each in ast.iter_child_nodes(node) if not isinstance(each, ast.expr))
 
 
 def _at_once(path: Path) -> Iterator[str]:

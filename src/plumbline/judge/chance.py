@@ -73,9 +73,7 @@ def shared_factors(sources: Sequence[Source], starts: Sequence[float], limit: fl
         return chance
     largest = _largest(sources)
     for source in sources:
-        chain = Chain(source)
-        slow, healthy = _slow(chain, limit, largest), _averaged(_healthy(chain, source.off, limit))
-        by_itself = _averaged(slow)
+        slow, healthy, by_itself = _weighed(source, limit, largest)
         found = found or [[0.0] * len(starts) for _ in slow]
         for number, start in enumerate(starts):
             place = bisect_left(source.runs, (start,))
@@ -100,6 +98,16 @@ def _largest(sources: Sequence[Source]) -> float:
 
 _Weighted = list[tuple[float, list[float]]]
 """Log-likelihoods from each start on under some offsets, each with the logarithm of its weight."""
+
+
+@lru_cache(maxsize=64)
+def _weighed(
+    source: Source, limit: float, largest: float
+) -> tuple[_Weighted, list[float], list[float]]:
+    """Return what runs say of a loss, of health and of any loss; all parts of a path ask for it."""
+    chain = Chain(source)
+    slow = _slow(chain, limit, largest)
+    return slow, _averaged(_healthy(chain, source.off, limit)), _averaged(slow)
 
 
 def _healthy(chain: Chain, off: float, limit: float) -> _Weighted:

@@ -37,7 +37,19 @@ def test_a_call_that_is_not_understood_ends_with_64(
 def test_every_verb_explains_itself(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         build_parser().parse_args([verb, "--help"])
-    assert f"usage: plumbline {verb}" in capsys.readouterr().out
+    among_all = capsys.readouterr().out
+    assert f"usage: plumbline {verb}" in among_all
+    with pytest.raises(SystemExit, match="0"):
+        main([verb, "--help"])
+    assert capsys.readouterr().out == among_all
+
+
+def test_a_verb_loads_no_other_one() -> None:
+    code = "import sys, plumbline.cli; plumbline.cli.build_parser('judge'); print(*sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    loaded = subprocess.check_output([sys.executable, "-c", code], env=environment, text=True)
+    verbs = {f"plumbline.cli.{verb}" for verb in (*VERBS, *MACHINE_VERBS)}
+    assert verbs & set(loaded.split()) == {"plumbline.cli.judge"}
 
 
 def test_the_help_lists_the_verbs_of_people_before_those_of_machines() -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Iterator, Optional, Sequence
+from typing import Iterator, Sequence
 
 from plumbline.model.record import Record, Scenario
 from plumbline.model.state import State
@@ -40,15 +39,16 @@ def read(plan: Path, history: Path) -> Site:
     return read_site(load_plan(str(plan)), history, NOW, 365)
 
 
-def sick(folder: Path, year: Optional[Year] = None) -> Site:
-    """Return the lab with a slow disk since five days, and a bad cable."""
-    return _made(folder, year) if year else _sick()
+def sick(_: Path, year: Year = SICK) -> Site:
+    """Return the lab with a slow disk since five days, and a bad cable; each year is made once."""
+    text = repr(year)
+    if text not in _SITES:
+        with TemporaryDirectory() as folder:
+            _SITES[text] = _made(Path(folder), year)
+    return _SITES[text]
 
 
-@cache
-def _sick() -> Site:
-    with TemporaryDirectory() as folder:
-        return _made(Path(folder), SICK)
+_SITES: dict[str, Site] = {}
 
 
 def _made(folder: Path, year: Year) -> Site:
