@@ -31,7 +31,7 @@ class _Node(NamedTuple):
     """One layer of a node: what it measures, all that the node does, and what it has confirmed.
 
     ``weighed`` is what was found when its runs were weighed before; ``open`` when the last planned
-    run began, while somebody has runs left that confirm it.
+    run began, while somebody is in question.
     """
 
     chosen: tuple[Expectation, ...]
@@ -96,11 +96,7 @@ class Confirming:
                 self._measuring.again(steps_of(turn, layer), now, rates_Bps)
             known.forget({one.component for turn in due for one in turn.chosen}, now)
             now += node.chosen[0].confirm.every_s
-        node.open[:] = [begun] if any(_goes_on(place) for place in queue) else []
-
-
-def _goes_on(place: Place) -> bool:
-    return not place.wanted.obstacle and place.runs < place.wanted.entry.confirm.runs
+        node.open[:] = [begun] if any(not place.wanted.obstacle for place in queue) else []
 
 
 class _Known:

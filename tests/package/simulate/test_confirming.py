@@ -71,12 +71,3 @@ def test_what_is_measured_once_in_ten_days_is_confirmed_on_the_days_between() ->
     assert found[4]
     assert found[4] == found[-1]
     assert moved == course(slow, days=5, policy=policy)[1]
-
-
-def test_what_nobody_has_runs_left_for_waits_for_the_next_planned_run() -> None:
-    tenth = {"calendar": "*-*-01,11,21 02:06", "every": "10 d"}
-    layer = {"schedule": tenth, "confirm": {"runs": 1, "every": "1 d"}}
-    policy = {"schema": 1, "layers": {"ost": layer, "raw": layer}}
-    slow = Fault("oss1-disk1", 0.7)
-    moved = course(slow, days=2, policy=policy)[1]
-    assert 0 < moved == course(slow, days=9, policy=policy)[1]
