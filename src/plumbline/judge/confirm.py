@@ -27,6 +27,8 @@ _EARLY = 0.9
 class Place(NamedTuple):
     """The place of a component in the queue: how often it was confirmed, and why it waits.
 
+    ``runs`` are those after the last planned run, and within a day.
+
     ``obstacle`` is empty where nothing but the bytes is in the way.
     """
 
@@ -149,7 +151,8 @@ def _place(request: Wanted, past: Past, now: float) -> Place:
         for found in past.measured
         if found.component == entry.component and not found.control
     ]
-    before = [at for at in every if at > since]
+    # where planned runs are rare, each day has runs of its own
+    before = [at for at in every if at > max(since, now - DAY_S)]
     obstacle = request.obstacle or _waits(request, (since, before, every), now)
     return Place(request, len(before), obstacle)
 
@@ -157,13 +160,13 @@ def _place(request: Wanted, past: Past, now: float) -> Place:
 def _waits(
     request: Wanted, measured_at: tuple[float, Sequence[float], Sequence[float]], now: float
 ) -> str:
-    """Return why its own runs keep it waiting: the planned one, those after it, and all."""
+    """Return why its own runs keep it waiting: the planned one, those of a day, and all."""
     since, before, every = measured_at
     terms, last = request.entry.confirm, max([since, *before])
     if now - since > request.entry.limits.stale_after_s:
         return "its last planned run is too old"
     if len(before) >= terms.runs:
-        return "all its runs are used; the next planned one decides"
+        return "all its runs of a day are used"
     if now - last < _EARLY * terms.every_s:
         return f"measured {(now - last) / 60:.0f} min ago"
     if request.suspected and any(now - at < _EARLY * DAY_S for at in every):

@@ -26,6 +26,7 @@ _VARIANCE_OF_A_MEDIAN = 1.57
 """Of n values, in units of their variance / n: pi / 2."""
 
 _RECENT_S = 7 * DAY_S
+"""Longer where results hold for longer: what is measured less often has runs of less often."""
 _RECENT_RUNS = 5
 _MIN_PEERS = 2
 
@@ -93,11 +94,12 @@ def _beside(sample: Sample) -> bool:
 
 def _comparable(samples: Sequence[Sample], now: float, limits: Limits) -> list[Sample]:
     """Return the newest runs of the last days that gave a rate and were not contended."""
+    recent_s = max(_RECENT_S, limits.stale_after_s)
     return [
         one
         for one in samples
         if one.rate_Bps
-        and 0 <= now - one.started_at <= _RECENT_S
+        and 0 <= now - one.started_at <= recent_s
         and (one.coverage is None or one.coverage >= limits.min_coverage)
     ][:_RECENT_RUNS]
 

@@ -13,12 +13,13 @@ from plumbline.simulate.summary import (
     Size,
     alarms_a_fault,
     false_alarms,
+    moved_a_day,
     silent_faults,
     sizes,
     truth,
     unknown_share,
 )
-from plumbline.units import format_duration
+from plumbline.units import format_bytes, format_duration
 
 _MOST_FAULTS = 20
 """More than these are shown by size alone."""
@@ -40,7 +41,8 @@ class Simulated(NamedTuple):
 
 def tables(asked: Simulated, outcome: Outcome) -> Iterator[str]:
     """Yield the paragraphs of the answer, what would wake somebody for nothing first."""
-    yield "\n".join((_first(asked, outcome), _what(asked, outcome), *_takes(asked)))
+    first = _first(asked, outcome), _what(asked, outcome), *_takes(asked), *_moves(outcome)
+    yield "\n".join(first)
     alarms = false_alarms(outcome)
     if any(one.number or one.standing for one in alarms):
         yield _false_alarms(alarms)
@@ -78,6 +80,13 @@ def _takes(asked: Simulated) -> Iterator[str]:
     found = [f"{one.layer} {format_duration(one.seconds)} on {one.node}" for one in asked.longest]
     if found:
         yield f"a run takes at most, while everything is healthy: {', '.join(found)}"
+
+
+def _moves(outcome: Outcome) -> Iterator[str]:
+    moved = moved_a_day(outcome)
+    if moved.planned:
+        planned, confirmed = map(format_bytes, moved)
+        yield f"planned runs move {planned} a day in the mean, confirmation {confirmed}"
 
 
 def _false_alarms(alarms: tuple[Alarms, ...]) -> str:

@@ -12,9 +12,13 @@ from pydantic import AfterValidator, model_validator
 
 from plumbline.errors import DocumentError
 from plumbline.model.allowed import CALENDAR
+from plumbline.plan.calendar import gaps
 from plumbline.plan.rounds import span
 from plumbline.topology.strict import Duration, Strict
-from plumbline.units import DAY_S
+from plumbline.units import DAY_S, format_duration
+
+_ALIKE = 1.5
+"""Months and weekends make periods that differ by less."""
 
 
 def _calendar(text: str) -> str:
@@ -46,6 +50,25 @@ class Timer(Strict):
             )
         if self.stale_after is not None and self.stale_after < self.every:
             raise ValueError("stale_after is shorter than every, so each result would go stale")
+        return self
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Timer:
+        """Refuse what would be stale between two runs, or spend another budget than its own."""
+        found = gaps(self.calendar)
+        if found is None:
+            return self
+        if not self.every / _ALIKE <= found.mean_s <= self.every * _ALIKE:
+            raise ValueError(
+                f"calendar {self.calendar!r} elapses every {format_duration(found.mean_s)} in the "
+                f"mean, but every is {format_duration(self.every)}; change one of them"
+            )
+        if found.longest_s > self.stale_after_s():
+            raise ValueError(
+                f"calendar {self.calendar!r} leaves up to {format_duration(found.longest_s)} "
+                f"between two runs, but results are too old after "
+                f"{format_duration(self.stale_after_s())}; raise stale_after"
+            )
         return self
 
     def period_s(self) -> float:

@@ -1,6 +1,7 @@
-"""What was low on a day is measured again on it, as a node's timer does; the bytes are counted.
+"""What was low on a day is measured again, as a node's timer does; the bytes are counted.
 
-By default runs are planned at two or three in the night and confirmed from five on.
+By default runs are planned at two or three in the night and confirmed from five on, on the days
+after as well until the next planned run.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.component import judge_service
-from plumbline.judge.confirm import Past, moved, places, steps_of, turns
+from plumbline.judge.confirm import Past, Place, moved, places, steps_of, turns
 from plumbline.judge.past import Past as Weighed
 from plumbline.judge.wanted import Layer, wanted
 from plumbline.judge.weighing import Weighing
@@ -22,18 +23,22 @@ from plumbline.simulate.measuring import Measuring, end_of, starts
 
 _AFTER_S = 10_800.0
 """From a planned run to the first that confirms it."""
+_FIRST_S = 18_000.0
+"""The first look on a day without a planned run: at five, as the default policy has it."""
 
 
 class _Node(NamedTuple):
     """One layer of a node: what it measures, all that the node does, and what it has confirmed.
 
-    ``weighed`` is what was found when its runs were weighed before.
+    ``weighed`` is what was found when its runs were weighed before; ``open`` when the last planned
+    run began, while somebody is in question.
     """
 
     chosen: tuple[Expectation, ...]
     every: Sequence[Expectation]
     measured: list[Measured]
     weighed: Weighed
+    open: list[float]
 
 
 class Confirming:
@@ -50,30 +55,38 @@ class Confirming:
         self._measuring = measuring
         self._periods_s = periods_s
         self._nodes = [
-            _Node(chosen, every, [], Weighed())
+            _Node(chosen, every, [], Weighed(), [])
             for every in nodes.values()
             for layer in GROUPED
             if (chosen := tuple(one for one in every if one.layer == layer and one.confirm.runs))
         ]
 
     def day(self, number: int, rates_Bps: Mapping[Flow, float]) -> None:
-        """Confirm what was low on a day, the first of which is 1."""
+        """Confirm what was low on a day, the first of which is 1, or before it and is not done."""
         for node in self._nodes:
-            planned = [*starts(number, self._periods_s[node.chosen[0].layer]), end_of(number)]
-            for begun, ends in zip(planned, planned[1:]):
-                self._after(node, (begun, ends), rates_Bps)
+            planned = [*starts(number, self._periods_s[node.chosen[0].layer])]
+            for begun, ends in zip(planned, [*planned[1:], end_of(number)]):
+                self._after(node, begun, (begun + _AFTER_S, ends), rates_Bps)
+            if node.open and not planned:
+                looks = end_of(number - 1) + _FIRST_S, end_of(number)
+                self._after(node, node.open[0], looks, rates_Bps)
 
     def _after(
-        self, node: _Node, between: tuple[float, float], rates_Bps: Mapping[Flow, float]
+        self,
+        node: _Node,
+        begun: float,
+        looks: tuple[float, float],
+        rates_Bps: Mapping[Flow, float],
     ) -> None:
-        """Confirm what was low in one planned run until the next one begins."""
-        begun, ends = between
+        """Confirm what was low in the planned run of ``begun``, from the first look to the end."""
+        now, ends = looks
         past = Past(node.measured, dict.fromkeys((one.component for one in node.chosen), begun))
-        now = begun + _AFTER_S
+        queue: Sequence[Place] = ()
         known = _Known(node, self._measuring, now)
         while now < ends:
             layer = Layer(node.chosen, known.verdict, known)
-            due = turns(layer, places(wanted(layer), past, now), past, now)
+            queue = places(wanted(layer), past, now)
+            due = turns(layer, queue, past, now)
             if not due:
                 break
             for number, turn in enumerate(due):
@@ -83,6 +96,7 @@ class Confirming:
                 self._measuring.again(steps_of(turn, layer), now, rates_Bps)
             known.forget({one.component for turn in due for one in turn.chosen}, now)
             now += node.chosen[0].confirm.every_s
+        node.open[:] = [begun] if any(not place.wanted.obstacle for place in queue) else []
 
 
 class _Known:

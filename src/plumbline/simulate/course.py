@@ -54,7 +54,8 @@ class Today(NamedTuple):
 
     ``nodes`` is what each node expects, with its baselines; ``memory`` holds what was measured
     until ``now``, in epoch seconds, and goes on when the next day is asked for.
-    ``confirmed_bytes`` is what all confirmation has moved until then.
+    ``planned_bytes`` is what planned runs have moved since day 1, ``confirmed_bytes`` what was
+    measured again.
     """
 
     day: int
@@ -63,6 +64,7 @@ class Today(NamedTuple):
     faults: tuple[Fault, ...]
     nodes: Mapping[str, Sequence[Expectation]]
     memory: Memory
+    planned_bytes: int
     confirmed_bytes: int
 
 
@@ -93,6 +95,7 @@ def course(fleet: Fleet, capacity: Capacity, scenario: Scenario, judge: Judge) -
     weather = Weather(scenario.noise, Random(scenario.seed))
     measuring, nodes = _begun(fleet, capacity, scenario, weather)
     rates, confirming = _Rates(capacity), Confirming(measuring, nodes, fleet.periods_s)
+    before = measuring.planned_bytes
     for day in range(1, scenario.days + 1):
         weather.next_day()
         faults = tuple(fault for fault in scenario.faults if fault.day <= day)
@@ -107,7 +110,8 @@ def course(fleet: Fleet, capacity: Capacity, scenario: Scenario, judge: Judge) -
         now = end_of(day)
         memory = measuring.memory
         verdicts = tuple(one for each in nodes.values() for one in judge(each, memory, now))
-        yield Today(day, now, verdicts, faults, nodes, memory, confirming.moved_bytes)
+        moved = measuring.planned_bytes - before, measuring.confirmed_bytes
+        yield Today(day, now, verdicts, faults, nodes, memory, *moved)
 
 
 def _begun(fleet: Fleet, capacity: Capacity, scenario: Scenario, weather: Weather) -> Begun:

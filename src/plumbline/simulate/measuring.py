@@ -37,11 +37,15 @@ class _Group(NamedTuple):
 
 
 class Measuring:
-    """Measures a fleet run by run; what it finds goes into ``memory``."""
+    """Measures a fleet run by run; what it finds goes into ``memory``.
+
+    ``planned_bytes`` is what planned runs have moved, ``confirmed_bytes`` what was measured again.
+    """
 
     def __init__(self, fleet: Fleet, weather: Weather) -> None:
         """Begin with an empty memory; nothing else may draw from ``weather``."""
         self.memory = Memory(fleet.members)
+        self.planned_bytes = self.confirmed_bytes = 0
         self._weather = weather
         self._periods_s = fleet.periods_s
         self._groups = _groups(fleet.members)
@@ -70,7 +74,9 @@ class Measuring:
         """
         for group in self._groups:
             for start in starts(number, self._periods_s[group.layer]):
-                yield from self._run(group, start, rates_Bps)
+                for record in self._run(group, start, rates_Bps):
+                    self.planned_bytes += _moved(record)
+                    yield record
         if number > -self._days_of_rounds():
             for slot in _slots(number, self._periods_s[NET.name]) if self._hosts else ():
                 yield from self._meet(slot, rates_Bps)
@@ -88,8 +94,8 @@ class Measuring:
         group = _Group(chosen[0].layer, members[0].node, chosen[0].group, tuple(members))
         keys = {(one.component, key) for one in chosen for key in one.references}
         with self._weather.further():
-            for _ in self._run(group, start, rates_Bps, lambda flow: _key(flow) in keys):
-                pass
+            found = self._run(group, start, rates_Bps, lambda flow: _key(flow) in keys)
+            self.confirmed_bytes += sum(map(_moved, found))
 
     def _run(
         self,
@@ -139,6 +145,11 @@ class Measuring:
                     rate = min(most_Bps, REACHED * most_Bps * exp(-self._weather.test()))
                     self.memory.add_run({flow: Rate(slot * slot_s, rate, (rate,), None)})
                     yield self.memory.latest(flow)
+
+
+def _moved(record: Record) -> int:
+    """Return the bytes of the repeats that a run has made."""
+    return len(record.repeats_Bps) * int((record.spec or {}).get("bytes", 0))
 
 
 def _key(flow: Flow) -> tuple[str, str]:

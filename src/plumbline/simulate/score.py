@@ -69,6 +69,7 @@ class Outcome(NamedTuple):
     ``standing`` on how many of the days it stood; ``unknown`` the days without a judgement.
     ``false_days`` are the days of all fleets on which any of these alarms stood.  ``chance`` is
     what would be said of the faults had there been none: the same days without them.
+    ``planned_bytes`` is what planned runs moved, ``confirmed_bytes`` what was measured again.
     """
 
     fleets: int
@@ -80,6 +81,8 @@ class Outcome(NamedTuple):
     trials: tuple[Trial, ...]
     false_days: int = 0
     chance: tuple[Trial, ...] = ()
+    planned_bytes: int = 0
+    confirmed_bytes: int = 0
 
 
 class Score:
@@ -104,6 +107,7 @@ class Score:
         self._standing: Counter[Source] = Counter()
         self._unknown: Counter[Source] = Counter()
         self._false_days = 0
+        self._moved = 0, 0
         self._before: dict[Key, int] = {}
         slower = {fault: capacity.under([fault]) for fault in faults}
         self._slow = {fault: _slow(fleet, found) for fault, found in slower.items()}
@@ -138,6 +142,7 @@ class Score:
                 false = false or severity > 0
         self._take_paths(told, today)
         self._false_days += false
+        self._moved = today.planned_bytes, today.confirmed_bytes
 
     def _hide(self, begun: Iterable[Fault]) -> None:
         """Mark faults that slow no component but those in alarm the day before."""
@@ -181,6 +186,8 @@ class Score:
             self._unknown,
             tuple(self._trials.values()),
             self._false_days,
+            (),
+            *self._moved,
         )
 
     def _count(self, verdict: Verdict, *, new: bool) -> None:
@@ -219,6 +226,8 @@ def add(outcomes: Iterable[Outcome]) -> Outcome:
         tuple(trial for one in found for trial in one.trials),
         sum(one.false_days for one in found),
         tuple(trial for one in found for trial in one.chance),
+        sum(one.planned_bytes for one in found),
+        sum(one.confirmed_bytes for one in found),
     )
 
 

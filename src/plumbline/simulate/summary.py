@@ -112,6 +112,19 @@ def unknown_share(outcome: Outcome) -> float:
     return alone / max(1, outcome.healthy_days)
 
 
+class Moved(NamedTuple):
+    """The bytes that one fleet moved on a day, in the mean: by planned runs, and confirming."""
+
+    planned: float
+    confirmed: float
+
+
+def moved_a_day(outcome: Outcome) -> Moved:
+    """Return what the probes moved."""
+    every = outcome.fleets * outcome.days
+    return Moved(outcome.planned_bytes / every, outcome.confirmed_bytes / every)
+
+
 def sizes(trials: Sequence[Trial]) -> Iterator[Size]:
     """Yield what became of faults, the small ones first."""
     losses = {round(trial.fault.loss, 6) for trial in trials}
@@ -156,7 +169,7 @@ def _quantile(ordered: Sequence[float], share: float) -> Optional[int]:
 
 def to_json(outcome: Outcome, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the document form; ``given`` is what was asked for, and comes first."""
-    first = truth(outcome)
+    first, moved = truth(outcome), moved_a_day(outcome)
     return {
         "schema": SCHEMA,
         **given,
@@ -164,6 +177,8 @@ def to_json(outcome: Outcome, given: Mapping[str, Any]) -> dict[str, Any]:
         "false_alarm_days_share": first.days_share,
         "alarms_a_fault": alarms_a_fault(outcome),
         "silent_faults": silent_faults(outcome),
+        "planned_bytes_a_day": moved.planned,
+        "confirmed_bytes_a_day": moved.confirmed,
         "healthy_component_days": outcome.healthy_days,
         "false_alarms": [_alarms(one) for one in false_alarms(outcome)],
         "unknown_share": unknown_share(outcome),

@@ -11,6 +11,7 @@ from plumbline.judge.wanted import Layer, wanted
 from plumbline.model.confirm import OFF, Confirm, Measured
 from plumbline.model.evidence import WORTH_A_WORD, Evidence, Subject
 from plumbline.model.expectation import Expectation
+from plumbline.model.limits import Limits
 from plumbline.model.reason import Reason
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.state import State
@@ -293,6 +294,19 @@ def test_what_comes_back_between_two_runs_is_by_the_second(after_s: float, left:
 def test_runs_up_to_the_last_planned_one_do_not_count(after_s: float, is_due: bool) -> None:
     measured = [done("a", PLANNED + after_s) for _ in range(3)]
     assert bool(due(site().say("a"), past(*measured))) is is_due
+
+
+@pytest.mark.parametrize(("ago_h", "is_due"), [(24.0, True), (23.9, False)])
+def test_where_planned_runs_are_rare_each_day_has_runs_of_its_own(
+    ago_h: float, is_due: bool
+) -> None:
+    """What a busy day has used up keeps nobody waiting for the planned run of next week."""
+    terms = TERMS._replace(daily_bytes=20.0 * EACH)
+    limits = Limits(stale_after_s=15 * DAY_S)
+    measured = [done("c", NOW - ago_h * HOUR_S) for _ in range(3)]
+    before = past(*measured, planned={"c": NOW - 6 * DAY_S})
+    assert bool(due(site(confirm=terms, limits=limits).say("c"), before)) is is_due
+    assert bool(due(suspecting("c", confirm=terms, limits=limits), before)) is is_due
 
 
 def test_it_is_said_how_long_ago_it_was_measured() -> None:

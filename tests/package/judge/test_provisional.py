@@ -164,6 +164,11 @@ def test_runs_of_seven_days_are_a_reference(days: float, usable: bool) -> None:
     assert clearing([earlier(days)], NOW - 3610, Limits()) is usable
 
 
+@pytest.mark.parametrize(("days", "usable"), [(10.0, True), (15.0, True), (15.001, False)])
+def test_runs_that_are_not_too_old_yet_are_a_reference(days: float, usable: bool) -> None:
+    assert clearing([earlier(days)], NOW - 3610, Limits(stale_after_s=15 * DAY_S)) is usable
+
+
 @pytest.mark.parametrize(("coverage", "usable"), [(0.89, False), (0.9, True), (1.0, True)])
 def test_runs_that_were_not_contended_are_a_reference(coverage: float, usable: bool) -> None:
     assert bool(known([earlier(1, coverage=coverage)])) is usable

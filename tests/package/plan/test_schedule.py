@@ -1,12 +1,16 @@
-"""By default no two layers measure at the same time."""
+"""By default no two layers measure at the same time; a calendar is as often as it says."""
 
 from __future__ import annotations
 
 import re
 from itertools import combinations
 
+import pytest
+
+from plumbline.errors import DocumentError
 from plumbline.plan.policy import load
 from plumbline.plan.schedule import Timer
+from plumbline.units import DAY_S
 
 HOUR_S = 3600
 STOP_S = 30
@@ -41,3 +45,45 @@ def test_the_hours_of_the_layers_do_not_meet() -> None:
             if first[0] < second[1] and second[0] < first[1]
         ]
         assert meet == [], f"{one} and {other}"
+
+
+def schedule(calendar: str, every: str, **more: str) -> Timer:
+    document = {"calendar": calendar, "every": every, **more}
+    timer = load({"schema": 1, "layers": {"ost": {"schedule": document}}}).layers.ost.schedule
+    assert isinstance(timer, Timer)
+    return timer
+
+
+def test_a_layer_may_be_measured_once_in_ten_days() -> None:
+    timer = schedule("*-*-01,11,21 02:06", "10 d")
+    assert (timer.period_s(), timer.stale_after_s()) == (10 * DAY_S, 15 * DAY_S)
+
+
+@pytest.mark.parametrize(
+    ("calendar", "every", "more", "message"),
+    [
+        ("*-*-* 02:06", "10 d", {}, "elapses every 24 h in the mean, but every is 10 d"),
+        ("Sun *-*-* 02:06", "1 d", {}, "elapses every 7 d in the mean, but every is 24 h"),
+        ("Sun *-*-* 02:06", "1 d", {"stale_after": "9 d"}, "every 7 d in the mean"),
+        ("Mon..Fri *-*-* 02:06", "1 d", {}, "up to 3 d between two runs, but .* after 36 h"),
+    ],
+)
+def test_a_calendar_that_is_not_as_often_as_said_is_refused(
+    calendar: str, every: str, more: dict[str, str], message: str
+) -> None:
+    with pytest.raises(DocumentError, match=message):
+        schedule(calendar, every, **more)
+
+
+@pytest.mark.parametrize(
+    ("calendar", "every", "more"),
+    [
+        ("Mon..Fri *-*-* 02:06", "1 d", {"stale_after": "4 d"}),
+        ("2099-01-01 02:06", "1 d", {}),
+        ("monthly", "30 d", {}),
+    ],
+)
+def test_a_calendar_that_is_as_often_as_said_or_is_not_understood_is_taken(
+    calendar: str, every: str, more: dict[str, str]
+) -> None:
+    assert schedule(calendar, every, **more).calendar == calendar

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any, Optional
 
 import yaml
 
@@ -23,9 +24,11 @@ LAB = yaml.safe_load(
 QUIETER = QUIET._replace(component=0.0)
 
 
-def course(*faults: Fault, days: int = 4) -> tuple[list[set[str]], float]:
+def course(
+    *faults: Fault, days: int = 4, policy: Optional[dict[str, Any]] = None
+) -> tuple[list[set[str]], float]:
     """Return who has an alarm at the end of each day, and what confirmation has moved."""
-    of = fleet(LAB)
+    of = fleet(LAB, policy)
     capacity, weather = Capacity(of), Weather(QUIETER, Random("1"))
     measuring, nodes = begin(of, capacity, weather)
     confirming = Confirming(measuring, nodes, of.periods_s)
@@ -56,3 +59,15 @@ def test_a_gross_loss_is_an_alarm_on_its_first_day_and_then_costs_nothing_more()
     later, moved_later = course(slow, days=4)
     assert later[-1] >= once[0]
     assert moved_later < 3 * moved
+
+
+def test_what_is_measured_once_in_ten_days_is_confirmed_on_the_days_between() -> None:
+    tenth = {"calendar": "*-*-01,11,21 02:06", "every": "10 d"}
+    layer = {"schedule": tenth, "confirm": {"every": "1 d", "bytes": "50%"}}
+    policy = {"schema": 1, "layers": {"ost": layer, "raw": layer}}
+    slow = Fault("oss1-disk1", 0.7)
+    found, moved = course(slow, days=9, policy=policy)
+    assert not found[0]
+    assert found[4]
+    assert found[4] == found[-1]
+    assert moved == course(slow, days=5, policy=policy)[1]

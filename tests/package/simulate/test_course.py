@@ -38,6 +38,20 @@ def test_every_component_and_group_is_judged_each_day() -> None:
     assert len(today.verdicts) == 4 + 4 + 2 + 3
 
 
+def test_what_planned_runs_move_is_counted_from_the_first_day_on() -> None:
+    one, two = days(fleet(), 2)
+    spec = one.nodes["client1"][0].spec
+    # with no spread at all nothing is as usual, which one repeat would be enough for
+    assert one.planned_bytes == spec.bytes * spec.repeats * sum(
+        len(entry.references)
+        for entries in one.nodes.values()
+        for entry in entries
+        if entry.layer in ("ost", "raw")
+    )
+    assert two.planned_bytes == 2 * one.planned_bytes
+    assert two.confirmed_bytes == 0
+
+
 def test_a_gross_fault_is_found_by_its_evidence_and_named() -> None:
     found = list(days(fleet(), 12, Fault("oss2-disk1", 0.6, day=4)))
     assert [bad(today.verdicts) for today in found[:3]] == [{}] * 3

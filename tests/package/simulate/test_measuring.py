@@ -27,8 +27,11 @@ def measured(
     return measuring, records
 
 
+CALENDARS = {"1 d": "*-*-* 03:00", "12 h": "*-*-* 03,15:00", "7 d": "Sun *-*-* 03:00"}
+
+
 def every(layer: str, period: str) -> dict[str, Any]:
-    schedule = {"calendar": "*-*-* 03:00", "every": period}
+    schedule = {"calendar": CALENDARS[period], "every": period}
     return {"schema": 1, "layers": {layer: {"schedule": schedule}}}
 
 

@@ -39,7 +39,7 @@ def scored(
     score = Score(FLEET, CAPACITY, faults, len(each), suspects)
     for day, verdicts in enumerate(each, start=1):
         there = tuple(fault for fault in faults if fault.day <= day)
-        score.take(Today(day, 0.0, tuple(verdicts), there, {}, Memory(()), 0))
+        score.take(Today(day, 0.0, tuple(verdicts), there, {}, Memory(()), 0, 0))
     return score.outcome()
 
 
@@ -192,7 +192,7 @@ def test_a_host_is_not_accused_of_its_partner() -> None:
     fault = Fault("oss5-nic", 0.5, 1)
     score = Score(hosts, Capacity(hosts), (fault,), 1)
     accused = [verdict(name, W, layer="net") for name in ("oss1", "oss5")]
-    score.take(Today(1, 0.0, tuple(accused), (fault,), {}, Memory(()), 0))
+    score.take(Today(1, 0.0, tuple(accused), (fault,), {}, Memory(()), 0, 0))
     found = score.outcome()
     assert found.trials[0].by[0] == "net oss5"
     assert found.raised[Source("net", False, Reason.BELOW_LEVEL)] == 1

@@ -127,6 +127,7 @@ def test_the_document_has_each_figure_and_is_plain_json() -> None:
     assert found["false_alarms_a_month"] == pytest.approx(9 / 60 * 30.44)
     assert found["false_alarm_days_share"] == pytest.approx(3 / 60)
     assert (found["alarms_a_fault"], found["silent_faults"]) == (1, 0)
+    assert (found["planned_bytes_a_day"], found["confirmed_bytes_a_day"]) == (0, 0)
     first = found["false_alarms"][0]
     assert (first["layer"], first["reason"]) == ("ost", "below_level")
     assert list(first)[:4] == ["layer", "group", "reason", "number"]
