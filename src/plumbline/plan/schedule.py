@@ -12,9 +12,10 @@ from pydantic import AfterValidator, model_validator
 
 from plumbline.errors import DocumentError
 from plumbline.model.allowed import CALENDAR
+from plumbline.plan.calendar import gaps
 from plumbline.plan.rounds import span
 from plumbline.topology.strict import Duration, Strict
-from plumbline.units import DAY_S
+from plumbline.units import DAY_S, format_duration
 
 
 def _calendar(text: str) -> str:
@@ -22,6 +23,7 @@ def _calendar(text: str) -> str:
         CALENDAR.refuse("calendar", text)
     except DocumentError as error:
         raise ValueError(str(error)) from error
+    gaps(text)
     return text
 
 
@@ -46,7 +48,30 @@ class Timer(Strict):
             )
         if self.stale_after is not None and self.stale_after < self.every:
             raise ValueError("stale_after is shorter than every, so each result would go stale")
+        if self.randomized_delay >= self.every:
+            raise ValueError("randomized_delay is as long as every, so two runs would meet")
+        if "calendar" in self.model_fields_set:
+            self._agree()
         return self
+
+    def _agree(self) -> None:
+        """Raise ValueError where the calendar comes more often or more seldom than ``every``."""
+        shortest, longest = gaps(self.calendar)
+        if shortest is None or longest is None:
+            return
+        comes = format_duration(shortest)
+        if longest > shortest:
+            comes += f" to {format_duration(longest)}"
+        if not shortest <= self.every <= longest:
+            raise ValueError(
+                f"every is {format_duration(self.every)}, but between two times of calendar "
+                f"{self.calendar!r} there are {comes}; correct one of them"
+            )
+        if longest > self.stale_after_s():
+            raise ValueError(
+                f"a result is too old after {format_duration(self.stale_after_s())}, but between "
+                f"two times of calendar {self.calendar!r} there are {comes}; give stale_after"
+            )
 
     def period_s(self) -> float:
         """Return how often a component is measured."""
@@ -106,4 +131,6 @@ class Slots(Strict):
         """Return the slots as systemd's calendar; UTC, because slots count from the epoch."""
         if self.slot < 3600:
             return f"*-*-* *:0/{self.slot / 60:.0f}:00 UTC"
+        if self.slot == DAY_S:
+            return "*-*-* 00:00:00 UTC"
         return f"*-*-* 0/{self.slot / 3600:.0f}:00:00 UTC"

@@ -37,7 +37,7 @@ def test_targets_and_devices_are_confirmed_and_nothing_else() -> None:
 
 def test_the_bytes_are_a_share_of_what_a_node_moves_and_pay_for_one_confirmation() -> None:
     confirm = {"runs": 4, "bytes": "10 %"}
-    schedule = {"calendar": "daily", "every": "2 d"}
+    schedule = {"calendar": "*-*-1/2", "every": "2 d"}
     of = plan(ost={"probe": {"bytes": "1 MiB", "repeats": 2}, "confirm": confirm})
     every = entries(of, "ost")
     each = 2 * 2 * (1 << 20)

@@ -28,7 +28,8 @@ def measured(
 
 
 def every(layer: str, period: str) -> dict[str, Any]:
-    schedule = {"calendar": "*-*-* 03:00", "every": period}
+    calendars = {"1 d": "*-*-* 03:00", "12 h": "*-*-* 03,15:00", "7 d": "Sun *-*-* 03:00"}
+    schedule = {"calendar": calendars[period], "every": period}
     return {"schema": 1, "layers": {layer: {"schedule": schedule}}}
 
 
