@@ -132,7 +132,7 @@ class InventoryModule(BaseInventoryPlugin):  # type: ignore[misc]
     def parse(self, inventory: Any, loader: Any, path: str, cache: bool = True) -> None:
         """Add groups and variables to the hosts that were read before."""
         super().parse(inventory, loader, path, cache)
-        self._read_config_data(path)
+        self._refuse_unknown(path, self._read_config_data(path))
         folder = Path(self.get_option("inventory") or Path(path).parent).resolve()
         kept = Path(self.get_option("cache_directory")) if cache else None
         plan = self._plan(folder, kept)
@@ -143,6 +143,15 @@ class InventoryModule(BaseInventoryPlugin):  # type: ignore[misc]
             )
         self._add_groups(plan)
         self._add_variables(plan)
+
+    def _refuse_unknown(self, path: str, given: Mapping[str, Any]) -> None:
+        """Refuse a word that Ansible would ignore, such as an option with a slip in it."""
+        known = sorted(self.get_options())
+        for key in given:
+            if key not in known:
+                raise AnsibleParserError(
+                    f"{path}: there is no option {key}; known are {', '.join(known)}"
+                )
 
     def _plan(self, folder: Path, cache: Optional[Path]) -> dict[str, Any]:
         """Return the plan of an inventory, compiled now or kept in a folder."""

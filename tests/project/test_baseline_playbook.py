@@ -42,4 +42,7 @@ def test_a_reason_is_asked_for_and_a_wrong_kind_refused(tmp_path: Path) -> None:
     ended = site.play("baseline", {"layer": "raw", "reason": "first", "runs": "many"})
     assert ended.code == 2
     ended.shows("Validation of arguments failed", "runs")
+    ended = site.play("baseline", {"layer": "raw", "reason": "first", "runs": -1})
+    assert ended.code == 2
+    ended.shows("There cannot be -1 runs; write -e runs=5")
     assert site.units() == []

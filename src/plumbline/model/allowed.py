@@ -64,8 +64,11 @@ DEVICE = Allowed(
     "write a path under /dev of letters, digits and _ . : + @ -",
 )
 
+_OCTET = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
+
 ADDRESS = Allowed(
-    r"[0-9A-Za-z:][0-9A-Za-z.:_%-]*",
+    # digits and dots alone are no host name
+    rf"(?![\d.]+$)[0-9A-Za-z:][0-9A-Za-z.:_%-]*|(?:{_OCTET}\.){{3}}{_OCTET}",
     "is not an address",
     "write a host name or an address of IPv4 or IPv6",
 )

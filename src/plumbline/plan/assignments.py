@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import groupby
+from math import inf
 from typing import Iterator, Sequence
 
 from plumbline.errors import DocumentError
@@ -19,6 +20,7 @@ from plumbline.plan.places import Place, devices, paired, targets
 from plumbline.plan.policy import Policy, hung_after_given, limits_of, spec_of
 from plumbline.ranks.terms import SPARE_S, limit_s
 from plumbline.topology.graph import Topology
+from plumbline.units import format_duration
 
 
 def assignments(topology: Topology, policy: Policy) -> tuple[Assignment, ...]:
@@ -57,6 +59,7 @@ def _assignment(policy: Policy, layer: str, location: Place, places: Sequence[Pl
     if not hung_after_given(policy, *names):
         limits = limits._replace(hung_after_s=_hung_after_s(layer, spec, len(location.steps)))
     _refuse_contradiction(limits, layer, location.component)
+    _refuse_longer_than_window(location, spec)
     refuse_infeasible(layer, location, spec, limits)
     return Assignment(layer, *location, spec=spec, limits=limits)
 
@@ -86,6 +89,18 @@ def _refuse_contradiction(limits: Limits, layer: str, component: str) -> None:
         raise DocumentError(
             f"plumbline_policy: {layer} {component}: critical {limits.critical} begins above "
             f"warning {limits.warning}; a rate that warns must be the better one"
+        )
+
+
+def _refuse_longer_than_window(location: Place, spec: ProbeSpec) -> None:
+    """Refuse what a pair of hosts would still measure when its receiving end is closed."""
+    lasts = len(location.steps) * spec.repeats * spec.seconds
+    window = location.target.get("window_s", inf)
+    if lasts >= window:
+        raise DocumentError(
+            f"plumbline_policy: layer net: {location.component}: both directions take "
+            f"{format_duration(lasts)}, but the receiving end is open for "
+            f"{format_duration(window)}; lower seconds, or raise window"
         )
 
 

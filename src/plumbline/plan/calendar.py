@@ -1,96 +1,149 @@
-"""How far apart the moments of one of systemd's calendars lie, where it has a usual form.
+"""systemd's calendar as systemd.time(7) has it: whether it is one, and how far apart its times are.
 
-What is not understood here systemd may still know: nothing is said of it.
+A timer whose calendar systemd does not understand never starts, and one that comes less often than
+``every`` leaves results that are too old; both would be seen on a node alone.
 """
 
 from __future__ import annotations
 
 import re
-from datetime import date, timedelta
-from itertools import product
-from typing import NamedTuple, Optional
+from calendar import monthrange
+from datetime import date
+from typing import Iterable, NamedTuple, Optional
 
 from plumbline.units import DAY_S
 
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_WEEKDAYS = {name: day for day, full in enumerate(_DAYS) for name in (full, full[:3])}
+_HALF_YEARLY = "*-1,7-1 0:0"
 _WORDS = {
-    "hourly": "*-*-* *:00:00",
-    "daily": "*-*-* 00:00:00",
-    "weekly": "Mon *-*-* 00:00:00",
-    "monthly": "*-*-01 00:00:00",
+    "minutely": "*:*",
+    "hourly": "*:0",
+    "daily": "0:0",
+    "weekly": "mon 0:0",
+    "monthly": "*-1 0:0",
+    "quarterly": "*-1,4,7,10-1 0:0",
+    **dict.fromkeys(("yearly", "annually", "anually"), "1-1 0:0"),
+    **dict.fromkeys(("semiannually", "semi-annually", "biannually", "bi-annually"), _HALF_YEARLY),
 }
-_FORM = re.compile(
-    r"(?:([A-Za-z.,]+) )?(?:\*-([\d*.,/]+)-([\d*.,/]+) )?"
-    r"([\d*.,/]+):([\d*.,/]+)(?::([\d*.,/]+))?(?: [A-Za-z]\S*)?"
-)
-_PART = re.compile(r"(\*|\d{1,2})(?:\.\.(\d{1,2}))?(?:/([1-9]\d?))?")
-_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_ZONE = re.compile(r"utc|[a-z]\w*(?:/[\w+-]+)+", re.IGNORECASE)
+_DATE = re.compile(r"(?:([^-~]+)-)??([^-~]+)([-~])([^-~]+)")
+_TIME = re.compile(r"([^:]+):([^:]+)(?::([^:]+))?")
+_NUMBERS = re.compile(r"(\d{1,9})(?:\.\.(\d{1,9}))?(?:/(\d{1,9}))?")
+_CYCLE = range(2000, 2028)
+"""After so many years dates fall on the same days of the week again."""
 
-_FIRST, _DAYS = date(2024, 1, 1), 4 * 365 + 1
-"""Four years, of which one has a 29th of February."""
+
+class _NotOne(Exception):
+    """A part is not understood; it names the part."""
 
 
 class Gaps(NamedTuple):
-    """What lies between two moments, in the mean and at most, in seconds."""
+    """How far two times are apart, seconds; both None where there are no two."""
 
-    mean_s: float
-    longest_s: float
-
-
-def gaps(calendar: str) -> Optional[Gaps]:
-    """Return how far apart the moments of a calendar lie; None where its form is not known."""
-    form = _FORM.fullmatch(_WORDS.get(calendar, calendar))
-    if form is None:
-        return None
-    weekdays, months, days, hours, minutes, seconds = form.groups()
-    chosen = [
-        _weekdays(weekdays or "Mon..Sun"),
-        _numbers(months or "*", 1, 12),
-        _numbers(days or "*", 1, 31),
-        _numbers(hours, 0, 23),
-        _numbers(minutes, 0, 59),
-        _numbers(seconds or "0", 0, 59),
-    ]
-    if not all(chosen):
-        return None
-    moments = [hour * 3600 + minute * 60 + second for hour, minute, second in product(*chosen[3:])]
-    return _between(_dates(*chosen[:3]), sorted(moments))
+    shortest_s: Optional[float]
+    longest_s: Optional[float]
 
 
-def _dates(weekdays: set[int], months: set[int], days: set[int]) -> list[int]:
-    """Return the numbers of the days that are meant, of some years."""
-    every = ((number, _FIRST + timedelta(days=number)) for number in range(_DAYS))
-    return [
-        number
-        for number, day in every
-        if day.weekday() in weekdays and day.month in months and day.day in days
-    ]
+def gaps(text: str) -> Gaps:
+    """Return how far the times of a calendar are apart, by the clock of the wall.
+
+    Of one that names years nothing is known, for it ends some day.
+
+    Raises:
+        ValueError: systemd has no such calendar, or it never comes.
+    """
+    try:
+        weekdays, day, time = _split(text)
+        endless, dates = _dates(weekdays, day)
+        times = _times(time)
+    except _NotOne as part:
+        raise ValueError(
+            f"calendar {text!r} is not a calendar of systemd, which does not understand {part}; "
+            "write it as systemd.time(7) says, for example '*-*-* 02:06'"
+        ) from None
+    if not dates:
+        raise ValueError(f"calendar {text!r} never comes, for no year has such a day; correct it")
+    return _apart(dates, times) if endless else Gaps(None, None)
 
 
-def _between(days: list[int], moments: list[int]) -> Optional[Gaps]:
-    if len(days) < 2:
-        return None
-    apart = max(after - before for before, after in zip(days, days[1:]))
-    within = [after - before for before, after in zip(moments, moments[1:])]
-    longest = max([apart * DAY_S - (moments[-1] - moments[0]), *within])
-    return Gaps(_DAYS * DAY_S / (len(days) * len(moments)), longest)
+def _split(text: str) -> tuple[frozenset[int], str, str]:
+    """Return days of the week, date and time."""
+    words = text.lower().split()
+    if len(words) > 1 and _ZONE.fullmatch(words[-1]):
+        words.pop()
+    if len(words) == 1:
+        words = _WORDS.get(words[0], words[0]).split()
+    weekdays = _weekdays(words.pop(0)) if words[0][0].isalpha() else frozenset(range(7))
+    day = words.pop(0) if words and ":" not in words[0] else "*-*-*"
+    time = words.pop(0) if words else "0:0"
+    if words:
+        raise _NotOne(repr(words[0]))
+    return weekdays, day, time
 
 
-def _weekdays(text: str) -> set[int]:
-    """Return the days of the week, Monday first; none where they are not understood."""
-    numbered = text
-    for number, name in enumerate(_WEEKDAYS):
-        numbered = re.sub(rf"\b{name}[a-z]*", str(number), numbered, flags=re.IGNORECASE)
-    return _numbers(numbered, 0, 6)
-
-
-def _numbers(text: str, least: int, most: int) -> set[int]:
-    """Return what a list of numbers, ranges and steps names; nothing where one is none."""
+def _weekdays(word: str) -> frozenset[int]:
     found: set[int] = set()
-    for part in map(_PART.fullmatch, text.split(",")):
-        if part is None:
-            return set()
-        first, last, step = part.groups()
-        begin = least if first == "*" else int(first)
-        end = int(last) if last else most if first == "*" or step else begin
-        found.update(range(begin, end + 1, int(step or 1)))
-    return found if found and least <= min(found) and max(found) <= most else set()
+    for item in word.removesuffix(",").split(","):
+        ends = [_WEEKDAYS.get(name, -1) for name in re.split(r"\.\.|-", item)]
+        if not 1 <= len(ends) <= 2 or min(ends) < 0 or ends[0] > ends[-1]:
+            raise _NotOne(f"the day of the week {item!r}")
+        found.update(range(ends[0], ends[-1] + 1))
+    return frozenset(found)
+
+
+def _dates(weekdays: frozenset[int], text: str) -> tuple[bool, list[int]]:
+    """Return whether every year has them, and the days of some years as numbers."""
+    found = _DATE.fullmatch(text)
+    if not found:
+        raise _NotOne(f"the date {text!r}")
+    year, month, sign, day = found.groups("*")
+    years = _CYCLE if year == "*" else _numbers(year, 1970, 2199)
+    months = _numbers(month, 1, 12)
+    days = _numbers(day, 1, 28, backwards=True) if sign == "~" else _numbers(day, 1, 31)
+    dates = [
+        date(one, each, monthrange(one, each)[1] + 1 - number if sign == "~" else number)
+        for one in sorted(years)
+        for each in sorted(months)
+        for number in sorted(days, reverse=sign == "~")
+        if number <= monthrange(one, each)[1]
+    ]
+    return year == "*", [one.toordinal() for one in dates if one.weekday() in weekdays]
+
+
+def _times(text: str) -> list[int]:
+    """Return the times of a day as seconds."""
+    found = _TIME.fullmatch(text)
+    if not found:
+        raise _NotOne(f"the time {text!r}")
+    hour, minute, second = found.groups("0")
+    seconds = sorted(_numbers(re.sub(r"(?<=\d)\.\d+", "", second), 0, 59))
+    minutes = sorted(_numbers(minute, 0, 59))
+    hours = sorted(_numbers(hour, 0, 23))
+    return [(one * 60 + two) * 60 + three for one in hours for two in minutes for three in seconds]
+
+
+def _numbers(text: str, least: int, most: int, *, backwards: bool = False) -> Iterable[int]:
+    """Return what ``*``, ``1,15``, ``5..11``, ``0/15`` stands for; ``backwards``: from the end."""
+    if text == "*":
+        return range(least, most + 1)
+    found: set[int] = set()
+    for item in text.split(","):
+        match = _NUMBERS.fullmatch(item)
+        if not match:
+            raise _NotOne(f"{item!r}")
+        begin, step = int(match[1]), int(match[3] or 1)
+        last = int(match[2] or (most if match[3] else begin))
+        repeats = not match[3] or 1 <= step <= most - begin
+        if not (least <= begin <= last <= most and repeats):
+            raise _NotOne(f"{item!r}, where {least} to {most} can stand")
+        down = backwards and match[3]
+        found.update(range(begin, 0, -step) if down else range(begin, last + 1, step))
+    return found
+
+
+def _apart(dates: list[int], times: list[int]) -> Gaps:
+    over_night = times[0] - times[-1]
+    steps = [(later - earlier) * DAY_S + over_night for earlier, later in zip(dates, dates[1:])]
+    steps += [later - earlier for earlier, later in zip(times, times[1:])]
+    return Gaps(min(steps, default=None), max(steps, default=None))

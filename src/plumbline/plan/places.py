@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Mapping, NamedTuple
+from typing import Any, Iterable, Mapping, NamedTuple, TypeVar
 
+from plumbline.errors import DocumentError
 from plumbline.layers.net import NET
 from plumbline.layers.ost import OST
 from plumbline.layers.raw import RAW
@@ -18,6 +19,8 @@ Step = tuple[Operation, Scenario]
 """One operation in one scenario."""
 
 _BLOCK_OF_DEVICES = 512
+
+_Key = TypeVar("_Key")
 
 
 class Place(NamedTuple):
@@ -54,10 +57,25 @@ def targets(topology: Topology) -> list[Place]:
 
 
 def devices(topology: Topology) -> list[Place]:
-    """Return the devices that their servers read raw."""
+    """Return the devices that their servers read raw; refuse one that two parts of a server are."""
     paths = {device.name: to_device(topology, device) for device in topology.devices()}
+    _refuse_twice(
+        [((paths[one.name][0], one.device), one.name) for one in topology.devices()],
+        "the device {0[1]} of {0[0]}",
+    )
     counts = Counter(path[0] for path in paths.values())
     return [_device(device, paths[device.name], counts) for device in topology.devices()]
+
+
+def _refuse_twice(found: Iterable[tuple[_Key, str]], what: str) -> None:
+    """Refuse two names that share what must be one part's own; ``what`` says it of the key."""
+    names: dict[_Key, str] = {}
+    for key, name in found:
+        if names.setdefault(key, name) != name:
+            raise DocumentError(
+                f"plumbline_topology: {names[key]} and {name} both have {what.format(key)}; "
+                "give each its own"
+            )
 
 
 def _device(device: Component, path: tuple[str, ...], counts: Mapping[str, int]) -> Place:
@@ -76,6 +94,7 @@ def net_hosts(topology: Topology) -> tuple[Component, ...]:
 def paired(topology: Topology, policy: Policy) -> list[Place]:
     """Return the hosts that meet in pairs."""
     hosts = net_hosts(topology)
+    _refuse_twice([(host.address, host.name) for host in hosts], "the address {0}")
     rules = policy.layers.net
     common = {
         "hosts": [host.name for host in hosts],

@@ -26,6 +26,8 @@ from plumbline.ranks.tests import Method, named_test
 from plumbline.topology.strict import Duration, LessThanAll, Percent, Rate, Size, Strict, parse
 
 _NET_PORT = 12865
+_LOWEST_PORT = 1024
+"""Lower ones are for root alone, and the receiving end is not root."""
 
 
 class LimitsPolicy(Strict):
@@ -106,7 +108,7 @@ class NetLayer(Layer):
     """The layer of host pairs, that runs by slots."""
 
     schedule: Slots = Slots()
-    port: Annotated[int, Field(ge=1, le=65535)] = _NET_PORT
+    port: Annotated[int, Field(ge=_LOWEST_PORT, le=65535)] = _NET_PORT
 
     @model_validator(mode="after")
     def _promises_nothing(self) -> NetLayer:
@@ -155,6 +157,8 @@ class FsLayer(TimedLayer):
             PATH.refuse("work", self.work or "/")
         except DocumentError as error:
             raise ValueError(str(error)) from error
+        if self.work == "/":
+            raise ValueError("work is the folder of all; name one that is for plumbline alone")
         if len(self.clients) > 1 and not self.work:
             raise ValueError(
                 "several clients need work, a folder that all of them see, for example one on the "

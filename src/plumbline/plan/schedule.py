@@ -17,15 +17,13 @@ from plumbline.plan.rounds import span
 from plumbline.topology.strict import Duration, Strict
 from plumbline.units import DAY_S, format_duration
 
-_ALIKE = 1.5
-"""Months and weekends make periods that differ by less."""
-
 
 def _calendar(text: str) -> str:
     try:
         CALENDAR.refuse("calendar", text)
     except DocumentError as error:
         raise ValueError(str(error)) from error
+    gaps(text)
     return text
 
 
@@ -50,26 +48,30 @@ class Timer(Strict):
             )
         if self.stale_after is not None and self.stale_after < self.every:
             raise ValueError("stale_after is shorter than every, so each result would go stale")
+        if self.randomized_delay >= self.every:
+            raise ValueError("randomized_delay is as long as every, so two runs would meet")
+        if "calendar" in self.model_fields_set:
+            self._agree()
         return self
 
-    @model_validator(mode="after")
-    def _agrees(self) -> Timer:
-        """Refuse what would be stale between two runs, or spend another budget than its own."""
-        found = gaps(self.calendar)
-        if found is None:
-            return self
-        if not self.every / _ALIKE <= found.mean_s <= self.every * _ALIKE:
+    def _agree(self) -> None:
+        """Raise ValueError where the calendar comes more often or more seldom than ``every``."""
+        shortest, longest = gaps(self.calendar)
+        if shortest is None or longest is None:
+            return
+        comes = format_duration(shortest)
+        if longest > shortest:
+            comes += f" to {format_duration(longest)}"
+        if not shortest <= self.every <= longest:
             raise ValueError(
-                f"calendar {self.calendar!r} elapses every {format_duration(found.mean_s)} in the "
-                f"mean, but every is {format_duration(self.every)}; change one of them"
+                f"every is {format_duration(self.every)}, but between two times of calendar "
+                f"{self.calendar!r} there are {comes}; correct one of them"
             )
-        if found.longest_s > self.stale_after_s():
+        if longest > self.stale_after_s():
             raise ValueError(
-                f"calendar {self.calendar!r} leaves up to {format_duration(found.longest_s)} "
-                f"between two runs, but results are too old after "
-                f"{format_duration(self.stale_after_s())}; raise stale_after"
+                f"a result is too old after {format_duration(self.stale_after_s())}, but between "
+                f"two times of calendar {self.calendar!r} there are {comes}; give stale_after"
             )
-        return self
 
     def period_s(self) -> float:
         """Return how often a component is measured."""
@@ -129,4 +131,6 @@ class Slots(Strict):
         """Return the slots as systemd's calendar; UTC, because slots count from the epoch."""
         if self.slot < 3600:
             return f"*-*-* *:0/{self.slot / 60:.0f}:00 UTC"
+        if self.slot == DAY_S:
+            return "*-*-* 00:00:00 UTC"
         return f"*-*-* 0/{self.slot / 3600:.0f}:00:00 UTC"

@@ -26,6 +26,9 @@ FILE = "/proc/self/fd/0"
 KEEP_CACHED = "keep cached"
 """The pattern of terms under which fio does not drop the file's pages before it begins."""
 
+_SECTOR = 512
+"""open(2): what O_DIRECT moves is a multiple of the logical block of the storage."""
+
 _DRAIN_S = 60.0
 _TICK_S = 1.5
 """fio looks at its clock and rounds its limit by whole seconds."""
@@ -35,11 +38,17 @@ def command(job: Job) -> tuple[str, ...]:
     """Return the call of one write or read of the file that is the standard input.
 
     Raises:
-        DocumentError: the job has no file, or fewer bytes than a block.
+        DocumentError: the job has no file, fewer bytes than a block, or a block that no file system
+            takes past the cache.
     """
     if job.within is None or not job.within.opened:
         raise DocumentError(f"{job.subject!r} is no probe file, and fio measures nothing else")
     spec = job.spec
+    if spec.direct and spec.block_bytes % _SECTOR:
+        raise DocumentError(
+            f"direct: true needs blocks of whole {_SECTOR} bytes, not {spec.block_bytes} bytes; "
+            "choose another block"
+        )
     write = job.operation is Operation.WRITE
     return (
         "fio",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Optional
 
-from plumbline.errors import ToolError
+from plumbline.errors import DocumentError, ToolError
 from plumbline.model.command import Completed
 from plumbline.model.json_text import read_json
 from plumbline.model.measurement import Measurement
@@ -22,11 +22,21 @@ VERSION_COMMAND = ("iperf3", "--version")
 _CONNECT_S = 5.0
 _SPARE_S = 30.0
 _LARGEST_BLOCK = 1 << 20
+_MOST_STREAMS = 128
 
 
 def command(job: Job) -> tuple[str, ...]:
-    """Return the call; the time bounds it.  Raise DocumentError for an unusable address."""
+    """Return the call; the time bounds it.
+
+    Raises:
+        DocumentError: an address is not usable, or iperf3 has not so many streams.
+    """
     spec = job.spec
+    if spec.queue_depth > _MOST_STREAMS:
+        raise DocumentError(
+            f"iperf3 sends {_MOST_STREAMS} streams at most, not {spec.queue_depth}; "
+            "lower queue_depth"
+        )
     check_addresses(job)
     cap = spec.rate_cap_Bps
     return (

@@ -92,7 +92,7 @@ def parse_version(completed: Completed) -> str:
 
 def check_addresses(job: Job) -> None:
     """Raise DocumentError unless both ends are plain addresses and the port is one."""
-    for address in (job.subject, job.own_address or "0"):
+    for address in (job.subject, job.own_address or job.subject):
         ADDRESS.refuse("the address", address)
     if not 0 < job.port < 1 << 16:
         raise DocumentError(

@@ -30,6 +30,7 @@ _TROUBLE = re.compile(r"^.*(?:error|residual|remaining block|unable|could not).*
 _INTERRUPTED = re.compile(r"^sgp_dd: interrupted by SIGINT$|^Interrupted by signal SIGINT", re.M)
 _EXIT_OF_TIMEOUT = 124
 _SPARE_S = 30.0
+_MOST_THREADS = 1024
 
 
 def command(job: Job) -> tuple[str, ...]:
@@ -38,7 +39,8 @@ def command(job: Job) -> tuple[str, ...]:
     After the time limit it is interrupted, and then tells how far it came.
 
     Raises:
-        DocumentError: it is not to read, no device under /dev, or the block size does not divide.
+        DocumentError: it is not to read, no device under /dev, the block size does not divide, or
+            sgp_dd has not so many threads.
     """
     spec = job.spec
     if job.operation is not Operation.READ:
@@ -48,6 +50,10 @@ def command(job: Job) -> tuple[str, ...]:
         raise DocumentError(
             f"block_bytes {spec.block_bytes} is no multiple of the logical block of "
             f"{job.subject}, {job.block_size} bytes; correct the specification"
+        )
+    if spec.queue_depth > _MOST_THREADS:
+        raise DocumentError(
+            f"sgp_dd has {_MOST_THREADS} threads at most, not {spec.queue_depth}; lower queue_depth"
         )
     answer.refuse_rate_cap("sgp_dd", spec.rate_cap_Bps)
     return (

@@ -15,7 +15,7 @@ GOOD = {
     "SITE": ["lab", "Rechenzentrum Süd 2", "hpc.example.org"],
     "PATH": ["/", "/mnt/scratch", "/srv/a b/c", "/p/lustre@home,x=1"],
     "DEVICE": ["/dev/sdb", "/dev/disk/by-id/wwn-0x5000c500a1b2c3d4", "/dev/mapper/mpath:a"],
-    "ADDRESS": ["10.0.0.1", "oss1-ib.example.org", "fe80::1%eth0", "::1"],
+    "ADDRESS": ["10.0.0.1", "10.0.0.255", "1host", "oss1-ib.example.org", "fe80::1%eth0", "::1"],
     "SUBVOLUME": ["scratch-client-0", "home_2-client-12"],
     "BRICK": ["oss1:/data/brick", "10.0.0.1:/srv/b 1"],
     "SOURCE": ["/dev/sdb1", "nas:/export", "beegfs_nodev", "//nas/share", "[fd00::1]:/export"],
@@ -52,6 +52,12 @@ HOSTILE = [
     "a ",
     "scratch-client-0\n",
 ]
+
+
+@pytest.mark.parametrize("text", ["10.0.0.256", "10.0.0.321", "10.0.0", "10", "1.2.3.4.5"])
+def test_digits_that_are_no_address_are_refused(text: str) -> None:
+    with pytest.raises(DocumentError, match="is not an address"):
+        allowed.ADDRESS.refuse("address", text)
 
 
 def test_each_kind_has_examples() -> None:

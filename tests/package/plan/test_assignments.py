@@ -129,6 +129,10 @@ def test_a_policy_that_does_not_fit_the_site_is_refused(
         ("net", {"rate_cap": "1 MB/s"}, "netperf cannot cap its rate"),
         ("raw", {"tool": "fio"}, "layer raw: oss1-disk1: the tool 'fio' .* one of: sgp_dd"),
         ("raw", {"block": "1000 B"}, "block_bytes 1000 is no multiple of the logical block"),
+        ("raw", {"queue_depth": 1025}, "sgp_dd has 1024 threads at most, not 1025"),
+        ("ost", {"block": "1000 B"}, "direct: true needs blocks of whole 512 bytes, not 1000"),
+        ("net", {"tool": "iperf3", "queue_depth": 129}, "iperf3 sends 128 streams at most"),
+        ("net", {"seconds": "150 s"}, "both directions take 5 min, but the .* open for 5 min"),
     ],
 )
 def test_terms_that_would_only_fail_on_a_node_are_refused(
@@ -136,6 +140,36 @@ def test_terms_that_would_only_fail_on_a_node_are_refused(
 ) -> None:
     with pytest.raises(DocumentError, match=rf"^plumbline_policy: .*{sentence}"):
         planned(site(), layers={layer: {"probe": probe}})
+
+
+def test_what_is_measured_within_the_cache_has_blocks_of_any_size() -> None:
+    probe = {"block": "1000 B", "direct": False}
+    found = planned(site(), layers={"ost": {"probe": probe}})["ost scratch-OST0"]
+    assert found.spec.block_bytes == 1000
+
+
+def test_two_parts_of_a_server_cannot_be_the_same_device() -> None:
+    document = site()
+    part(document, "oss[1-2]-disk[1-2]")["device"] = "/dev/sdb"
+    said = "oss1-disk1 and oss1-disk2 both have the device /dev/sdb of oss1; give each its own"
+    with pytest.raises(DocumentError, match=f"^plumbline_topology: {said}"):
+        planned(document)
+
+
+def test_a_device_may_have_one_name_on_all_servers() -> None:
+    document = site()
+    part(document, "oss[1-2]-disk[1-2]")["device"] = "/dev/ost[0-1]"
+    targets = [one.target for one in planned(document).values() if one.layer == "raw"]
+    assert [one["device"] for one in targets] == ["/dev/ost0", "/dev/ost1"] * 2
+
+
+def test_two_hosts_cannot_have_the_same_address() -> None:
+    document = site()
+    client = next(one for one in document["parts"] if one["kind"] == "client")
+    client["address"] = "10.0.0.1"
+    said = f"{client['name']} and oss1 both have the address 10.0.0.1; give each its own"
+    with pytest.raises(DocumentError, match=f"^plumbline_topology: {said}"):
+        planned(document)
 
 
 def test_a_device_that_only_its_server_would_refuse_is_refused() -> None:

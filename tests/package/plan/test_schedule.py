@@ -62,10 +62,20 @@ def test_a_layer_may_be_measured_once_in_ten_days() -> None:
 @pytest.mark.parametrize(
     ("calendar", "every", "more", "message"),
     [
-        ("*-*-* 02:06", "10 d", {}, "elapses every 24 h in the mean, but every is 10 d"),
-        ("Sun *-*-* 02:06", "1 d", {}, "elapses every 7 d in the mean, but every is 24 h"),
-        ("Sun *-*-* 02:06", "1 d", {"stale_after": "9 d"}, "every 7 d in the mean"),
-        ("Mon..Fri *-*-* 02:06", "1 d", {}, "up to 3 d between two runs, but .* after 36 h"),
+        (
+            "*-*-* 02:06",
+            "10 d",
+            {},
+            "every is 10 d, but between two times of calendar .* there are 24 h",
+        ),
+        (
+            "Sun *-*-* 02:06",
+            "1 d",
+            {},
+            "every is 24 h, but between two times of calendar .* there are 7 d",
+        ),
+        ("Sun *-*-* 02:06", "1 d", {"stale_after": "9 d"}, "every is 24 h, but .* there are 7 d"),
+        ("Mon..Fri *-*-* 02:06", "1 d", {}, "too old after 36 h, but .* there are 24 h to 3 d"),
     ],
 )
 def test_a_calendar_that_is_not_as_often_as_said_is_refused(

@@ -100,6 +100,15 @@ def test_the_plan_is_kept_until_the_site_changes(site: Site) -> None:
     assert names(site.read(), "plumbline_fs_clients") == ["client1", "oss2"]
 
 
+def test_an_option_with_a_slip_in_it_is_refused_with_those_there_are(
+    site: Site, capfd: pytest.CaptureFixture[str]
+) -> None:
+    site.configure("server_grp: oss\n")
+    assert "plumbline_raw" not in site.read().groups
+    said = " ".join(capfd.readouterr().err.split())
+    assert "there is no option server_grp; known are cache_directory, client_group, command" in said
+
+
 def test_a_topology_that_is_refused_is_said_in_its_sentence(
     site: Site, capfd: pytest.CaptureFixture[str]
 ) -> None:
