@@ -35,8 +35,9 @@ from plumbline.model.service import NODE
 from plumbline.model.verdict import Verdict
 from plumbline.site.garbage import without_collector
 from plumbline.site.judging import Judging
-from plumbline.site.kept import Known, closed, keep, known, name_of, read, written
-from plumbline.site.nodes import remembered, require
+from plumbline.site.kept import Known, closed, keep, known, name_of, written
+from plumbline.site.kept import read as verdicts_of
+from plumbline.site.nodes import Memories, remembered, require
 from plumbline.store.history import History
 from plumbline.store.kept import Kept
 from plumbline.store.plan import SitePlan
@@ -56,7 +57,8 @@ class Task(NamedTuple):
     ``evidence`` says whether the verdicts keep theirs, ``members`` whether targets that are driven
     at once have verdicts of their own beside that of the whole.  ``since`` is when the plan was
     written, epoch seconds, where the probes of the nodes are judged too, else None.  ``rests_on``
-    is, by node, by what the verdicts are found that are to be kept.
+    is, by node, by what the verdicts are found that are to be kept.  ``read`` holds what was read
+    of the nodes before, where somebody needs that once more afterwards.
     """
 
     nodes: tuple[Expectations, ...]
@@ -66,6 +68,7 @@ class Task(NamedTuple):
     members: bool = False
     since: Optional[float] = None
     rests_on: Mapping[str, str] = MappingProxyType({})
+    read: Optional[Memories] = None
 
 
 Work = Callable[[Task], "list[_Found]"]
@@ -91,12 +94,15 @@ def judge_site(
     return [one for one in found if one.verdict.layer != NODE and (members or not _member(one))]
 
 
-def judge_services(plan: SitePlan, history: Path, now: float) -> list[Judged]:
+def judge_services(
+    plan: SitePlan, history: Path, now: float, read: Optional[Memories] = None
+) -> list[Judged]:
     """Return the verdicts that the services of a plan show; as ``judge_site``, and on each node.
 
-    They are kept in the history: nodes of which nothing has changed are not judged again.
+    They are kept in the history: nodes of which nothing has changed are not judged again.  What is
+    read of the others is left in ``read``.
     """
-    found = _judged(plan, history, now, keeping=True)
+    found = _judged(plan, history, now, keeping=True, read=read)
     return [one for one in found if not _member(one)]
 
 
@@ -105,12 +111,14 @@ def _member(judged: Judged) -> bool:
     return judged.verdict.layer in WHOLE and not judged.verdict.group
 
 
-def _judged(plan: SitePlan, history: Path, now: float, *, keeping: bool) -> list[Judged]:
+def _judged(
+    plan: SitePlan, history: Path, now: float, *, keeping: bool, read: Optional[Memories] = None
+) -> list[Judged]:
     """Return all verdicts without their evidence, on nodes where the plan has services of them."""
     # one of an older version has none
     nodes = any(one.layer == NODE for one in plan.services)
     since = os.stat(plan.path).st_mtime if nodes else None
-    task = Task((), history, now, evidence=False, members=True, since=since)
+    task = Task((), history, now, evidence=False, members=True, since=since, read=read)
     return _judge_new(plan, task, keeping=keeping) if plan.digest else _judge_plan(plan, task)
 
 
@@ -130,11 +138,13 @@ def _judge_new(plan: SitePlan, task: Task, *, keeping: bool) -> list[Judged]:
     with without_collector():
         found = dict(_kept(before, task.now))
         left = tuple(node for node in nodes if node.node not in found)
+        if task.read:
+            task.read.read(left)
         tasks = _tasks(task._replace(rests_on=before.rests_on), left)
         new = _judge_all(tasks, _judge_to_keep) if left else []
         if keeping:
             keep(task.history, new, plan.nodes)
-        found.update((node, read(one) or []) for node, one in _by_node(plan, new))
+        found.update((node, verdicts_of(one) or []) for node, one in _by_node(plan, new))
     return [
         Judged(name, task.now, closed(one, task.now)) for name in plan.nodes for one in found[name]
     ]
@@ -144,7 +154,7 @@ def _kept(before: Known, now: float) -> Iterator[tuple[str, list[Verdict]]]:
     """Yield the nodes whose verdicts hold, with these."""
     for node, rests_on in before.rests_on.items():
         held = before.holding(name_of(node), rests_on, now)
-        verdicts = held and read(held)
+        verdicts = held and verdicts_of(held)
         if verdicts:
             yield node, verdicts
 
@@ -252,7 +262,7 @@ def _judge_to_keep(task: Task) -> list[Kept]:
 
 
 def _judge_node(node: Expectations, history: History, task: Task) -> Iterator[Verdict]:
-    _, chosen, memory, known = remembered(node, history)
+    _, chosen, memory, known = remembered(node, history, task.read)
     judging = Judging(memory, known, task.now, evidence=task.evidence)
     alone = [each for each in chosen if task.members or each.layer not in WHOLE]
     verdicts = [*judging.components(alone), *judging.groups(chosen)]

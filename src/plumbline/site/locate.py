@@ -24,10 +24,9 @@ from plumbline.model.memory import Memory
 from plumbline.model.state import State
 from plumbline.site.changed import differing, with_changes
 from plumbline.site.garbage import without_collector
-from plumbline.site.nodes import opened
+from plumbline.site.nodes import Memories, opened
 from plumbline.site.shared import SharedLoss, less_shared, shared_losses
 from plumbline.store.plan import SitePlan
-from plumbline.store.recent import Recent, groups_of
 from plumbline.store.symptoms import collected_symptoms
 from plumbline.symptoms.reported import Said
 
@@ -85,14 +84,27 @@ def locate_site(
         DocumentError: the plan is of an older version, or damaged.
         StoreError: there is no such history, or it cannot be read.
     """
+    return locate_remembered(plan, Memories(history), now, earlier, last_run=last_run)
+
+
+def locate_remembered(
+    plan: SitePlan,
+    read: Memories,
+    now: float,
+    earlier: Mapping[str, Memory] = MappingProxyType({}),
+    *,
+    last_run: bool = False,
+) -> SiteLocated:
+    """Return the same by what may have been ``read`` already."""
     if not plan.parts:
         raise DocumentError(
             f"plan {plan.path} does not say what the parts are; write it again with: "
             "plumbline plan -i INVENTORY --json"
         )
-    nodes = plan.measured()
+    nodes = {name: read.measured(node) for name, node in plan.nodes.items()}
+    history = read.history
     with without_collector():
-        observed = _observations(_Site(nodes, history, last_run, earlier), now)
+        observed = _observations(_Site(plan, read, last_run, earlier), nodes, now)
         located, shared = less_shared(locate(observed.found), observed.losses)
         shared = with_changes(plan, history, shared)
         # a moment that is watched is one for ages alone
@@ -119,10 +131,10 @@ def sentences(plan: SitePlan, found: SiteLocated) -> list[str]:
 
 
 class _Site(NamedTuple):
-    """What the nodes measure, where it is recorded, what votes, and what was before."""
+    """The nodes and what is read of them, what votes, and what was before."""
 
-    nodes: dict[str, tuple[Expectation, ...]]
-    history: Path
+    plan: SitePlan
+    read: Memories
     last_run: bool
     earlier: Mapping[str, Memory]
 
@@ -135,21 +147,23 @@ class _Observed(NamedTuple):
     losses: Sequence[SharedLoss]
 
 
-def _observations(asked: _Site, now: float) -> _Observed:
-    site = Site(asked.nodes)
+def _observations(
+    asked: _Site, nodes: Mapping[str, tuple[Expectation, ...]], now: float
+) -> _Observed:
+    site = Site(nodes)
     found: list[Observation] = []
-    with opened(asked.history) as history:
+    with opened(asked.read.history) as history:
         memories = {
-            node: Recent(history, groups_of(measured)).settled()
-            for node, measured in asked.nodes.items()
+            name: asked.read.of(node, history)[1].settled()
+            for name, node in asked.plan.nodes.items()
         }
-        known = None if asked.last_run else Weighing(asked.nodes, memories)
+        known = None if asked.last_run else Weighing(nodes, memories)
         for node, memory in memories.items():
             whole = WithEarlier(memory, asked.earlier[node]) if node in asked.earlier else memory
             found += observe(site.of(node), whole, now, known)
-        every = [(node, asked.nodes[node], memory) for node, memory in memories.items()]
+        every = [(node, nodes[node], memory) for node, memory in memories.items()]
         missed = {one.host: one for one in cut_off(every, now)}
-        return _Observed(found, missed, tuple(shared_losses(asked.nodes, known)) if known else ())
+        return _Observed(found, missed, tuple(shared_losses(nodes, known)) if known else ())
 
 
 def _probes(

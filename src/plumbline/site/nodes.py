@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterator, NamedTuple, Sequence
+from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.errors import StoreError
 from plumbline.judge.weighing import Weighing
@@ -23,6 +23,33 @@ class Remembered(NamedTuple):
     known: Weighing
 
 
+class Memories:
+    """What nodes measure and remember, read once for all who ask about a site at a moment."""
+
+    def __init__(self, history: Path) -> None:
+        """Read nothing yet."""
+        self.history = history
+        self._read: dict[str, tuple[tuple[Expectation, ...], Recent]] = {}
+
+    def read(self, nodes: Iterable[Expectations]) -> None:
+        """Read some nodes in advance; raise as :func:`memories` does."""
+        with opened(self.history) as kept:
+            for node in nodes:
+                chosen, memory = self.of(node, kept)
+                self._read[node.node] = chosen, memory.settled()
+
+    def measured(self, node: Expectations) -> tuple[Expectation, ...]:
+        """Return what a node measures; raise DocumentError where that is damaged."""
+        found = self._read.get(node.node)
+        return found[0] if found else node.every()
+
+    def of(self, node: Expectations, history: History) -> tuple[tuple[Expectation, ...], Recent]:
+        """Return what a node measures and remembers, read anew where that has changed since."""
+        chosen, found = self.measured(node), self._read.get(node.node)
+        memory = found[1].again(history) if found else None
+        return chosen, memory or Recent(history, groups_of(chosen))
+
+
 def memories(plan: SitePlan, history: Path) -> Iterator[Remembered]:
     """Yield the nodes of a plan; each remembers until the next is asked for.
 
@@ -35,10 +62,9 @@ def memories(plan: SitePlan, history: Path) -> Iterator[Remembered]:
             yield remembered(node, kept)
 
 
-def remembered(node: Expectations, history: History) -> Remembered:
-    """Return a node with what an open history holds of it."""
-    chosen = node.every()
-    memory = Recent(history, groups_of(chosen))
+def remembered(node: Expectations, history: History, read: Optional[Memories] = None) -> Remembered:
+    """Return a node with what an open history holds of it; some nodes may be ``read`` already."""
+    chosen, memory = (read or Memories(history.path)).of(node, history)
     return Remembered(node.node, chosen, memory, Weighing({node.node: chosen}, {node.node: memory}))
 
 

@@ -14,7 +14,8 @@ from plumbline.model.reason import Reason
 from plumbline.model.verdict import Verdict
 from plumbline.site.judge import judge_services
 from plumbline.site.kept import CAUSES, Question, kept_of_site
-from plumbline.site.locate import locate_site
+from plumbline.site.locate import locate_remembered
+from plumbline.site.nodes import Memories
 from plumbline.site.paths import Site, causes
 from plumbline.site.symptoms import judge_symptoms
 from plumbline.store.plan import SitePlan
@@ -28,11 +29,12 @@ def judge_with_causes(plan: SitePlan, history: Path, now: float) -> list[Judged]
         StoreError: there is no such history, or it cannot be read.
         DocumentError: the plan is damaged.
     """
-    judged = judge_services(plan, history, now)
+    read = Memories(history)
+    judged = judge_services(plan, history, now, read)
     of_symptoms = judge_symptoms(plan, history, now)
     if not plan.paths or not any(_may_have_a_note(one.verdict) for one in judged):
         return [*judged, *of_symptoms]
-    found = _notes(plan, history, now)
+    found = _notes(plan, read, now)
     return [*(_noted(one, found) for one in judged), *of_symptoms]
 
 
@@ -46,17 +48,17 @@ _Notes = dict[Subject, str]
 """What is said behind the sentence of a component or group."""
 
 
-def _notes(plan: SitePlan, history: Path, now: float) -> _Notes:
+def _notes(plan: SitePlan, read: Memories, now: float) -> _Notes:
     """Return what is said of alarms, as it was kept where it still holds."""
     if not plan.digest:
-        return _located(plan, history, now)
+        return _located(plan, read, now)
 
     def find(moment: float) -> list[list[object]]:
-        return [[*subject, text] for subject, text in _located(plan, history, moment).items()]
+        return [[*subject, text] for subject, text in _located(plan, read, moment).items()]
 
-    said = collected_symptoms(history, plan.nodes, now)
+    said = collected_symptoms(read.history, plan.nodes, now)
     question = Question(CAUSES, said.symptoms, find, _read)
-    notes: _Notes = kept_of_site(plan, history, now, question)
+    notes: _Notes = kept_of_site(plan, read.history, now, question)
     return notes
 
 
@@ -64,8 +66,8 @@ def _read(found: Any) -> _Notes:
     return {(layer, name, group): str(text) for layer, name, group, text in found}
 
 
-def _located(plan: SitePlan, history: Path, now: float) -> _Notes:
-    found = locate_site(plan, history, now)
+def _located(plan: SitePlan, read: Memories, now: float) -> _Notes:
+    found = locate_remembered(plan, read, now)
     borne = causes(Site(plan.paths, plan.services, plan.parts), found.located)
     return {
         **{(*place, False): f"explained by {text}" for place, text in borne.items()},

@@ -7,6 +7,7 @@ not with the square of the peers.
 from __future__ import annotations
 
 from collections import defaultdict
+from copy import copy
 from statistics import median
 from types import MappingProxyType
 from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
@@ -135,6 +136,14 @@ class Recent:
         self._points.clear()
         self._peers.clear()
         return self
+
+    def again(self, history: History) -> Optional[Recent]:
+        """Return it for another opening of its history, None where a record came or went since."""
+        if history.revisions_of(self._groups) != self._revisions:
+            return None
+        found = copy(self)
+        found._history, found.running = history, history.running()
+        return found
 
     def is_of(self, component: tuple[str, str], revision: Optional[int]) -> bool:
         """Return whether this is what a component has at a revision."""

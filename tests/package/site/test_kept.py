@@ -21,6 +21,8 @@ from plumbline.model.series import Running
 from plumbline.plan.policy import load
 from plumbline.site.judge import judge_services, judge_site
 from plumbline.site.kept import CAUSES
+from plumbline.site.locate import locate_remembered
+from plumbline.site.nodes import Memories
 from plumbline.site.publish import Published, Terms, publish
 from plumbline.site.submit import judge_with_causes
 from plumbline.store.collection import Collection
@@ -176,6 +178,16 @@ def test_what_has_not_changed_is_not_judged_again(tmp_path: Path) -> None:
     assert any("explained by" in one.verdict.sentence for one in before)
     _without_records(life.history)
     assert judge_with_causes(life.plan, life.history, life.now) == before
+
+
+def test_what_changes_while_a_site_is_judged_is_read_again_for_locating(tmp_path: Path) -> None:
+    life = Life(tmp_path, 0)
+    read = Memories(life.history)
+    read.read(life.plan.nodes.values())
+    assert locate_remembered(life.plan, read, life.now).located.sets
+    with closing(sqlite3.connect(life.history)) as database, database:
+        database.execute("DELETE FROM records")
+    assert not locate_remembered(life.plan, read, life.now).located.sets
 
 
 @pytest.mark.parametrize("change", ["plan", "clock back", "stale", "zone"])
