@@ -250,7 +250,12 @@ POLICY = _dumped(
             "limits": {"warning": "80:", "peer_loss": "10 %", "min_coverage": "80 %"},
             "layers": {
                 "ost": {
-                    "probe": {"bytes": "1 GiB", "block": "1 MiB", "repeats": 3, "queue_depth": 8},
+                    "probe": {
+                        "bytes": "1 GiB",
+                        "transfer": "1 MiB",
+                        "repeats": 3,
+                        "queue_depth": 8,
+                    },
                     "schedule": {"calendar": "*-*-* 01:06", "every": "1 d", "limit": "30 min"},
                     "groups": {"scratch": {"limits": {"critical": "50:", "max_age": "90 d"}}},
                     "components": {"scratch-OST0003": {"probe": {"rate_cap": "50 MB/s"}}},
@@ -496,7 +501,7 @@ def _path(data: bytes, folder: Path) -> str:
 
 
 RECORD = record(
-    **{**RICH, "spec": {"tool": "fio", "bytes": 1 << 30, "block_bytes": 1 << 20, "direct": True}}
+    **{**RICH, "spec": {"tool": "fio", "bytes": 1 << 30, "transfer_bytes": 1 << 20, "direct": True}}
 )
 SYMPTOM = Symptom("md", "oss1", "check", State.OK, Direction.LOWERS, "check runs", NOW - 60)
 REPORT = Report(

@@ -125,7 +125,7 @@ def _course(
     """Return how a whole is to be driven, as its expectation says it."""
     said: Mapping[str, Any] = whole.target
     try:
-        test = named_test(said["test"])._replace(transfer=whole.spec.block_bytes)
+        test = named_test(said["test"])._replace(transfer=whole.spec.transfer_bytes)
         launcher, ranks, work = str(said["launcher"]), int(said["ranks_per_target"]), said["work"]
         names = tuple(str(name) for name in said["clients"])
     except (KeyError, TypeError, ValueError, UsageError) as error:

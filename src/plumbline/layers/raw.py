@@ -11,7 +11,7 @@ RAW = Layer(
     noun="disk",
     operations=(Operation.READ,),
     scenarios=(Scenario.SINGLE, Scenario.TOGETHER),
-    spec=ProbeSpec("sgp_dd", bytes=1 << 30, seconds=60.0, block_bytes=1 << 20, queue_depth=8),
+    spec=ProbeSpec("sgp_dd", bytes=1 << 30, seconds=60.0, transfer_bytes=1 << 20, queue_depth=8),
     tools=("sgp_dd",),
     min_efficiency=0.5,
     depth=1,

@@ -229,7 +229,7 @@ def _of_right_kind(record: Record) -> Record:
 
 def _refuse_no_terms(spec: Mapping[str, Any]) -> None:
     """Refuse values that cannot be said in words (plumbline.model.spec.terms)."""
-    for key in ("bytes", "block_bytes"):
+    for key in ("bytes", "transfer_bytes"):
         if spec.get(key) is not None:
             counts(**{key: spec[key]})
     rates_or_none(rate_cap_Bps=spec.get("rate_cap_Bps"))

@@ -21,8 +21,8 @@ class ProbeSpec(NamedTuple):
     """The terms of one measurement; what a tool does not know stays at its neutral value.
 
     ``bytes``: moved per operation and repeat, at most.  ``seconds``: limit of one operation.
-    ``block_bytes``: of one call.  ``queue_depth``: calls in flight (fio: iodepth, sgp_dd: thr,
-    netperf and iperf3: parallel streams).  ``repeats``: within a run, the median counts.
+    ``transfer_bytes``: moved by one call.  ``queue_depth``: calls in flight (fio: iodepth, sgp_dd:
+    thr, netperf and iperf3: parallel streams).  ``repeats``: within a run, the median counts.
     ``rate_cap_Bps``: None for no cap.  ``direct``: bypass the client's page cache.  ``pattern``:
     what a parallel probe adds in words, such as test, ranks, and whether data or time is fixed.
     """
@@ -30,7 +30,7 @@ class ProbeSpec(NamedTuple):
     tool: str
     bytes: int
     seconds: float
-    block_bytes: int = 1 << 20
+    transfer_bytes: int = 1 << 20
     queue_depth: int = 8
     repeats: int = 3
     rate_cap_Bps: Optional[float] = None
@@ -64,7 +64,7 @@ class ProbeSpec(NamedTuple):
     def refuse_impossible(self) -> None:
         """Raise TypeError for a value with which nothing can be measured."""
         texts("text", (self.tool, self.pattern))
-        counts(bytes=self.bytes, block_bytes=self.block_bytes)
+        counts(bytes=self.bytes, transfer_bytes=self.transfer_bytes)
         within(0, LARGEST, seconds=self.seconds)
         for key, most in (("queue_depth", MOST_DEPTH), ("repeats", MOST_REPEATS)):
             value = getattr(self, key)
@@ -82,19 +82,21 @@ class ProbeSpec(NamedTuple):
         from hashlib import sha256  # only recorders need it; a check never does
 
         terms = {k: v for k, v in self.to_json().items() if k not in ("repeats", "seconds")}
+        # by its earlier name, so that baselines of then hold
+        terms["block_bytes"] = terms.pop("transfer_bytes")
         return sha256(json.dumps(terms, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def terms(spec: Mapping[str, Any]) -> str:
     """Return in words what ``hash`` covers, from the document form; what is absent is left out.
 
-    E.g. ``fio, 1 GiB, block 1 MiB, depth 8, direct``.
+    E.g. ``fio, 1 GiB, transfer 1 MiB, depth 8, direct``.
     """
-    size, block, cap = spec.get("bytes"), spec.get("block_bytes"), spec.get("rate_cap_Bps")
+    size, transfer, cap = spec.get("bytes"), spec.get("transfer_bytes"), spec.get("rate_cap_Bps")
     words = [
         str(spec.get("tool", "")),
         format_size(size) if size else "",
-        f"block {format_size(block)}" if block else "",
+        f"transfer {format_size(transfer)}" if transfer else "",
         f"depth {spec['queue_depth']}" if "queue_depth" in spec else "",
         f"at most {format_rate(cap)}" if cap else "",
         ("direct" if spec["direct"] else "not direct") if "direct" in spec else "",

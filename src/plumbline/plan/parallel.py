@@ -24,7 +24,7 @@ from plumbline.units import format_size
 _BUDGET = 64 << 30
 """Of a run whose bytes follow from memory, as for ``plumbline probe fs`` by hand."""
 
-_NAMES = Names("bytes", "block", "direct: true")
+_NAMES = Names("bytes", "transfer", "direct: true")
 
 
 def parallel(topology: Topology, policy: Policy) -> list[Place]:
@@ -93,7 +93,7 @@ def spec_of_all(policy: Policy, name: str, targets: int) -> ProbeSpec:
     """
     rules = policy.layers.fs
     spec = _sized(spec_of(policy, FS.name, name, name), policy, name, targets)
-    test = test_of(policy)._replace(transfer=spec.block_bytes)
+    test = test_of(policy)._replace(transfer=spec.transfer_bytes)
     trouble = contradiction(test, spec.bytes, direct=spec.direct, names=_NAMES)
     if trouble:
         raise DocumentError(f"plumbline_policy: layer fs: {name}: {trouble}")

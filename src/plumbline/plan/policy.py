@@ -55,7 +55,7 @@ class ProbePolicy(Strict):
     tool: Optional[str] = None
     bytes: Optional[Size] = None
     seconds: Optional[Duration] = None
-    block: Optional[Size] = None
+    transfer: Optional[Size] = None
     queue_depth: Annotated[Optional[int], Field(ge=1, le=MOST_DEPTH)] = None
     repeats: Annotated[Optional[int], Field(ge=1, le=MOST_REPEATS)] = None
     rate_cap: Optional[Rate] = None
@@ -182,7 +182,7 @@ class FsLayer(TimedLayer):
         return self
 
 
-_OF_RANKS = {"bytes", "seconds", "block", "direct"}
+_OF_RANKS = {"bytes", "seconds", "transfer", "direct"}
 """The terms that ranks have."""
 
 
@@ -218,7 +218,7 @@ class Policy(Strict):
         return found
 
 
-_SPEC_FIELDS = {"block": "block_bytes", "rate_cap": "rate_cap_Bps"}
+_SPEC_FIELDS = {"transfer": "transfer_bytes", "rate_cap": "rate_cap_Bps"}
 _LIMIT_FIELDS = {"hung_after": "hung_after_s", "max_age": "max_age_s"}
 
 
@@ -245,7 +245,7 @@ def _default_spec(policy: Policy, layer: str) -> ProbeSpec:
     if layer not in WHOLE:
         return spec
     test = test_of(policy)
-    return spec._replace(block_bytes=test.transfer, direct=may_be_direct(test))
+    return spec._replace(transfer_bytes=test.transfer, direct=may_be_direct(test))
 
 
 def bytes_given(policy: Policy, layer: str, group: str, component: str) -> bool:

@@ -96,18 +96,18 @@ def version(tool: str, completed: Completed) -> str:
     return match[0]
 
 
-def whole_blocks(spec: ProbeSpec) -> int:
+def whole_transfers(spec: ProbeSpec) -> int:
     """Return how many whole blocks a specification asks for.
 
     Raises:
         DocumentError: it is not even one.
     """
-    if not 0 < spec.block_bytes <= spec.bytes:
+    if not 0 < spec.transfer_bytes <= spec.bytes:
         raise DocumentError(
-            f"{spec.tool} cannot move {spec.bytes} bytes in blocks of {spec.block_bytes}; "
+            f"{spec.tool} cannot move {spec.bytes} bytes in transfers of {spec.transfer_bytes}; "
             "correct its specification"
         )
-    return spec.bytes // spec.block_bytes
+    return spec.bytes // spec.transfer_bytes
 
 
 def refuse_rate_cap(tool: str, cap_Bps: Optional[float]) -> None:

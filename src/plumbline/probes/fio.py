@@ -38,16 +38,16 @@ def command(job: Job) -> tuple[str, ...]:
     """Return the call of one write or read of the file that is the standard input.
 
     Raises:
-        DocumentError: the job has no file, fewer bytes than a block, or a block that no file system
-            takes past the cache.
+        DocumentError: the job has no file, fewer bytes than one transfer, or a transfer that no
+            file system takes past the cache.
     """
     if job.within is None or not job.within.opened:
         raise DocumentError(f"{job.subject!r} is no probe file, and fio measures nothing else")
     spec = job.spec
-    if spec.direct and spec.block_bytes % _SECTOR:
+    if spec.direct and spec.transfer_bytes % _SECTOR:
         raise DocumentError(
-            f"direct: true needs blocks of whole {_SECTOR} bytes, not {spec.block_bytes} bytes; "
-            "choose another block"
+            f"direct: true needs transfers of whole {_SECTOR} bytes, not {spec.transfer_bytes} "
+            "bytes; choose another transfer"
         )
     write = job.operation is Operation.WRITE
     return (
@@ -56,7 +56,7 @@ def command(job: Job) -> tuple[str, ...]:
         f"--filename={FILE}",
         f"--rw={'write' if write else 'read'}",
         f"--size={size_bytes(spec)}",
-        f"--bs={spec.block_bytes}",
+        f"--bs={spec.transfer_bytes}",
         f"--runtime={max(1, round(spec.seconds))}",
         f"--ioengine={'libaio' if spec.queue_depth > 1 else 'psync'}",
         f"--iodepth={spec.queue_depth}",
@@ -82,7 +82,7 @@ def command(job: Job) -> tuple[str, ...]:
 
 def size_bytes(spec: ProbeSpec) -> int:
     """Return the bytes of one operation: whole blocks, never more than the file holds."""
-    return answer.whole_blocks(spec) * spec.block_bytes
+    return answer.whole_transfers(spec) * spec.transfer_bytes
 
 
 def limit_s(job: Job) -> float:

@@ -43,7 +43,7 @@ def command(job: Job) -> tuple[str, ...]:
         *("iperf3", "--client", job.subject, "--port", str(job.port), "--json"),
         *(("--bind", job.own_address) if job.own_address else ()),
         *("--time", f"{max(1, round(spec.seconds))}", "--parallel", str(spec.queue_depth)),
-        *("--length", str(min(spec.block_bytes, _LARGEST_BLOCK))),
+        *("--length", str(min(spec.transfer_bytes, _LARGEST_BLOCK))),
         *("--connect-timeout", f"{_CONNECT_S * 1000:.0f}"),
         # the cap is that of one stream, in bits
         *(("--bitrate", f"{cap * 8 / spec.queue_depth:.0f}") if cap is not None else ()),

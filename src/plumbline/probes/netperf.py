@@ -49,13 +49,13 @@ def command(job: Job) -> tuple[str, ...]:
     answer.refuse_rate_cap("netperf", spec.rate_cap_Bps)
     check_addresses(job)
     wide = job.confidence_pct
-    block = str(spec.block_bytes)
+    transfer = str(spec.transfer_bytes)
     return (
         *("netperf", "-P", "0", "-t", _TESTS[job.operation], "-H", job.subject),
         *(("-L", job.own_address) if job.own_address else ()),
         *("-p", str(job.port), "-l", f"{max(1, round(spec.seconds))}"),
         *(("-i", f"{_MOST},{_LEAST}", "-I", f"{_LEVEL},{wide:g}") if wide is not None else ()),
-        *("--", "-m", block, "-M", block, "-k", ",".join(_KEYS)),
+        *("--", "-m", transfer, "-M", transfer, "-k", ",".join(_KEYS)),
     )
 
 

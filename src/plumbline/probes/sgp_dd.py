@@ -46,9 +46,9 @@ def command(job: Job) -> tuple[str, ...]:
     if job.operation is not Operation.READ:
         raise DocumentError(f"sgp_dd only reads; it cannot do {job.operation.value}")
     DEVICE.refuse("the device", job.subject)
-    if job.block_size < 1 or spec.block_bytes % job.block_size:
+    if job.block_size < 1 or spec.transfer_bytes % job.block_size:
         raise DocumentError(
-            f"block_bytes {spec.block_bytes} is no multiple of the logical block of "
+            f"transfer_bytes {spec.transfer_bytes} is no multiple of the logical block of "
             f"{job.subject}, {job.block_size} bytes; correct the specification"
         )
     if spec.queue_depth > _MOST_THREADS:
@@ -61,7 +61,7 @@ def command(job: Job) -> tuple[str, ...]:
         f"if={job.subject}",
         "of=/dev/null",
         f"bs={job.block_size}",
-        f"bpt={spec.block_bytes // job.block_size}",
+        f"bpt={spec.transfer_bytes // job.block_size}",
         f"count={_count(job)}",
         f"thr={spec.queue_depth}",
         *(("iflag=direct",) if spec.direct else ()),
@@ -112,8 +112,8 @@ def parse_version(completed: Completed) -> str:
 
 
 def _count(job: Job) -> int:
-    transfer = job.spec.block_bytes // job.block_size
-    return answer.whole_blocks(job.spec) * transfer
+    transfer = job.spec.transfer_bytes // job.block_size
+    return answer.whole_transfers(job.spec) * transfer
 
 
 def _blocks(job: Job, text: str, interrupted: bool) -> int:

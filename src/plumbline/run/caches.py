@@ -27,7 +27,7 @@ from plumbline.targets.query import SLOW_S, complaint
 WITHOUT = "without"
 """The key of a record's details: the cache that was dropped last before it, empty for none."""
 
-_MOST_BLOCK_BYTES = 1 << 20
+_MOST_TRANSFER_BYTES = 1 << 20
 """From 2.17 on Lustre reads 8 MiB and more past the page cache."""
 
 
@@ -79,8 +79,10 @@ class CachesUnit:
 
 def _buffered(spec: ProbeSpec) -> ProbeSpec:
     """Return terms under which caches may serve what they have."""
-    block_bytes = min(spec.block_bytes, _MOST_BLOCK_BYTES)
-    return spec._replace(direct=False, queue_depth=1, block_bytes=block_bytes, pattern=KEEP_CACHED)
+    transfer_bytes = min(spec.transfer_bytes, _MOST_TRANSFER_BYTES)
+    return spec._replace(
+        direct=False, queue_depth=1, transfer_bytes=transfer_bytes, pattern=KEEP_CACHED
+    )
 
 
 class _Reads:
@@ -101,8 +103,8 @@ class _Reads:
             return
         spec = reads[0].entry.spec
         # no more than was written, for holes are read too fast
-        blocks = max(1, min(spec.bytes, written) // spec.block_bytes)
-        spec = spec._replace(bytes=blocks * spec.block_bytes)
+        transfers = max(1, min(spec.bytes, written) // spec.transfer_bytes)
+        spec = spec._replace(bytes=transfers * spec.transfer_bytes)
         dropped: list[Cache] = []
         # known by their file from here on
         for read, cache in zip(reads, (None, *target.caches(spec.bytes))):

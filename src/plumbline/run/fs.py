@@ -34,7 +34,7 @@ class FsUnit:
         spec = whole.spec
         self._share = Share(
             course.ranks_per_target,
-            spec.bytes // spec.block_bytes * spec.block_bytes,
+            spec.bytes // spec.transfer_bytes * spec.transfer_bytes,
             course.test.shared,
         )
 

@@ -144,5 +144,5 @@ class _Operations:
         spec = task.entry.spec
         if self._written is None or self._written >= spec.bytes:
             return spec
-        blocks = max(1, self._written // spec.block_bytes)
-        return spec._replace(bytes=blocks * spec.block_bytes)
+        transfers = max(1, self._written // spec.transfer_bytes)
+        return spec._replace(bytes=transfers * spec.transfer_bytes)

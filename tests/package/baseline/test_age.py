@@ -68,9 +68,9 @@ def test_the_newest_sound_record_tells_the_conditions(
 
 
 def test_other_terms_than_the_policys_show_without_any_record() -> None:
-    other = SPEC._replace(block_bytes=4 << 20)
+    other = SPEC._replace(transfer_bytes=4 << 20)
     baseline = HELD._replace(spec_hash=other.hash(), terms=terms(other.to_json()))
-    assert aged(baseline) == ("terms block 4 MiB -> block 1 MiB",)
+    assert aged(baseline) == ("terms transfer 4 MiB -> transfer 1 MiB",)
 
 
 def test_what_is_not_measured_any_more_is_to_be_removed() -> None:

@@ -70,7 +70,7 @@ def test_sound_records_become_a_candidate() -> None:
 def test_a_candidate_says_under_what_it_was_taken() -> None:
     records = [run(day, fill=fill, spec=SPEC.to_json()) for day, fill in enumerate((0.1, 0.2, 0.3))]
     baseline = capture(records, SITE).candidates[key("a")].baseline
-    assert baseline.terms == "fio, 1 GiB, block 1 MiB, depth 8, direct"
+    assert baseline.terms == "fio, 1 GiB, transfer 1 MiB, depth 8, direct"
     assert (baseline.host, baseline.tool, baseline.fill) == ("client1", "fio fio-3.39", 0.2)
 
 

@@ -34,7 +34,7 @@ BASELINE = Baseline(
     {"client": "2.17.0"},
     "ada",
     "new disks",
-    "fio, 1 GiB, block 1 MiB, depth 8, direct",
+    "fio, 1 GiB, transfer 1 MiB, depth 8, direct",
     "client1",
     "fio 3.39",
     0.31,

@@ -65,7 +65,10 @@ def test_the_same_conditions_do_not_differ() -> None:
         ({"fill": 0.50}, []),
         ({"fill": None}, []),
         ({"tool": None}, []),
-        ({"spec": SPEC._replace(block_bytes=4 << 20)}, ["terms block 1 MiB -> block 4 MiB"]),
+        (
+            {"spec": SPEC._replace(transfer_bytes=4 << 20)},
+            ["terms transfer 1 MiB -> transfer 4 MiB"],
+        ),
         ({"spec": SPEC._replace(direct=False)}, ["terms direct -> not direct"]),
         ({"spec": SPEC._replace(rate_cap_Bps=5e8)}, ["terms without -> at most 500.0 MB/s"]),
         ({"spec": SPEC._replace(repeats=9)}, []),

@@ -125,8 +125,12 @@ def test_the_members_of_a_group_are_found_by_its_name() -> None:
 def test_a_specification_hash_changes_with_what_is_measured_only() -> None:
     spec = EXPECTATION.spec
     assert spec._replace(repeats=9, seconds=1.0).hash() == spec.hash()
-    assert spec._replace(block_bytes=4 << 20).hash() != spec.hash()
+    assert spec._replace(transfer_bytes=4 << 20).hash() != spec.hash()
     assert spec._replace(direct=False).hash() != spec.hash()
+
+
+def test_a_specification_hash_is_what_it_was_so_that_accepted_baselines_hold() -> None:
+    assert ProbeSpec("fio", bytes=1 << 30, seconds=60.0).hash() == "c1fba5fc0343"
 
 
 def test_a_specification_with_an_unknown_key_names_it() -> None:

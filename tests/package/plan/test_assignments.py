@@ -109,8 +109,8 @@ def test_a_run_hangs_when_all_repeats_have_used_their_time() -> None:
         ({"probe": {"tool": "fioo"}}, "tool 'fioo' does not measure this layer; write one of: fio"),
         ({"probe": {"tool": "sgp_dd"}}, "layer ost: scratch-OST0: the tool 'sgp_dd' does not"),
         (
-            {"probe": {"bytes": "1 MiB", "block": "2 MiB"}},
-            "layer ost: scratch-OST0: fio cannot move 1048576 bytes in blocks of 2097152",
+            {"probe": {"bytes": "1 MiB", "transfer": "2 MiB"}},
+            "layer ost: scratch-OST0: fio cannot move 1048576 bytes in transfers of 2097152",
         ),
     ],
 )
@@ -128,9 +128,13 @@ def test_a_policy_that_does_not_fit_the_site_is_refused(
         ("net", {"queue_depth": 2}, "netperf sends one stream, not 2; set queue_depth to 1 or use"),
         ("net", {"rate_cap": "1 MB/s"}, "netperf cannot cap its rate"),
         ("raw", {"tool": "fio"}, "layer raw: oss1-disk1: the tool 'fio' .* one of: sgp_dd"),
-        ("raw", {"block": "1000 B"}, "block_bytes 1000 is no multiple of the logical block"),
+        ("raw", {"transfer": "1000 B"}, "transfer_bytes 1000 is no multiple of the logical block"),
         ("raw", {"queue_depth": 1025}, "sgp_dd has 1024 threads at most, not 1025"),
-        ("ost", {"block": "1000 B"}, "direct: true needs blocks of whole 512 bytes, not 1000"),
+        (
+            "ost",
+            {"transfer": "1000 B"},
+            "direct: true needs transfers of whole 512 bytes, not 1000",
+        ),
         ("net", {"tool": "iperf3", "queue_depth": 129}, "iperf3 sends 128 streams at most"),
         ("net", {"seconds": "150 s"}, "both directions take 5 min, but the .* open for 5 min"),
     ],
@@ -143,9 +147,9 @@ def test_terms_that_would_only_fail_on_a_node_are_refused(
 
 
 def test_what_is_measured_within_the_cache_has_blocks_of_any_size() -> None:
-    probe = {"block": "1000 B", "direct": False}
+    probe = {"transfer": "1000 B", "direct": False}
     found = planned(site(), layers={"ost": {"probe": probe}})["ost scratch-OST0"]
-    assert found.spec.block_bytes == 1000
+    assert found.spec.transfer_bytes == 1000
 
 
 def test_two_parts_of_a_server_cannot_be_the_same_device() -> None:

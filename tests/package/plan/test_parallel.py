@@ -99,11 +99,14 @@ def test_a_retired_target_takes_no_part() -> None:
         ({"clients": ["switch1"]}, "'switch1' is no client or server of the topology"),
         ({"probe": {"bytes": "1 kB"}}, "less than one transfer of 1048576 bytes; raise bytes"),
         (
-            {"probe": {"block": "1 MB"}},
+            {"probe": {"transfer": "1 MB"}},
             "direct: true needs transfers and buffers of whole 4096 bytes",
         ),
         ({"test": "mpiio-shared-1m2", "probe": {"direct": True}}, "has no direct: true; choose"),
-        ({"probe": {"block": "8 B", "direct": False}}, "of memory; lower bytes, or raise block"),
+        (
+            {"probe": {"transfer": "8 B", "direct": False}},
+            "of memory; lower bytes, or raise transfer",
+        ),
         ({"groups": {"work": {}}}, "layer fs has no group 'work'"),
         ({"budget": "3 GiB"}, "would write 4 GiB, its budget is 3 GiB; lower bytes"),
     ],

@@ -59,7 +59,7 @@ def test_all_keys_are_read() -> None:
         "tool": "iperf3",
         "bytes": "2 GiB",
         "seconds": "20 s",
-        "block": "4 MiB",
+        "transfer": "4 MiB",
         "queue_depth": 4,
         "repeats": 5,
         "rate_cap": "500 MB/s",
@@ -175,7 +175,7 @@ def test_the_most_particular_word_wins_and_leaves_the_rest() -> None:
         (layers(fs={"clients": ["a", "b"]}), "several clients need work, a folder that all"),
         (layers(fs={"work": "scratch"}), "work 'scratch' is not an absolute path"),
         (layers(fs={"ranks_per_target": 0}), "greater than or equal to 1, not 0"),
-        (layers(fs={"probe": {"repeats": 3}}), "probe has no repeats; known are block, bytes"),
+        (layers(fs={"probe": {"repeats": 3}}), "probe has no repeats; known are bytes, direct"),
         (layers(fs={"groups": {"work": {"probe": {"tool": "fio"}}}}), "groups work probe has no"),
         (layers(fs={"components": {"o": {"probe": {"bytes": "1 B"}}}}), "are measured alike"),
     ],
@@ -221,7 +221,7 @@ def test_ranks_have_the_terms_of_their_test_unless_told() -> None:
         return spec_of(load(layers(fs=fs)), "fs", "scratch", "scratch")
 
     assert spec() == ProbeSpec("mpi", 1 << 30, 60.0, 1 << 20, queue_depth=1, repeats=1)
-    assert spec(test="posix-fpp-10k").block_bytes == 10_000
+    assert spec(test="posix-fpp-10k").transfer_bytes == 10_000
     assert not spec(test="mpiio-shared-1m2").direct
-    assert spec(test="posix-fpp-10k", probe={"block": "20 kB"}).block_bytes == 20_000
+    assert spec(test="posix-fpp-10k", probe={"transfer": "20 kB"}).transfer_bytes == 20_000
     assert spec(groups={"scratch": {"probe": {"bytes": "2 GiB"}}}).bytes == 2 << 30

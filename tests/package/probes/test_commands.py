@@ -53,14 +53,14 @@ def test_the_rate_is_capped_when_asked() -> None:
     assert "--rate=50000000" in argv("fio", {"rate_cap_Bps": 5e7})
 
 
-def test_bytes_are_rounded_down_to_whole_blocks() -> None:
+def test_bytes_are_rounded_down_to_whole_transfers() -> None:
     assert "--size=3145728" in argv("fio", {"bytes": 4_000_000})
 
 
 @pytest.mark.parametrize("tool", ["fio", "sgp_dd"])
-@pytest.mark.parametrize("spec", [{"bytes": 1000}, {"bytes": 0}, {"block_bytes": 0}])
+@pytest.mark.parametrize("spec", [{"bytes": 1000}, {"bytes": 0}, {"transfer_bytes": 0}])
 def test_less_than_a_block_is_refused(tool: str, spec: dict[str, Any]) -> None:
-    with pytest.raises(DocumentError, match="in blocks of"):
+    with pytest.raises(DocumentError, match="in transfers of"):
         argv(tool, spec)
 
 
@@ -91,7 +91,7 @@ def test_sgp_dd_reads_a_bounded_count_and_is_interrupted_in_time() -> None:
         ({}, {"subject": "/dev/../etc/passwd"}, "not a device under /dev"),
         ({}, {"subject": "/dev/sdb of=/dev/sdc"}, "not a device under /dev"),
         ({}, {"subject": "/dev/sdb,/dev/sdc"}, "not a device under /dev"),
-        ({"block_bytes": 1000}, {}, "no multiple of the logical block"),
+        ({"transfer_bytes": 1000}, {}, "no multiple of the logical block"),
         ({}, {"block_size": 0}, "no multiple of the logical block"),
         ({"rate_cap_Bps": 1e6}, {}, "cannot cap its rate"),
     ],

@@ -104,7 +104,7 @@ def test_nothing_else_is_set_and_the_permanent_file_is_not_touched() -> None:
 
 def test_caches_serve_buffered_reads_that_fio_does_not_drop_itself() -> None:
     runner = Storage()
-    found(runner, block_bytes=16 << 20, queue_depth=32)
+    found(runner, transfer_bytes=16 << 20, queue_depth=32)
     for words in runner.called("fio --name"):
         assert "--direct=0 --invalidate=0" in words
         assert "--bs=1048576" in words

@@ -91,7 +91,7 @@ def test_a_first_repeat_that_was_cut_short_is_not_enough() -> None:
     assert USUAL.baseline is not None
     usual = USUAL._replace(baseline=USUAL.baseline._replace(median_Bps=rate_MBps * 1e6))
     entry = expectation("a", references={"write/single": usual})
-    entry = entry._replace(spec=entry.spec._replace(block_bytes=65536))
+    entry = entry._replace(spec=entry.spec._replace(transfer_bytes=65536))
     (write,) = measured(TargetUnit(entry), runner, FakeClock())
     assert (write.flags, len(write.repeats_Bps)) == ((Flag.SHORT,), 2)
 
@@ -347,7 +347,7 @@ def test_nothing_is_read_that_was_not_written_in_this_run() -> None:
 def test_no_more_is_read_than_was_written() -> None:
     block = 64 << 10
     runner = target({"fio": lambda argv: fio_report(argv, 0.0196613, moved=3 * block + 5)})
-    spec = expectation("a").spec._replace(block_bytes=block)
+    spec = expectation("a").spec._replace(transfer_bytes=block)
     write, read = measured(TargetUnit(expectation("a", spec=spec)), runner, FakeClock())
     assert write.flags == (Flag.SHORT,)
     assert read.tool is not None
