@@ -44,7 +44,7 @@ class Memories:
         return found[0] if found else node.every()
 
     def of(self, node: Expectations, history: History) -> tuple[tuple[Expectation, ...], Recent]:
-        """Return what a node measures and remembers, read anew where that has changed since."""
+        """Return what a node measures and remembers, read again where that has changed since."""
         chosen, found = self.measured(node), self._read.get(node.node)
         memory = found[1].again(history) if found else None
         return chosen, memory or Recent(history, groups_of(chosen))

@@ -23,7 +23,7 @@ def replacing(path: Path) -> Iterator[Path]:
         StoreError: the name is that of a folder, or of a device or pipe, which would be lost.
     """
     if not path.name or (path.exists() and not path.is_file()):
-        raise StoreError(f"{path} is no plain file; name one, which will be replaced")
+        raise StoreError(f"{path} cannot be written: it is no plain file; nothing changed")
     _remove_abandoned(path)
     new = path.with_name(f".{path.name}.{os.getpid()}.new")
     # of a process that had the same number

@@ -144,6 +144,6 @@ def test_what_is_no_plain_file_is_never_replaced(kind: str, tmp_path: Path) -> N
         path.symlink_to(tmp_path / "pipe")
         path = path if kind == "link to a pipe" else tmp_path / "pipe"
     before = path.lstat().st_mode
-    with pytest.raises(StoreError, match="is no plain file; name one"):
+    with pytest.raises(StoreError, match="is no plain file; nothing changed"):
         replace(path, "text")
     assert path.lstat().st_mode == before
