@@ -143,9 +143,10 @@ sanity:
 units integration:
 	@.ci/ansible-test $@
 
+# With folders of its own: pytest takes those that it shares from other users, whom tests beside it have let in.
 lab:
-	@pytest --verbose --durations=10 -o cache_dir=.cache/pytest-lab --ignore tests/lab/test_debian12.py tests/lab
+	@pytest --verbose --durations=10 -o cache_dir=.cache/pytest-lab --basetemp $(CACHE)/lab-tests --ignore tests/lab/test_debian12.py tests/lab
 
 # A lab of its own, which stands beside the other one.
 lab-debian12:
-	@pytest --verbose --durations=10 -o cache_dir=.cache/pytest-lab-debian12 tests/lab/test_debian12.py
+	@pytest --verbose --durations=10 -o cache_dir=.cache/pytest-lab-debian12 --basetemp $(CACHE)/lab-debian12-tests tests/lab/test_debian12.py
