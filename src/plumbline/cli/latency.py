@@ -75,8 +75,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--since takes at least two times --window, which is above zero")
     if window_s != int(window_s) or since_s > _MOST_WINDOWS * window_s:
         raise UsageError(
-            f"--window takes whole seconds, and at most {_MOST_WINDOWS} of it lie in --since: "
-            "Prometheus answers no more"
+            f"--window takes whole seconds, and at most {_MOST_WINDOWS} of it lie in --since, "
+            "the most that Prometheus answers"
         )
     _check_history(arguments.save)
     prometheus = prometheus_of(arguments)

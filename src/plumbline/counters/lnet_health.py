@@ -29,6 +29,9 @@ FULL = 1000
 MOST_PEERS = 32
 """Peers that have a metric of their own: the least healthy ones."""
 
+MODULE = "/sys/module/lnet"
+"""Without it there is no LNet to ask."""
+
 INTERFACES = ("lnetctl", "net", "show", "-v", "2")
 """Health is printed from this detail on, in releases 2.12 to 2.17."""
 PEER_INTERFACES = ("lnetctl", "peer", "show", "-v", "2")

@@ -6,12 +6,13 @@ from collections import Counter
 from itertools import chain
 from typing import Iterator, NamedTuple, Optional, Sequence
 
+from plumbline.counters.lnet_health import MODULE
 from plumbline.counters.metric import LOOKED, TIMEOUTS, UNREADABLE, Count
 from plumbline.counters.places import Place, folders, places
 from plumbline.errors import ToolError
 from plumbline.run.bounded_reads import Answer, BoundedReads
 from plumbline.run.clock import Clock
-from plumbline.run.lnet_health import MODULE, PLACES, LnetHealth
+from plumbline.run.lnet_health import PLACES, LnetHealth
 
 _REASONS = {
     "denied": "may not be read by this user; give the unit CAP_DAC_READ_SEARCH",

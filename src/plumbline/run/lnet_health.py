@@ -24,8 +24,6 @@ from plumbline.run.clock import Clock
 from plumbline.run.command import any_abandoned
 from plumbline.targets.query import complaint
 
-MODULE = "/sys/module/lnet"
-"""Without it there is no LNet to ask."""
 MOST_BYTES = 32 << 20
 """Of 17,000 peers; each takes 1.9 kB at detail 4."""
 

@@ -42,7 +42,7 @@ class _Node(NamedTuple):
 
 
 class Confirming:
-    """Confirms on all nodes of a fleet; ``moved_bytes`` is the sum of all that this moved."""
+    """Confirms on all nodes of a fleet."""
 
     def __init__(
         self,
@@ -51,7 +51,6 @@ class Confirming:
         periods_s: Mapping[str, float],
     ) -> None:
         """Begin with nothing confirmed; ``periods_s`` is between two planned runs of a layer."""
-        self.moved_bytes = 0
         self._measuring = measuring
         self._periods_s = periods_s
         self._nodes = [
@@ -60,6 +59,11 @@ class Confirming:
             for layer in GROUPED
             if (chosen := tuple(one for one in every if one.layer == layer and one.confirm.runs))
         ]
+
+    @property
+    def moved_bytes(self) -> int:
+        """Return the bytes that the nodes have counted against what they may move."""
+        return sum(one.bytes for node in self._nodes for one in node.measured)
 
     def day(self, number: int, rates_Bps: Mapping[Flow, float]) -> None:
         """Confirm what was low on a day, the first of which is 1, or before it and is not done."""
@@ -92,7 +96,6 @@ class Confirming:
             for number, turn in enumerate(due):
                 found = moved(turn, f"{now} {number}", now, layer)
                 node.measured.extend(found)
-                self.moved_bytes += sum(one.bytes for one in found)
                 self._measuring.again(steps_of(turn, layer), now, rates_Bps)
             known.forget({one.component for turn in due for one in turn.chosen}, now)
             now += node.chosen[0].confirm.every_s

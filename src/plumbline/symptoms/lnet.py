@@ -11,6 +11,7 @@ from typing import Iterator
 from plumbline.counters.lnet_health import (
     FULL,
     INTERFACES,
+    MODULE,
     Interface,
     local_interfaces,
     why_nothing,
@@ -25,8 +26,6 @@ from plumbline.targets.query import complaint
 
 NAME = "lnet"
 
-_MODULE = "/sys/module/lnet"
-
 
 def look(node: Node) -> Look:
     """Look at all interfaces of this host.
@@ -35,8 +34,8 @@ def look(node: Node) -> Look:
         ToolError: there is no LNet, or it gives no answer.
         PrivilegeError: it tells its health to others alone.
     """
-    if not node.system.names(_MODULE):
-        raise ToolError(f"{_MODULE} is not there: LNet is not loaded")
+    if not node.system.names(MODULE):
+        raise ToolError(f"{MODULE} is not there: LNet is not loaded")
     shown = node.system.run(INTERFACES, QUICK_S)
     if not shown.ok:
         raise _trouble(shown)
