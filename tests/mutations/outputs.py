@@ -7,7 +7,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Callable, Iterator, Mapping, Optional
 
-from plumbline.collect.prometheus import parse_complaint, parse_curves
+from plumbline.collect.prometheus import parse_answer, parse_complaint
 from plumbline.conditions.bill import take
 from plumbline.conditions.ledger import Ledger, begun
 from plumbline.conditions.lustre import DEFAULT as PARAMETERS
@@ -416,7 +416,7 @@ def _prometheus() -> Iterator[Reader]:
     good = f'{{"status": "success", "data": {{"resultType": "matrix", "result": [{curve}]}}}}'
     refused = '{"status": "error", "errorType": "timeout", "error": "query timed out"}'
     url = "http://console:9090"
-    yield Reader("prometheus: curves", encoded(good), lambda data, _: parse_curves(data, url))
+    yield Reader("prometheus: curves", encoded(good), lambda data, _: parse_answer(data, url))
     yield Reader("prometheus: refusal", encoded(refused), lambda data, _: parse_complaint(data))
 
 

@@ -37,9 +37,9 @@ def test_what_starts_a_measurement_has_a_limit_and_is_not_polled() -> None:
 def test_a_variable_that_a_person_may_give_is_described_and_has_a_kind() -> None:
     for name in ("probe", "baseline", "debug_slow_storage"):
         checked = next(
-            task["ansible.builtin.validate_argument_spec"]["argument_spec"]
+            task["hpcops.plumbline.variables"]["argument_spec"]
             for task in tasks(document(ROOT / f"playbooks/{name}.yml"))
-            if "ansible.builtin.validate_argument_spec" in task
+            if "hpcops.plumbline.variables" in task
         )
         assert checked
         for variable, said in checked.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
@@ -84,7 +85,12 @@ def run(arguments: argparse.Namespace) -> int:
     end = time.time() // window_s * window_s
     span = Span(end - since_s // window_s * window_s + window_s, end, window_s)
     plan = load_plan(arguments.plan)
-    found = latencies(plan, site_loads(prometheus, span), window_s)
+    try:
+        loads = site_loads(prometheus, span)
+    finally:
+        for warned in prometheus.warnings:
+            print(f"plumbline: {warned}", file=sys.stderr)
+    found = latencies(plan, loads, window_s)
     if arguments.json:
         print(json.dumps(_document(found), indent=1, allow_nan=False))
     else:

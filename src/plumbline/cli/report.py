@@ -26,6 +26,8 @@ DAYS = 365
 _MOST_DAYS = 4000
 _INSTALL = "install both with: pip install 'plumbline[console]'"
 _LIBRARY_FILE = "plotly.min.js"
+_MOST_LIBRARY = 32 << 20
+"""Six times what version 6 has."""
 
 
 def add(subparsers: Any) -> None:
@@ -111,7 +113,12 @@ def _library(file: Optional[str]) -> str:
     if find_spec("jinja2") is None:
         raise ToolError(f"plumbline report needs Jinja2; {_INSTALL}")
     try:
-        return path.read_text(encoding="utf-8")
+        with path.open("rb") as opened:
+            # a device or pipe may have no end
+            text = opened.read(_MOST_LIBRARY + 1)
+        if len(text) > _MOST_LIBRARY:
+            raise ToolError(f"{path} is longer than Plotly's library ever was; name plotly.min.js")
+        return text.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ToolError(
             f"Plotly's library cannot be read: {error}; name plotly.min.js with --library, or "

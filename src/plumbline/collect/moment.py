@@ -115,9 +115,10 @@ def look_back(
         for kind in _KINDS:
             past = past._replace(charts=(*past.charts, *asking.charts(kind)))
         past = past._replace(recovering=asking.recovering())
-        return past._replace(remarks=tuple(asking.remarks(past)))
+        past = past._replace(remarks=tuple(asking.remarks(past)))
     except ToolError as error:
-        return past._replace(remarks=(*past.remarks, f"{error}; what is missing here is not drawn"))
+        past = past._replace(remarks=(*past.remarks, f"{error}; what is missing here is not drawn"))
+    return past._replace(remarks=(*past.remarks, *prometheus.warnings))
 
 
 class _Asking:

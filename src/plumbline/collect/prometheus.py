@@ -21,6 +21,7 @@ _TIMEOUT_S = 30.0
 _MOST_BYTES = 1 << 28
 """Of an answer: a day of ten thousand devices in windows of a quarter of an hour is 30 MB."""
 _LONGEST_COMPLAINT = 200
+_MOST_WARNINGS = 20
 _CHUNK = 1 << 20
 _MOST_TOKEN = 1 << 16
 _NO_PART_OF_IT = set(" ?#")
@@ -65,6 +66,12 @@ class Prometheus:
         self._token = _token(token_file) if token_file else ""
         self._opener = _opener(authority)
         self._patience_s = patience_s
+        self._warnings: dict[str, None] = {}
+
+    @property
+    def warnings(self) -> list[str]:
+        """What it has warned of so far, each once: a part of what it asks itself was away."""
+        return [f"{self.url} warns: {words}" for words in self._warnings]
 
     def over(self, expression: str, span: Span) -> list[Curve]:
         """Return what an expression of PromQL gives at each moment of a span.
@@ -79,7 +86,9 @@ class Prometheus:
             "step": f"{span.step_s:g}",
             "timeout": f"{_TIMEOUT_S:g}s",
         }
-        curves = parse_curves(self._answer("/api/v1/query_range", asked), self.url)
+        curves, warned = parse_answer(self._answer("/api/v1/query_range", asked), self.url)
+        for words in warned[: _MOST_WARNINGS - len(self._warnings)]:
+            self._warnings[words] = None
         return [Curve(labels, tuple(_within(span, points))) for labels, points in curves]
 
     def _answer(self, path: str, asked: Mapping[str, str]) -> bytes:
@@ -177,10 +186,17 @@ def _one_line(words: object) -> str:
     return " ".join(lines(str(words)))[:_LONGEST_COMPLAINT]
 
 
-def parse_curves(said: bytes, url: str) -> list[Curve]:
-    """Return the curves of an answer from an address; raise ToolError where it is none."""
+def parse_answer(said: bytes, url: str) -> tuple[list[Curve], list[str]]:
+    """Return the curves of an answer from an address, and of what it warns.
+
+    Raises:
+        ToolError: it is no answer of Prometheus.
+    """
     try:
-        return list(_curves(read_json(said)))
+        answer = read_json(said)
+        # none, or null, where all is there
+        warned = list(answer.get("warnings") or ())
+        return list(_curves(answer)), [_one_line(words) for words in warned]
     except (ArithmeticError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise ToolError(
             f"{url} did not answer as Prometheus does ({error!r}); correct its address"

@@ -12,6 +12,7 @@ import pytest
 from plumbline.errors import DocumentError, ToolError, UsageError
 from plumbline.store.suspicions import of_node
 from tests.package.cli.driver import call
+from tests.package.collect.test_prometheus import answering, said
 from tests.package.locate.scenes import Scene, lab
 from tests.package.prometheus import PROGRAM, holding
 
@@ -164,6 +165,15 @@ def test_what_prometheus_lacks_is_named(
     kept = [line for line in scraped(1.0).splitlines() if left_out not in line]
     with holding(folder, "\n".join(kept)) as prometheus, pytest.raises(ToolError, match=words):
         ask(plan, prometheus.address, capsys)
+
+
+def test_a_part_that_was_away_is_said_where_nothing_is_left(
+    plan: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with answering(said(warnings=["store oss2 is away"])) as server:
+        with pytest.raises(ToolError, match="has no node_disk_reads_completed_total"):
+            ask(plan, server.url, capsys)
+        assert capsys.readouterr().err == f"plumbline: {server.url} warns: store oss2 is away\n"
 
 
 def test_a_span_holds_two_windows(plan: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -218,6 +218,17 @@ def test_hostile_names_of_targets_are_text(
     assert "%5C%22%5C%5C%7D%5C%5C%29%5C%5C+or" in asked
 
 
+def test_a_part_that_was_away_is_said(
+    tmp_path: Path, site: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    curve = {"metric": {"target": "scratch-OST0000"}, "values": [[AT, "1"], [AT + 60, "2"]]}
+    with answering(said(curve, warnings=["store oss2 is\x1b[31m away"])) as server:
+        page = drawn(tmp_path, site, server.url, capsys)
+    assert page.err.count(f"plumbline: {server.url} warns: store oss2 is") == 1
+    assert "\x1b" not in page.err
+    assert "warns: store oss2 is" in page.text
+
+
 def test_a_prometheus_that_is_slow_is_asked_for_two_minutes() -> None:
     seconds = iter(range(0, 10_000, 50))
     with answering(said()) as server:

@@ -19,9 +19,9 @@ SPAN = Span(1000.0, 1900.0, 900.0)
 CURVE = {"metric": {"component": "disk1"}, "values": [[1000, "5"], [1900, "NaN"]]}
 
 
-def said(*curves: object, status: str = "success", kind: str = "matrix") -> bytes:
+def said(*curves: object, status: str = "success", kind: str = "matrix", **more: object) -> bytes:
     data = {"resultType": kind, "result": list(curves)}
-    return json.dumps({"status": status, "data": data}).encode()
+    return json.dumps({"status": status, "data": data, **more}).encode()
 
 
 class Told(NamedTuple):
@@ -112,6 +112,26 @@ def test_what_no_machine_moves_is_no_figure_and_half_a_character_no_name() -> No
     with answering(said({"metric": {"target": "a\udc80"}, "values": values})) as server:
         (found,) = Prometheus(server.url).over("up", SPAN)
     assert found == Curve({"target": "a?"}, ((1900.0, 7.0),))
+
+
+def test_what_it_warns_of_is_kept_once_in_a_line_each_and_not_without_end() -> None:
+    warned = [f"store {number} is\n away" for number in range(1000)]
+    with answering(said(CURVE, warnings=["no", *warned])) as server:
+        prometheus = Prometheus(server.url)
+        assert prometheus.warnings == []
+        assert prometheus.over("up", SPAN) == prometheus.over("up", SPAN)
+        assert len(prometheus.warnings) == 20
+        assert prometheus.warnings[:2] == [
+            f"{server.url} warns: no",
+            f"{server.url} warns: store 0 is away",
+        ]
+
+
+def test_nothing_is_warned_of_where_all_is_there() -> None:
+    with answering(said(CURVE, warnings=None)) as server:
+        prometheus = Prometheus(server.url)
+        assert prometheus.over("up", SPAN)
+    assert prometheus.warnings == []
 
 
 def test_a_token_is_given_to_the_server_alone(tmp_path: Path) -> None:
