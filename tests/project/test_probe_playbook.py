@@ -45,6 +45,13 @@ def test_one_target_is_measured_by_its_unit_on_its_node_alone(site: PretendedSit
     assert site.units() == ["oss1 start plumbline-raw@oss1-disk2.service"]
 
 
+def test_a_slip_in_a_variable_measures_nothing(site: PretendedSite) -> None:
+    ended = site.play("probe", {"layers": "raw"})
+    assert ended.code != 0
+    ended.shows("-e layers=... is not a variable of this playbook; write -e layer=...")
+    assert site.units() == []
+
+
 def plan_slots(folder: Path, count: int) -> None:
     path = folder / "plan.json"
     document = json.loads(path.read_text(encoding="utf-8"))
