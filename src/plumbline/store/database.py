@@ -113,10 +113,13 @@ _DAMAGED = (
 )
 _REMEDIES = {
     "disk is full": "no space is left on {folder}; free some: all earlier records are kept",
-    "disk I/O error": "{folder} cannot be read or written; look at its disk and the kernel log",
+    # a full disk has no room for SQLite's shared index either, and then says this
+    "disk I/O error": "{folder} is full, or cannot be read or written; free some space, or look "
+    "at its disk and the kernel log",
     "not a database": _DAMAGED,
     "malformed": _DAMAGED,
-    "readonly": "this user may not write it; run as the user plumbline or root",
+    "readonly": "it may not be written; run as the user plumbline or root, and see in the kernel "
+    "log why {folder} is mounted read-only if it is",
     "unable to open": "it cannot be opened; see that {folder} exists, and run as the user "
     "plumbline or root",
     "locked": "another process keeps it locked; end that process and run again",

@@ -67,16 +67,25 @@ def test_a_damaged_record_of_a_console_is_a_sentence(
         ids(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("database or disk is full", "no space is left on"),
+        # what SQLite says too where a full disk has no room for its index
+        ("disk I/O error", "is full, or cannot be read or written; free some space"),
+        ("attempt to write a readonly database", "why .* is mounted read-only"),
+    ],
+)
 def test_when_a_record_cannot_be_kept_neither_is_the_cursor(
-    tmp_path: Path, collection: Collection
+    tmp_path: Path, collection: Collection, message: str, said: str
 ) -> None:
     collection.keep("oss1", [record(id="a")], Cursor(1, "a"), NOW)
     with closing(sqlite3.connect(tmp_path / "history.sqlite")) as database, database:
         database.execute(
             "CREATE TRIGGER full BEFORE INSERT ON records WHEN NEW.id = 'c' "
-            "BEGIN SELECT raise(ABORT, 'database or disk is full'); END"
+            f"BEGIN SELECT raise(ABORT, '{message}'); END"
         )
-    with pytest.raises(StoreError, match="no space is left"):
+    with pytest.raises(StoreError, match=said):
         collection.keep("oss1", [record(id="b"), record(id="c")], Cursor(3, "c"), NOW)
     assert ids(tmp_path) == ["a"]
     assert collection.cursor("oss1") == Cursor(1, "a")
