@@ -10,6 +10,7 @@ from datetime import date
 from statistics import mean, median, pstdev
 from typing import Any, Iterable, NamedTuple, Optional, Sequence
 
+from plumbline.model.state import State
 from plumbline.report.figure import Cell, Figure, Plot, Row, Table, percent, unique
 from plumbline.report.palette import BLUE, SEQUENTIAL
 from plumbline.report.site import Member, Metric, Metrics
@@ -39,8 +40,10 @@ _STEADY = 5.0
 """Percent of variation that nobody need look at."""
 
 _ROW_PX, _WIDE_ROW_PX, _FEW = 4, 18, 30
-_LEAST_PX, _MOST_PX = 260, 1500
+_LEAST_PX, _MOST_PX, _MARGIN_PX = 260, 1500, 120
 _NAMED = 60
+MOST_ROWS = _MOST_PX - _MARGIN_PX
+"""Of a picture: a row without a pixel of its own is not to be seen."""
 
 
 class Line(NamedTuple):
@@ -60,10 +63,12 @@ def heat_map_figure(metrics: Metrics) -> Figure:
         return figure._replace(absent="nothing was measured in this time")
     lines = [one for found in drawn.values() for one in found]
     days = _days(lines)
+    shown = {of: _most_telling(found) for of, found in drawn.items()}
+    rows = [Row(_cells(one)) for found in shown.values() for one in found]
     return figure._replace(
-        finding=_finding(lines),
-        plots=[_plot(of, found) for of, found in drawn.items()],
-        table=Table(HEADERS, [Row(_cells(one)) for one in lines]),
+        finding=_finding(lines) + _left_out(len(lines) - len(rows)),
+        plots=[_plot(of, found) for of, found in shown.items()],
+        table=Table(HEADERS, rows),
         numbers=[
             ("layer", "group", "component", "operation", "scenario", "variation", *map(_iso, days)),
             *(_numbers(one, days) for one in lines),
@@ -77,6 +82,30 @@ def _lines(metric: Metric, members: Iterable[Member]) -> Iterable[Line]:
         if rates:
             variation = pstdev(rates) / mean(rates) if len(rates) > 1 else None
             yield Line(metric, one, median(rates), variation)
+
+
+def _most_telling(lines: Sequence[Line]) -> Sequence[Line]:
+    """Return as many lines as a picture has rows for, in their order.
+
+    These are what is not OK, then what varies most.
+    """
+    if len(lines) <= MOST_ROWS:
+        return lines
+
+    def dullness(number: int) -> tuple[bool, float]:
+        line = lines[number]
+        return line.member.state is State.OK, -(line.variation or 0.0)
+
+    return [lines[number] for number in sorted(sorted(range(len(lines)), key=dullness)[:MOST_ROWS])]
+
+
+def _left_out(count: int) -> str:
+    return (
+        f" A picture shows {MOST_ROWS} at most, those that are not OK or vary most; the other "
+        f"{count} are in the CSV."
+        if count
+        else ""
+    )
 
 
 def _days(lines: Iterable[Line]) -> range:
@@ -122,7 +151,7 @@ def _plot(metric: Metric, lines: Sequence[Line]) -> Plot:
         "showlegend": False,
     }
     row = _WIDE_ROW_PX if len(lines) <= _FEW else _ROW_PX
-    height = min(_MOST_PX, max(_LEAST_PX, 120 + row * len(lines)))
+    height = min(_MOST_PX, max(_LEAST_PX, _MARGIN_PX + row * len(lines)))
     return Plot(str(metric), [_map(lines, days, names), _bars(lines, names)], layout, height)
 
 

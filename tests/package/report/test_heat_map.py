@@ -7,7 +7,8 @@ from statistics import mean, pstdev
 
 import pytest
 
-from plumbline.report.heat_map import heat_map_figure
+from plumbline.model.state import State
+from plumbline.report.heat_map import MOST_ROWS, heat_map_figure
 from plumbline.report.site import Metric, find_metrics
 from tests.package.report.sites import sick
 from tests.package.report.years import Year
@@ -61,6 +62,28 @@ def test_the_csv_has_the_days_as_columns(tmp_path: Path) -> None:
     head, first, *_ = heat_map_figure(find_metrics(sick(tmp_path))).numbers
     assert len(head) == len(first) == 6 + 40
     assert head[-1] == "2026-09-21"
+
+
+def test_of_more_than_can_be_seen_the_most_telling_are_drawn(tmp_path: Path) -> None:
+    raw = Metric("raw", "read", "single")
+    bad, wild, *_ = members = find_metrics(sick(tmp_path))[raw]
+    dull = [
+        bad._replace(of=bad.of._replace(component=f"disk{number}"), state=State.OK)
+        for number in range(MOST_ROWS)
+    ]
+    bad = bad._replace(state=State.CRITICAL)
+    days = {day: rate * (1 + day % 2) for day, rate in wild.days.items()}
+    wild = wild._replace(state=State.OK, days=days)
+    assert len(members) == 6
+    figure = heat_map_figure({raw: [*dull, wild, bad]})
+    (plot,) = figure.plots
+    drawn = plot.data[0]["y"]
+    assert len(drawn) == len(plot.data[0]["z"]) == len(plot.data[1]["x"]) == MOST_ROWS
+    assert drawn[-2:] == [wild.name, bad.name]
+    assert figure.table is not None
+    assert len(figure.table.rows) == MOST_ROWS
+    assert len(figure.numbers) == 1 + MOST_ROWS + 2
+    assert "the other 2 are in the CSV" in figure.finding
 
 
 def test_nothing_measured_is_said(tmp_path: Path) -> None:
