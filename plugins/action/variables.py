@@ -22,7 +22,7 @@ class ActionModule(Validation):  # type: ignore[misc]
         self, tmp: Optional[str] = None, task_vars: Optional[dict[str, Any]] = None
     ) -> dict[str, Any]:
         """Return what Ansible's own does; raise AnsibleActionFail for a slip before."""
-        refuse_slips(load_extra_vars(self._loader), self._task.args["argument_spec"])
+        refuse_slips(load_extra_vars(self._loader), self._task.args.get("argument_spec", ()))
         result: dict[str, Any] = super().run(tmp, task_vars)
         return result
 

@@ -12,6 +12,7 @@ from plumbline.report.heat_map import MOST_ROWS, heat_map_figure
 from plumbline.report.site import Metric, find_metrics
 from tests.package.report.sites import sick
 from tests.package.report.years import Year
+from tests.project.repository import ROOT
 
 
 def test_a_cell_is_the_days_rate_in_percent_of_the_baseline(tmp_path: Path) -> None:
@@ -84,6 +85,10 @@ def test_of_more_than_can_be_seen_the_most_telling_are_drawn(tmp_path: Path) -> 
     assert len(figure.table.rows) == MOST_ROWS
     assert len(figure.numbers) == 1 + MOST_ROWS + 2
     assert "the other 2 are in the CSV" in figure.finding
+
+
+def test_the_page_about_reports_says_how_many_rows_a_picture_has() -> None:
+    assert f"has {MOST_ROWS:,} rows at most" in (ROOT / "docs/report.md").read_text("utf-8")
 
 
 def test_nothing_measured_is_said(tmp_path: Path) -> None:
