@@ -413,7 +413,8 @@ def _prometheus() -> Iterator[Reader]:
     curve = (
         '{"metric": {"component": "disk1"}, "values": [[1795243788, "5.5"], [1795244688, "NaN"]]}'
     )
-    good = f'{{"status": "success", "data": {{"resultType": "matrix", "result": [{curve}]}}}}'
+    data = f'{{"resultType": "matrix", "result": [{curve}]}}'
+    good = f'{{"status": "success", "data": {data}, "warnings": ["store oss2 is away"]}}'
     refused = '{"status": "error", "errorType": "timeout", "error": "query timed out"}'
     url = "http://console:9090"
     yield Reader("prometheus: curves", encoded(good), lambda data, _: parse_answer(data, url))
