@@ -20,9 +20,10 @@ class Names:
     """How the targets of a site are called, by their OST, and by mount and index."""
 
     def __init__(self, plan: Optional[SitePlan]) -> None:
-        """Take the Lustre targets of a plan; without one a target has the name of its OST."""
+        """Take the targets of a plan; without one a target has the name of its OST."""
         self._components: dict[str, str] = {}
         self._by_mount: dict[tuple[str, int], str] = {}
+        self._uncounted: set[str] = set()
         for node in plan.nodes.values() if plan else ():
             for entry in node.entries:
                 if entry["layer"] == LAYER.name:
@@ -30,7 +31,10 @@ class Names:
 
     def _add(self, component: str, target: Mapping[str, Any]) -> None:
         kind = KINDS.get(target.get("kind", ""))
-        for ost in kind.counted(target, component) if kind else ():
+        counted = kind.counted(target, component) if kind else ()
+        if not counted:
+            self._uncounted.add(component)
+        for ost in counted:
             index = int(OST.match("the OST", ost)["index"], 16)
             self._components[ost] = component
             self._by_mount[target["mount"].rstrip("/"), index] = component
@@ -51,6 +55,17 @@ class Names:
     def known(self) -> set[str]:
         """Return what the site calls its OSTs."""
         return set(self._components.values())
+
+    def refuse_unknown(self, target: str, seen: set[str]) -> None:
+        """Raise UsageError for a target that neither the site nor one of those ``seen`` is."""
+        if target in self._uncounted:
+            raise UsageError(
+                f"{target} is no OST of Lustre, and of jobs on other file systems nothing is known"
+            )
+        if target not in self.known() | seen:
+            raise UsageError(
+                f"{target!r} is no target of the site, and no job used one of this name"
+            )
 
 
 class Used(NamedTuple):
@@ -117,8 +132,8 @@ def who_used(
     """
     target = names.of(target)
     seen = {one.target for one in found.moved} | {one.target for one in found.requests}
-    if target and target not in names.known() | seen:
-        raise UsageError(f"{target!r} is no target of the site, and no job used one of this name")
+    if target:
+        names.refuse_unknown(target, seen)
     usages, requests = used(found.moved, window, target), asked(found.requests, window, target)
     by_id = {job.id: job for job in jobs}
     meant = {one.job for one in usages} | {one.job for one in requests}

@@ -7,7 +7,7 @@ import sys
 from datetime import datetime, timezone
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Mapping
 
 import pytest
 
@@ -25,6 +25,8 @@ NIGHT = 1763604000.0
 """20 November 2025, 02:00 UTC."""
 TIMES = f"job,start,end,name,user\n4711,{NIGHT},,climate,ada\n4713,{NIGHT},,idle,bob\n"
 MDT = "scratch-MDT0000"
+LUSTRE = {"kind": "lustre", "mount": "/scratch1/", "ost": "scratch-OST0003"}
+GLUSTERFS = {"kind": "glusterfs", "mount": "/work", "brick": "oss1:/bricks/b1"}
 REQUESTS = [
     [NIGHT + 10, NIGHT + 20, "4711", {"open": 500, "close": 400, "unlink": 90, "mknod": 10}],
     [NIGHT + 20, NIGHT + 30, "4711", {"open": 500}],
@@ -52,9 +54,9 @@ class Console:
         self.times = folder / "times.csv"
         self.times.write_text(TIMES, encoding="utf-8")
 
-    def plan(self, **changes: Any) -> str:
+    def plan(self, target: Mapping[str, str] = LUSTRE, **changes: Any) -> str:
         entry = expectation(component=OST).to_json()
-        entry["target"] = {"kind": "lustre", "mount": "/scratch1/", "ost": "scratch-OST0003"}
+        entry["target"] = target
         entry["component"] = "slow one"
         node = {"schema": 1, "node": "client1", "site": "lab", "entries": [entry]}
         path = self.folder / "plan.json"
@@ -155,6 +157,11 @@ def test_damaged_requests_are_named(console: Console, requests: object) -> None:
 def test_a_target_that_nobody_knows_is_refused(console: Console) -> None:
     with pytest.raises(UsageError, match="'OST9' is no target"):
         console.call("--target", "OST9")
+
+
+def test_of_a_target_that_is_no_ost_nothing_is_known(console: Console) -> None:
+    with pytest.raises(UsageError, match="slow one is no OST of Lustre, and of jobs on other"):
+        console.call("--plan", console.plan(GLUSTERFS), "--target", "slow one")
 
 
 def test_a_target_has_the_name_of_the_site(
