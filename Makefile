@@ -21,14 +21,14 @@ CHECKS := $(wildcard checks/check_*)
 
 .DEFAULT_GOAL := help
 .PHONY: help venv collection programs check format test demo demo-down bench mutate clean constraints root \
-	ruff mypy layers vermin yamllint ansible-lint shellcheck pytest pytest-short \
+	ruff mypy layers vermin yamllint ansible-lint shellcheck pytest pytest-short pytest-quick \
 	debian13 sanity units integration lab lab-debian12
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 16
 
-check: venv programs  ## lint, types, layers and unit tests: no root, no lab, under ten minutes on two cores
-	@.ci/steps ruff mypy layers vermin yamllint shellcheck pytest-short ansible-lint
+check: venv programs  ## lint, types, layers and the quick tests: no root, no lab, MINUTES on two cores
+	@.ci/steps ruff mypy layers vermin yamllint shellcheck pytest-quick --beside ansible-lint
 
 format: venv  ## put the Python code into its form, and mend what can be mended
 	@ruff check --quiet --fix --exit-zero
@@ -120,11 +120,17 @@ yamllint:
 shellcheck:
 	@$(FILES) ':!*.j2' ':!*.md' | xargs grep -lE -m1 '^#!/(usr/)?bin/(env )?(ba|da)?sh' | xargs shellcheck
 
+# In the order of tests/conftest.py: files with few tests are not those that take least.
+PYTEST := pytest --quiet -n 2 --dist loadfile --no-loadscope-reorder
+
 pytest:
-	@pytest --quiet -n 2 --dist loadfile
+	@$(PYTEST)
 
 pytest-short:
-	@pytest --quiet -n 2 --dist loadfile -m 'not long'
+	@$(PYTEST) -m 'not long'
+
+pytest-quick:
+	@$(PYTEST) -m 'not long and not slow'
 
 # The tests of `make check` on the other Python: requirements/debian13.txt says which are left out and why.
 debian13: root venv  ## the quick tests on Debian 13 with its own Python 3.13, in a root of its packages (root)

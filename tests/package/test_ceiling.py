@@ -121,6 +121,7 @@ def test_shares_are_feasible_and_max_min_fair(
             assert max(sharing) <= limit.ceiling.rate_Bps * (1 + ROUNDING), flow
 
 
+@pytest.mark.slow
 @given(_CAPACITIES, st.lists(_NAMES, min_size=1, unique=True))
 def test_lifting_the_limits_of_one_flow_gives_exactly_the_next(
     capacities: dict[str, float], path: list[str]

@@ -269,6 +269,7 @@ def test_a_folder_that_is_there_need_not_be_made_where_making_it_is_refused(
     os.close(enter(open_base(str(base)), str(folder), make=True))
 
 
+@pytest.mark.slow
 def test_who_is_stuck_while_it_opens_a_folder_is_told_from_the_tool_by_its_name(base: Path) -> None:
     """As many folders as a command line holds, so that it takes long enough to be seen."""
     where = Within(str(base), (".",) * 25000)

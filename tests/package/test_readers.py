@@ -72,12 +72,14 @@ def by_name() -> list[Any]:
     return [pytest.param(reader, id=name) for name, reader in READERS.items()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", by_name())
 def test_a_good_input_is_read(reader: Reader, tmp_path: Path) -> None:
     for sample in reader.samples:
         reader.feed(sample, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", by_name())
 def test_a_mutated_input_raises_nothing_but_errors_of_plumbline(
     reader: Reader, tmp_path: Path
@@ -105,6 +107,7 @@ def folder(name: str) -> str:
     return "".join(char if char.isalnum() else "-" for char in name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", by_name())
 def test_an_input_without_end_ends(reader: Reader, tmp_path: Path) -> None:
     begun = time.process_time()
@@ -140,6 +143,7 @@ def reads(function: ast.FunctionDef) -> bool:
     return not CALLS.isdisjoint(names)
 
 
+@pytest.mark.slow
 def test_each_reader_of_the_package_is_fed_with_mutations(tmp_path: Path) -> None:
     called: set[CodeType] = set()
 
@@ -198,6 +202,7 @@ def named(call: ast.Call) -> tuple[str, str]:
     return "", ""
 
 
+@pytest.mark.slow
 def test_json_and_yaml_become_values_in_one_place_each() -> None:
     found = {
         f"{path.relative_to(SOURCE)} {'.'.join(named(call))}"

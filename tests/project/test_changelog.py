@@ -26,6 +26,7 @@ def test_a_fragment_has_known_sections_only(fragment: Path) -> None:
     assert set(said) <= SECTIONS | {"release_summary", "trivial"}
 
 
+@pytest.mark.slow
 def test_the_changelog_tool_takes_all_fragments() -> None:
     lint = subprocess.run(
         [str(Path(sys.executable).with_name("antsibull-changelog")), "lint"],

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any, Iterator
 
+import pytest
 import tomllib
 
 from plumbline.cli import MACHINE_VERBS, VERBS
@@ -106,6 +107,7 @@ def imported(path: Path) -> Iterator[str]:
             yield (node.module or "").partition(".")[0]
 
 
+@pytest.mark.slow
 def test_what_runs_on_a_node_imports_pythons_own_modules_alone() -> None:
     package = ROOT / "src" / "plumbline"
     paths = [package / f"{name}.py" for name in modules() - CONSOLE]

@@ -67,6 +67,7 @@ def files(build: Path) -> set[str]:
     return {str(path.relative_to(build)) for path in build.rglob("*.py")}
 
 
+@pytest.mark.slow
 def test_a_node_gets_less_than_the_console_which_gets_all(builds: tuple[Path, Path]) -> None:
     node, console = map(files, builds)
     every = {
@@ -127,6 +128,7 @@ def test_a_probe_runs_from_what_a_node_has(builds: tuple[Path, Path], tmp_path: 
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_equal_sources_make_equal_archives(archives: list[str]) -> None:
     folder = Path(archives[0]).parent
     assert packed(folder) == archives

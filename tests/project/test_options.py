@@ -63,6 +63,7 @@ KNOWN = options()
 ALL = set().union(*KNOWN.values())
 
 
+@pytest.mark.slow
 def test_every_option_in_a_message_of_the_package_is_an_option() -> None:
     named = {(path.name, name) for path, text in messages() for name in NAMED.findall(text)}
     assert "agent_lustre_capabilities" in {name for _, name in named}

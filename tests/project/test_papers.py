@@ -334,6 +334,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("machine", "case"), CASES, ids=[f"{name} {case.place} {case.figure}" for name, case in CASES]
 )

@@ -44,6 +44,7 @@ def texts() -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pattern", "instead"), INSTEAD.items())
 def test_a_word_that_has_a_better_one_is_not_there(pattern: str, instead: str) -> None:
     word = re.compile(rf"\b({pattern})\b", re.IGNORECASE)
@@ -67,6 +68,7 @@ def parameters(path: Path) -> Iterator[tuple[str, str]]:
                 yield getattr(node, "name", "lambda"), each.arg
 
 
+@pytest.mark.slow
 def test_a_parameter_is_named_after_what_it_is() -> None:
     paths = [(str(path.relative_to(ROOT)), path) for path in tracked("src/plumbline/*.py")]
     found = [

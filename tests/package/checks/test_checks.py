@@ -391,6 +391,7 @@ def test_a_call_that_is_not_understood_is_unknown(
 WRITE_AGAIN = "write it again with: plumbline judge --publish"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "text"),
     [
@@ -477,6 +478,7 @@ def test_a_link_in_the_place_of_the_verdict_is_refused(tmp_path: Path) -> None:
     assert done.returncode == 3
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_the_user_of_nrpe_reads_what_its_group_may_read(tmp_path: Path) -> None:
     folder = tmp_path / "plumbline"

@@ -21,6 +21,7 @@ def words(node: Node) -> list[str]:
     return ["--caches", "--directory", f"a={node.home}/a", "--bytes", "1MiB"]
 
 
+@pytest.mark.slow
 def test_a_directory_is_read_with_and_without_the_page_cache_and_nothing_stays(node: Node) -> None:
     ended = node.probe(*words(node), "--quiet", a="200")
     assert ended.returncode == 0, ended.stderr
@@ -36,6 +37,7 @@ def test_a_directory_is_read_with_and_without_the_page_cache_and_nothing_stays(n
         assert list((node.home / folder).iterdir()) == []
 
 
+@pytest.mark.slow
 def test_programs_get_the_reads_and_the_caches(node: Node) -> None:
     ended = node.probe(*words(node), "--json", a="200")
     raw = json.loads(ended.stdout)
@@ -51,6 +53,7 @@ def test_where_nothing_was_read_nothing_is_known(node: Node) -> None:
     assert list((node.home / "a").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_what_a_killed_run_left_the_next_one_removes(node: Node) -> None:
     killed = node.start(*words(node), a="hang")
     orphan = node.wait_for_fio()
@@ -71,6 +74,7 @@ def test_a_client_that_the_policy_does_not_name_drops_no_cache(node: Node) -> No
     assert not (node.home / "fio.log").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="root alone drops caches")
 def test_a_target_of_a_client_that_the_policy_names_is_read(node: Node) -> None:
     node.expect()

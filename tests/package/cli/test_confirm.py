@@ -148,6 +148,7 @@ def test_a_dry_run_says_who_is_in_question_and_why_and_measures_nothing(client: 
     assert not (client.home / "fio.log").exists()
 
 
+@pytest.mark.slow
 def test_it_is_measured_again_beside_two_peers_and_not_before_its_time(client: Client) -> None:
     client.nights(c=0.3).confirm(c="60")
     run = client.confirmed()
@@ -165,6 +166,7 @@ def test_it_is_measured_again_beside_two_peers_and_not_before_its_time(client: C
     assert "1 of 6 runs, waits: measured 0 min ago" in client.confirm("--dry-run")
 
 
+@pytest.mark.slow
 def test_a_gross_loss_is_an_alarm_within_hours_and_then_nothing_is_in_question(
     client: Client,
 ) -> None:
@@ -180,6 +182,7 @@ def test_a_gross_loss_is_an_alarm_within_hours_and_then_nothing_is_in_question(
     assert client.confirm("--dry-run") == "nothing to confirm\n"
 
 
+@pytest.mark.slow
 def test_one_low_moment_is_over_after_one_run(client: Client) -> None:
     client.nights(c=0.3).confirm()
     client.pass_time(1)
@@ -193,6 +196,7 @@ def test_what_all_have_lost_is_measured_again_by_nobody(client: Client) -> None:
     assert client.confirm("--dry-run") == "nothing to confirm\n"
 
 
+@pytest.mark.slow
 def test_the_bytes_are_bounded_and_what_is_used_up_waits(client: Client) -> None:
     client.deploy(confirm=TERMS._replace(most_bytes=3.0 * EACH)).nights(c=0.3)
     client.confirm(c="60")
@@ -203,6 +207,7 @@ def test_the_bytes_are_bounded_and_what_is_used_up_waits(client: Client) -> None
     assert "\n0 B can be moved now" in said
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_counts_and_the_next_moment_goes_on(client: Client) -> None:
     client.nights(c=0.3)
     process = client.start(*client.arguments(), "--confirm", "--quiet", a="hang")
@@ -216,6 +221,7 @@ def test_a_run_that_was_killed_counts_and_the_next_moment_goes_on(client: Client
     assert [one.component for one in client.confirmed() if not one.control] == ["c", "c"]
 
 
+@pytest.mark.slow
 def test_after_a_reboot_it_goes_on_where_it_was(client: Client) -> None:
     client.nights(c=0.3)
     with History(client.database) as history:
@@ -225,6 +231,7 @@ def test_after_a_reboot_it_goes_on_where_it_was(client: Client) -> None:
     assert len(client.confirmed()) == 3
 
 
+@pytest.mark.slow
 def test_nothing_begins_beside_another_run(client: Client) -> None:
     client.nights(c=0.3)
     process = client.start(*client.arguments(), "--quiet", "--component", "f", f="hang")
@@ -239,6 +246,7 @@ def test_nothing_begins_beside_another_run(client: Client) -> None:
         process.communicate()
 
 
+@pytest.mark.slow
 def test_the_next_planned_run_decides_anew(client: Client) -> None:
     client.nights(c=0.3).confirm(c="60")
     client.pass_time(20)

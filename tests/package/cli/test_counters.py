@@ -48,6 +48,7 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     assert "x.prom cannot be written" in done.stderr
 
 
+@pytest.mark.slow
 def test_it_writes_until_it_is_ended(tmp_path: Path) -> None:
     output = tmp_path / "lustre.prom"
     with subprocess.Popen([*COMMAND, "--every", "1s", "-o", str(output)]) as process:

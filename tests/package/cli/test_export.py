@@ -96,6 +96,7 @@ def test_an_sftp_client_is_refused_at_its_first_word(tmp_path: Path) -> None:
     assert "plumbline collect" in said["error"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("begun", [b"", b'{"schema": 1'])
 def test_a_client_that_does_not_go_on_is_given_up(tmp_path: Path, begun: bytes) -> None:
     """An scp of the old protocol waits for the first word of the other side."""

@@ -144,6 +144,7 @@ def test_all_targets_come_first_where_they_take_less_than_half_of_the_budget(
     assert "scratch-OST0003" not in dict.fromkeys(name for _, name in first)
 
 
+@pytest.mark.slow
 def test_a_provisional_baseline_is_enough_for_a_gross_loss(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -164,6 +165,7 @@ def test_peers_of_the_night_before_are_a_reference_for_one_target(
     assert "the median of its 5 peers in its last run" in " ".join(first["table"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("days", "peers_Bps"), [(30.0, 119e6), (0.2, None)])
 def test_old_runs_and_runs_without_peers_are_not_enough_to_measure_it_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], days: float, peers_Bps: Optional[float]

@@ -173,6 +173,7 @@ def test_a_target_has_the_name_of_the_site(
         assert {one["target"] for one in used} == {"slow one"}
 
 
+@pytest.mark.slow
 @with_pydarshan
 def test_logs_say_it_by_the_names_of_the_plan_and_are_kept(
     console: Console, capsys: pytest.CaptureFixture[str]
@@ -185,6 +186,7 @@ def test_logs_say_it_by_the_names_of_the_plan_and_are_kept(
     assert document(console, capsys, *plan, *logs)["left_out"] == []
 
 
+@pytest.mark.slow
 @with_pydarshan
 def test_what_is_kept_of_logs_needs_them_no_more(
     console: Console, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -198,6 +200,7 @@ def test_what_is_kept_of_logs_needs_them_no_more(
     assert document(console, capsys)["used"] == before
 
 
+@pytest.mark.slow
 @with_pydarshan
 def test_damaged_logs_are_sentences_and_the_exit_code_says_so(
     console: Console, capsys: pytest.CaptureFixture[str]
@@ -222,6 +225,7 @@ def test_what_comes_of_logs_needs_them(console: Console, option: str) -> None:
         console.call(option)
 
 
+@pytest.mark.slow
 @with_pydarshan
 def test_jobs_say_which_targets_slow_them(
     console: Console, capsys: pytest.CaptureFixture[str]

@@ -114,6 +114,7 @@ def test_a_bad_cable_is_named_by_what_is_sent_again(
     assert "segments are lost" in first.lower()
 
 
+@pytest.mark.slow
 def test_a_healthy_site_has_no_suspect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(tmp_path, measured({})) == 0
     assert capsys.readouterr().out.startswith("0 slow and ")
@@ -168,6 +169,7 @@ def test_what_changed_before_a_shared_loss_is_in_its_sentence(
     assert said.endswith(": Lustre 2.3.0 -> 2.4.0 on all 3 servers.")
 
 
+@pytest.mark.slow
 def test_what_changed_before_a_shared_loss_is_in_the_service_of_its_group(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -204,6 +206,7 @@ def test_what_one_part_explains_is_no_shared_loss(
     assert "Shared loss" not in out
 
 
+@pytest.mark.slow
 def test_the_evidence_is_shown_on_request(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -229,6 +232,7 @@ def test_a_history_without_anything_to_vote_is_unknown(
     assert capsys.readouterr().out == ("0 slow and 0 good measurements, 48 do not vote.\n")
 
 
+@pytest.mark.slow
 def test_one_slow_night_is_no_fault_unless_it_alone_is_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -247,6 +251,7 @@ def test_one_slow_night_is_no_fault_unless_it_alone_is_asked_for(
     assert capsys.readouterr().out.startswith("Suspect: disk oss2-disk1 (")
 
 
+@pytest.mark.slow
 def test_whose_symptoms_are_left_out_is_remarked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -270,6 +275,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
         call("locate", "--plan", str(path), "--history", str(tmp_path / "none"))
 
 
+@pytest.mark.slow
 def test_jobs_that_used_a_slow_target_are_named_and_the_probes_are_not(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -297,6 +303,7 @@ def test_jobs_that_used_a_slow_target_are_named_and_the_probes_are_not(
     assert said in json.loads(capsys.readouterr().out)["remarks"]
 
 
+@pytest.mark.slow
 def test_a_suspected_host_that_differs_from_its_peers_has_that_as_a_symptom(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -90,6 +90,7 @@ def test_output_that_finds_no_room_is_a_sentence(tmp_path: Path) -> None:
     assert (ended.returncode, ended.stderr) == (74, sentence)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", ["<&- >&-", ">&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize(
     "verb", ["note --history {}/history.sqlite", "counters", "history --state {}"]

@@ -113,6 +113,7 @@ def confirmed(client: Client) -> list[str]:
     return [one.component for one in client.confirmed() if not one.control]
 
 
+@pytest.mark.slow
 def test_what_is_slow_under_load_is_an_alarm_after_the_probe_has_seen_it(console: Console) -> None:
     client = console.client
     assert console.latency("c") == 0
@@ -131,6 +132,7 @@ def test_what_is_slow_under_load_is_an_alarm_after_the_probe_has_seen_it(console
     assert set(confirmed(client)) == {"c"}
 
 
+@pytest.mark.slow
 def test_a_suspect_that_the_probe_finds_well_is_measured_once_a_day_and_never_alarms(
     console: Console,
 ) -> None:
@@ -145,6 +147,7 @@ def test_a_suspect_that_the_probe_finds_well_is_measured_once_a_day_and_never_al
     assert client.alarms() == []
 
 
+@pytest.mark.slow
 def test_a_suspicion_that_is_withdrawn_is_not_confirmed(console: Console) -> None:
     console.latency("c")
     console.collect()
@@ -154,6 +157,7 @@ def test_a_suspicion_that_is_withdrawn_is_not_confirmed(console: Console) -> Non
     assert console.client.confirm() == "nothing to confirm\n"
 
 
+@pytest.mark.slow
 def test_it_moves_no_more_than_confirmation_may(console: Console) -> None:
     client = console.client.deploy(confirm=TERMS._replace(most_bytes=2.0 * EACH))
     console.latency("c")
@@ -162,6 +166,7 @@ def test_it_moves_no_more_than_confirmation_may(console: Console) -> None:
     assert "the bytes of confirmation are used up" in client.confirm("--dry-run")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("names", "left"),
     [
@@ -181,6 +186,7 @@ def test_only_single_components_of_the_node_itself_are_measured(
     assert confirmed(console.client) == left
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage",
     ['{"schema": 1', '{"schema": 2}', '{"schema": 1, "written_at": 5}', "[]", "", None],
@@ -202,6 +208,7 @@ def test_damaged_suspicions_are_a_sentence_and_stop_nobody(
     assert confirmed(client) == ["c"]
 
 
+@pytest.mark.slow
 def test_old_suspicions_mean_nothing(console: Console) -> None:
     now = time.time()
     keep_here(console.client.state, [Suspected("ost", "c", now)], now - 3 * 3600)

@@ -150,6 +150,7 @@ def node(tmp_path: Path) -> Node:
     return Node(tmp_path)
 
 
+@pytest.mark.slow
 def test_directories_are_compared_without_an_inventory_and_nothing_stays(node: Node) -> None:
     ended = node.probe(*node.compared(), a="200", b="80", c="204")
     first, header, _, slow, *_ = ended.stdout.splitlines()
@@ -174,6 +175,7 @@ def test_the_verdict_of_a_comparison_stands_below_its_table(
     assert sentence == "CRITICAL a read 80.0 MB/s, 40 % of its peers"
 
 
+@pytest.mark.slow
 def test_a_comparison_is_json_for_programs(node: Node) -> None:
     ended = node.probe(*node.compared(), "--json", "--quiet")
     document = json.loads(ended.stdout)
@@ -182,6 +184,7 @@ def test_a_comparison_is_json_for_programs(node: Node) -> None:
     assert {verdict["state"] for verdict in document["verdicts"]} == {"OK"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -204,6 +207,7 @@ def test_a_call_that_makes_no_sense_is_a_sentence(
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.slow
 def test_expected_targets_are_measured_kept_published_and_judged(node: Node) -> None:
     node.expect()
     ended = node.probe(*node.arguments(), a="200", b="190", c="80")
@@ -240,6 +244,7 @@ def remember(node: Node, **rates_MBps: float) -> None:
                     history.save(one)
 
 
+@pytest.mark.slow
 def test_a_run_shows_its_own_finding_and_the_check_what_several_runs_say(node: Node) -> None:
     node.expect(references=FIRM)
     ended = node.probe(*node.arguments(), a="200", b="200", c="80")
@@ -251,6 +256,7 @@ def test_a_run_shows_its_own_finding_and_the_check_what_several_runs_say(node: N
     assert "watching: write 80.0 MB/s" in watched["sentence"]
 
 
+@pytest.mark.slow
 def test_what_several_nights_say_reaches_the_check_and_outlives_runs_in_between(
     node: Node,
 ) -> None:
@@ -278,6 +284,7 @@ def test_what_several_nights_say_reaches_the_check_and_outlives_runs_in_between(
     assert node.judge("c")["state"] == "CRITICAL"
 
 
+@pytest.mark.slow
 def test_one_component_can_be_measured_alone(node: Node) -> None:
     node.expect()
     node.probe(*node.arguments(), "--component", "b")
@@ -297,6 +304,7 @@ def test_a_dry_run_prints_the_commands_and_touches_nothing(node: Node) -> None:
     assert not (node.state / "history.sqlite").exists()
 
 
+@pytest.mark.slow
 def test_a_target_that_gives_errors_is_broken_not_slow_and_the_run_goes_on(
     node: Node,
 ) -> None:
@@ -315,6 +323,7 @@ def test_a_target_that_gives_errors_is_broken_not_slow_and_the_run_goes_on(
     ]
 
 
+@pytest.mark.slow
 def test_a_tool_that_hangs_is_ended_recorded_as_hung_and_the_run_goes_on(node: Node) -> None:
     node.expect(limits=Limits(hung_after_s=8.0), spec=ProbeSpec("fio", 1 << 20, 1.0, repeats=1))
     ended = node.probe(*node.arguments(), a="hang")
@@ -328,6 +337,7 @@ def test_a_tool_that_hangs_is_ended_recorded_as_hung_and_the_run_goes_on(node: N
     assert not alive(node.wait_for_fio())
 
 
+@pytest.mark.slow
 def test_a_full_target_is_skipped_and_not_written(node: Node) -> None:
     node.expect(limits=Limits(fill_limit=1e-9))
     ended = node.probe(*node.arguments())
@@ -337,6 +347,7 @@ def test_a_full_target_is_skipped_and_not_written(node: Node) -> None:
     assert list((node.home / "a").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_two_runs_at_once_do_not_meet_on_a_target(node: Node) -> None:
     node.expect()
     first = node.start(*node.arguments(), a="hang")
@@ -351,6 +362,7 @@ def test_two_runs_at_once_do_not_meet_on_a_target(node: Node) -> None:
         first.communicate(timeout=120)
 
 
+@pytest.mark.slow
 def test_two_comparisons_at_once_do_not_meet_and_say_nothing_of_what_they_have_not_measured(
     node: Node,
 ) -> None:
@@ -372,6 +384,7 @@ FIRST_NAMESPACE = "pid:[4026531836]"
 """In any other one the kernel hides locks whose owner has ended (PROC_PID_INIT_INO, proc_ns.h)."""
 
 
+@pytest.mark.slow
 def test_a_killed_run_loses_nothing_and_the_next_one_cleans_up(node: Node) -> None:
     node.expect()
     killed = node.start(*node.arguments(), b="hang")
@@ -395,6 +408,7 @@ def test_a_killed_run_loses_nothing_and_the_next_one_cleans_up(node: Node) -> No
     assert list((node.home / "locks").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_with_its_tool_is_interrupted_and_does_not_hang(node: Node) -> None:
     node.expect(limits=Limits(min_coverage=0.0, hung_after_s=60.0))
     assert node.probe(*node.arguments()).returncode == 0
@@ -411,6 +425,7 @@ def test_a_run_that_is_killed_with_its_tool_is_interrupted_and_does_not_hang(nod
     assert "was interrupted before it ended" in judged["sentence"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_an_interrupted_run_ends_its_tool_and_keeps_what_it_has(
     node: Node, number: signal.Signals
@@ -426,6 +441,7 @@ def test_an_interrupted_run_ends_its_tool_and_keeps_what_it_has(
     assert load_snapshot(str(node.state / "snapshot.json")).running == ()
 
 
+@pytest.mark.slow
 def test_an_interrupted_comparison_removes_its_files(node: Node) -> None:
     process = node.start(*node.compared(), a="hang")
     node.wait_for_fio()
@@ -437,6 +453,7 @@ def test_an_interrupted_comparison_removes_its_files(node: Node) -> None:
         assert list((node.home / folder).iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_killed_comparison_leaves_nothing_after_the_next(node: Node) -> None:
     killed = node.start(*node.compared(), a="hang")
     orphan = node.wait_for_fio()
@@ -480,6 +497,7 @@ def test_missing_expectations_are_a_sentence(node: Node) -> None:
     assert "expectations.json: no such file; deploy the role agent again" in ended.stderr
 
 
+@pytest.mark.slow
 def test_a_limit_skips_the_rest_of_the_run(node: Node) -> None:
     node.expect()
     ended = node.probe(*node.arguments(), "--limit", "0.001 s")
@@ -487,6 +505,7 @@ def test_a_limit_skips_the_rest_of_the_run(node: Node) -> None:
     assert node.records()[2:4] == [("b", "write", "skipped"), ("b", "read", "skipped")]
 
 
+@pytest.mark.slow
 def test_targets_of_a_wave_are_measured_while_one_of_them_hangs(node: Node) -> None:
     node.expect(wave=1)
     process = node.start(*node.arguments(), a="hang")
@@ -505,6 +524,7 @@ def test_targets_of_a_wave_are_measured_while_one_of_them_hangs(node: Node) -> N
     assert list((node.home / "locks").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_in_a_wave_leaves_tools_that_the_next_one_ends(node: Node) -> None:
     node.expect(wave=1)
     killed = node.start(*node.arguments(), a="hang", b="hang")
@@ -526,6 +546,7 @@ def test_a_run_that_is_killed_in_a_wave_leaves_tools_that_the_next_one_ends(node
     assert list((node.home / "locks").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_an_error_of_one_target_of_a_wave_is_tried_again_alone(node: Node) -> None:
     node.expect(wave=1)
     ended = node.probe(*node.arguments(), b="fail")

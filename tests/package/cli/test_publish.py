@@ -69,6 +69,7 @@ def check(document: Path, *arguments: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
+@pytest.mark.slow
 def test_a_healthy_site_is_all_ok(tmp_path: Path) -> None:
     document = publish(tmp_path, measured({}))
     assert states(document) == {}
@@ -79,6 +80,7 @@ def test_a_healthy_site_is_all_ok(tmp_path: Path) -> None:
     assert " good measurements cross it | 'slow'=0;;;0 'good'=" in out
 
 
+@pytest.mark.slow
 def test_a_slow_shared_part_is_one_alarm_and_the_file_system_names_it(tmp_path: Path) -> None:
     document = publish(tmp_path, measured(SLOW_LINK))
     assert states(document) == {"nic oss3-nic": "CRITICAL", "file system scratch": "WARNING"}
@@ -113,6 +115,7 @@ def test_what_a_node_says_of_a_suspect_is_quoted(tmp_path: Path) -> None:
 OLD = json.dumps(Report("oss3", 100.0, ()).to_json())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -134,6 +137,7 @@ def test_symptoms_that_do_not_hold_are_remarked_on_and_take_no_suspect_away(
     assert reason in remark
 
 
+@pytest.mark.slow
 def test_a_part_that_bears_the_alarm_keeps_it_when_another_one_may_be_at_fault_too(
     tmp_path: Path,
 ) -> None:
@@ -176,6 +180,7 @@ def test_what_all_targets_have_lost_is_shown_by_their_file_system(tmp_path: Path
     assert said["sentence"].startswith("Shared loss: ost group scratch ")
 
 
+@pytest.mark.slow
 def test_a_fault_whose_own_alarms_are_silenced_is_the_alarm_of_the_file_system(
     tmp_path: Path,
 ) -> None:
@@ -232,6 +237,7 @@ def test_targets_that_were_slow_for_one_night_are_watched(tmp_path: Path) -> Non
     assert "OST OK - scratch-OST0000 watching: " in own
 
 
+@pytest.mark.slow
 def test_what_is_slow_behind_a_shared_part_carries_a_note_to_nagios(tmp_path: Path) -> None:
     publish(tmp_path, measured({**SLOW_LINK, "oss1-disk1": both(60e6)}))
     lines = submitted(tmp_path)
@@ -262,6 +268,7 @@ def change(document: Path, **changes: Any) -> Path:
     return document
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -302,12 +309,14 @@ def test_a_call_is_answered_in_words(tmp_path: Path, words: list[str], said: str
     assert said in out
 
 
+@pytest.mark.slow
 def test_a_document_that_anybody_may_write_is_not_believed(tmp_path: Path) -> None:
     document = publish(tmp_path, measured({}))
     document.chmod(0o666)
     assert "anybody may write it" in check(document, "-s", "server oss1")[1]
 
 
+@pytest.mark.slow
 def test_a_person_sees_what_is_not_ok(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     publish(tmp_path, measured(SLOW_LINK))
     out = capsys.readouterr().out
@@ -317,6 +326,7 @@ def test_a_person_sees_what_is_not_ok(tmp_path: Path, capsys: pytest.CaptureFixt
     assert json.loads(capsys.readouterr().out) == json.loads(document.read_text())
 
 
+@pytest.mark.slow
 def test_trouble_is_a_sentence_and_leaves_the_old_document(tmp_path: Path) -> None:
     document = publish(tmp_path, measured({}))
     before = document.read_bytes()
@@ -359,6 +369,7 @@ def test_a_server_that_has_answered_since_bears_no_alarm(tmp_path: Path) -> None
     assert states(publish(tmp_path, found)) == {}
 
 
+@pytest.mark.slow
 def test_a_dead_mount_is_one_alarm_on_its_client(tmp_path: Path) -> None:
     every = {f"scratch-OST000{number}" for number in range(6)}
     document = publish(tmp_path, without(Outcome.NO_MOUNT, every))
@@ -381,6 +392,7 @@ def test_what_stands_is_kept_for_the_next_publication(tmp_path: Path) -> None:
     assert json.loads(document.read_text(encoding="utf-8"))["standing"] == first
 
 
+@pytest.mark.slow
 def test_a_damaged_document_does_not_keep_the_next_one_from_being_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -390,6 +402,7 @@ def test_a_damaged_document_does_not_keep_the_next_one_from_being_written(
     assert "earlier alarms are not known" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_collection_says_when_suspects_were_looked_for(tmp_path: Path) -> None:
     document = publish(tmp_path, measured({}))
     code, out = check(document, "--service", "collection")

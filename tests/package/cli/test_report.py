@@ -36,6 +36,7 @@ def drawn(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, Any]:
     return said
 
 
+@pytest.mark.slow
 def test_a_site_becomes_files_that_stand_alone(
     tmp_path: Path, site: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -89,6 +90,7 @@ def test_a_day_to_compare_with_is_one_of_the_pictures_wherever_the_console_stand
     assert f"Change against {shown}<" in page
 
 
+@pytest.mark.slow
 def test_a_change_of_version_in_the_records_is_marked(tmp_path: Path) -> None:
     plan, now = plan_of(lab()), time.time()
     found = [

@@ -157,6 +157,7 @@ def test_the_hour_around_a_moment_is_drawn_beside_the_probes(
         assert line.removeprefix("plumbline: ") in page.text
 
 
+@pytest.mark.slow
 def test_verdicts_are_those_of_the_moment(
     tmp_path: Path, site: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:

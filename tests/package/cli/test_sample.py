@@ -47,6 +47,7 @@ def device() -> str:
     return found[0]
 
 
+@pytest.mark.slow
 def test_it_watches_a_device_until_it_is_told_to_end(device: str, tmp_path: Path) -> None:
     ended = subprocess.run(
         [sys.executable, "-c", WATCH, *words(tmp_path, "--device", f"d={device}")],
@@ -64,6 +65,7 @@ def test_it_watches_a_device_until_it_is_told_to_end(device: str, tmp_path: Path
     assert {one.operation.value for one in kept} == {"read", "write"}
 
 
+@pytest.mark.slow
 def test_it_ends_at_its_limit(
     device: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

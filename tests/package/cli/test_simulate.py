@@ -40,6 +40,7 @@ def test_the_example_of_the_page_is_what_the_command_prints(
     assert capsys.readouterr().out == expected
 
 
+@pytest.mark.slow
 def test_equal_seeds_print_equal_documents_on_any_number_of_processors(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -57,6 +58,7 @@ def test_equal_seeds_print_equal_documents_on_any_number_of_processors(
     assert alone["faults"] == one["faults"][:2]
 
 
+@pytest.mark.slow
 def test_a_campaign_is_the_same_on_any_number_of_processors(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,6 +136,7 @@ def test_a_release_and_a_new_site_are_each_one_call(
     assert [one["component"] for one in found["faults"]] == ["scratch-OST0", "scratch-OST1"]
 
 
+@pytest.mark.slow
 def test_the_policy_decides(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fault = ("--noise", "none", "--days", "14", "--fault", "scratch-OST0=30%")
     folder = inventory(tmp_path / "strict", policy={"schema": 1})

@@ -319,6 +319,7 @@ def test_one_line_through_the_pipe_names_a_file_of_all_results(
     assert list(spool.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_daemon_that_does_not_take_the_file_is_said_and_the_file_removed(
     pipe: Path, tmp_path: Path, spool: Path
 ) -> None:
@@ -424,6 +425,7 @@ def judged(node: int) -> Iterator[Verdict]:
         yield Verdict("ost", name, State(number % 4), Reason.FINE, sentence, figures=figures)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(PROGRAM is None, reason="there is no nagios4; apt install nagios4-core")
 def test_a_real_nagios_shows_ten_thousand_results(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

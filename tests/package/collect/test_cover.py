@@ -151,6 +151,7 @@ def test_counters_that_come_later_are_waited_for(
     assert collected(lustre, capsys)["contended"] == 1
 
 
+@pytest.mark.slow
 def test_a_doubt_is_kept_once_no_more_can_come(
     lustre: Lustre, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -187,6 +188,7 @@ def test_what_a_server_counted_and_nobody_understands_is_said(
     assert "what oss1 counted is damaged" in doubt
 
 
+@pytest.mark.slow
 def test_a_damaged_record_keeps_no_other_from_its_coverage(
     lustre: Lustre, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -253,6 +255,7 @@ def test_a_file_over_several_targets_asks_for_all_of_them(lustre: Lustre) -> Non
     assert lustre.covered()["waiting"] == 1
 
 
+@pytest.mark.slow
 def test_the_console_excuses_what_was_contended_and_names_the_job(
     lustre: Lustre, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -121,6 +121,7 @@ def test_how_the_clock_of_each_node_stands_is_kept(site: Site) -> None:
     assert all(abs(one.ahead_s) <= one.within_s < 10 for one in clocks)
 
 
+@pytest.mark.slow
 def test_only_what_is_new_is_asked_for(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
     site.measure("client1", 5)
     assert result(site, capsys)["client1"]["new"] == 5
@@ -131,6 +132,7 @@ def test_only_what_is_new_is_asked_for(site: Site, capsys: pytest.CaptureFixture
     assert len(site.kept()) == 6
 
 
+@pytest.mark.slow
 def test_records_of_a_node_keep_their_order(site: Site) -> None:
     ids = [one.id for one in site.measure("client1", 1203)]
     assert site.collect() == 0
@@ -158,6 +160,7 @@ def test_a_node_that_has_measured_nothing_is_no_trouble(site: Site) -> None:
     assert site.kept() == []
 
 
+@pytest.mark.slow
 def test_a_history_that_was_begun_anew_is_asked_for_whole(
     site: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -187,6 +190,7 @@ def test_a_history_restored_from_a_copy_brings_no_doubles(
     assert len(site.kept()) == len(set(site.kept())) == 13
 
 
+@pytest.mark.slow
 def test_a_history_that_is_gone_and_not_yet_begun_is_no_trouble(
     site: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -277,6 +281,7 @@ def test_a_ledger_without_news_is_not_sent_again(site: Site) -> None:
     assert copy.stat().st_ino != before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sent",
     ["{cut", "[]", "{}", '{"schema": 1, "changes": [[]]}', " " * (8 << 20) + "{}"],
@@ -309,6 +314,7 @@ def spoil(site: Site, body: str, place: int = 2) -> None:
         database.execute("UPDATE records SET body = ? WHERE seq = ?", (body, place))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", ["{cut", "{}", 'a\nb"]', '{"schema": 1, "id": "x"}'])
 def test_a_damaged_record_is_named_and_holds_up_no_other(
     site: Site, body: str, capsys: pytest.CaptureFixture[str]
@@ -327,6 +333,7 @@ HALF = "\ud800"
 """What JSON may hold, and no file, database or terminal."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [
@@ -352,6 +359,7 @@ def test_a_record_that_no_database_takes_holds_up_nothing(
     assert len(site.kept()) == 4
 
 
+@pytest.mark.slow
 def test_a_damaged_record_at_the_end_of_a_part_does_not_begin_it_anew(
     site: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -466,6 +474,7 @@ def test_records_of_a_newer_plumbline_wait_until_the_console_is_updated(
     assert site.kept() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "limit", "reason"),
     [
@@ -486,6 +495,7 @@ def test_who_does_not_answer_as_a_node_does_is_told_with_the_reason(
     assert site.kept() == []
 
 
+@pytest.mark.slow
 def test_an_answer_that_was_cut_is_not_kept(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
     site.measure("client1", 5)
     (script,) = site.remote[2:]
@@ -529,6 +539,7 @@ def test_a_history_that_cannot_be_written_ends_all_with_a_sentence(site: Site) -
         list(gather(NODES, options))
 
 
+@pytest.mark.slow
 def test_ten_thousand_records_take_seconds_and_little_memory(
     site: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -577,6 +588,7 @@ def count(path: Path) -> int:
     return found[0] if found else 0
 
 
+@pytest.mark.slow
 def test_kill_at_any_moment_loses_and_doubles_nothing(site: Site) -> None:
     ids = {one.id for node in NODES for one in site.measure(node, 2500)}
     kills = 0
@@ -592,6 +604,7 @@ def test_kill_at_any_moment_loses_and_doubles_nothing(site: Site) -> None:
     assert sorted(site.kept()) == sorted(ids)
 
 
+@pytest.mark.slow
 def test_two_that_collect_at_once_do_not_double(site: Site) -> None:
     ids = [one.id for node in NODES for one in site.measure(node, 1500)]
     both = [start(site), start(site)]

@@ -301,6 +301,7 @@ class Truth:
         return range(ceil(begin_s * TICKS), ceil(end_s * TICKS))
 
 
+@pytest.mark.slow
 def test_the_truth_lies_between_the_bounds() -> None:
     known_of, wrong = 0, []
     for seed in range(300):

@@ -28,6 +28,7 @@ def paths(folder: Path, *names: str) -> list[Path]:
     return [folder / f"{name}.darshan" for name in names]
 
 
+@pytest.mark.slow
 @with_pydarshan
 def test_real_logs_are_read_and_damaged_ones_named(tmp_path: Path) -> None:
     good = (DATA / "one-ost-a-file.darshan").read_bytes()
@@ -49,6 +50,7 @@ def test_real_logs_are_read_and_damaged_ones_named(tmp_path: Path) -> None:
     assert named == [str(path) for path in paths(tmp_path, "cut", "empty", "foreign", "headless")]
 
 
+@pytest.mark.slow
 @with_pydarshan
 def test_the_reader_prints_what_the_tests_take_for_its_answers() -> None:
     found = read_logs(

@@ -47,6 +47,7 @@ def test_a_document_that_says_it_already_is_not_touched(path: Path) -> None:
     assert path.stat().st_ino == before.st_ino
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.text(st.characters(exclude_categories=["Cs"])) | st.integers(),

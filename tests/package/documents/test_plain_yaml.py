@@ -26,6 +26,7 @@ def written(document: dict[str, Any]) -> str:
     return "".join(f"{line}\n" for line in ("---", "# Why.", *write_lines(document)))
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(
         KEYS,

@@ -65,6 +65,7 @@ def test_a_part_of_one_server_is_shown_on_it() -> None:
     assert found(paper("redstorm"))["link oss001-link"][0].host == "oss001"
 
 
+@pytest.mark.slow
 def test_no_two_services_have_one_name() -> None:
     for machine in ("redstorm", "edison", "bgl"):
         topology = paper(machine)

@@ -86,6 +86,7 @@ def test_the_document_has_what_the_roles_need() -> None:
     assert raw["parts"]["scratch-OST0"] == {"kind": "target", "read_Bps": None, "write_Bps": None}
 
 
+@pytest.mark.slow
 def test_the_machines_of_the_papers_can_be_planned() -> None:
     measured = {
         name: sum(map(len, compile_plan(paper(name), load({}), {}).expectations.values()))

@@ -88,6 +88,7 @@ def output(expected: Any, taken: Any, only: tuple[str, str]) -> str:
         return f"{error}\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: repr(wrong)[:12])
 def test_every_place_may_hold_anything(wrong: Any) -> None:
     printed = [

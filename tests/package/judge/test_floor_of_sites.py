@@ -52,6 +52,7 @@ def nights(
         yield [one for node in nodes.values() for one in judge(node, measuring.memory, end_of(day))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "noise", "systems"),
     [
@@ -75,6 +76,7 @@ def test_a_quarter_of_the_ceiling_is_one_warning_a_file_system_by_the_fifth_nigh
         assert one.sentence.count("floor 30 %: since 2026-01-01") == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "noise"), [("edison", YEAR), ("redstorm", YEAR), ("bgl", QUIET)])
 def test_a_healthy_site_is_above_its_floors(name: str, noise: Noise) -> None:
     found = [one for night in nights(name, noise, 8, {}) for one in night]

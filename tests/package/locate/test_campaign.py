@@ -11,6 +11,7 @@ from tests.bench.locating_campaign import Fault, Fleet, campaign, false_suspects
 FLEETS = {name: Fleet(name) for name in ("edison", "redstorm")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FLEETS)
 def test_single_faults_are_among_the_suspects_and_alone_where_they_can_be(name: str) -> None:
     score = campaign(FLEETS[name], 40, 1, Random(f"7 {name}"), verbose=False)
@@ -20,6 +21,7 @@ def test_single_faults_are_among_the_suspects_and_alone_where_they_can_be(name: 
     assert score.parts < 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FLEETS)
 def test_double_faults_are_among_the_suspects(name: str) -> None:
     score = campaign(FLEETS[name], 20, 2, Random(f"7 {name}"), verbose=False)

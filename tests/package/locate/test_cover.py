@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,6 +49,7 @@ def test_a_search_without_end_is_cut_and_says_so() -> None:
     assert all(len(one) == 14 for one in found.sets)
 
 
+@pytest.mark.slow
 def test_a_search_that_is_cut_early_still_gives_a_cover() -> None:
     chance = Random(1)
     rows = [chance.sample(range(60), 3) for _ in range(300)]

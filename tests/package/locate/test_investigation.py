@@ -144,6 +144,7 @@ def test_a_fault_behind_a_target_is_named_exactly(
     assert len(night.done) <= 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "targets", [[], ["oss2"], ["oss2-disk1"], ["scratch-OST0002"], ["scratch-OST0003"]]
 )

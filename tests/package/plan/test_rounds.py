@@ -39,6 +39,7 @@ def test_over_a_cycle_each_ordered_pair_occurs_exactly_once(number: int, first: 
     assert sorted(begun) == sorted(permutations(names, 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "met"), [(63, 62), (64, 63), (65, 62), (66, 63), (1100, 63)])
 def test_of_many_hosts_each_meets_as_many_as_of_sixty_four(number: int, met: int) -> None:
     names = [f"oss{index:04d}" for index in range(number)]

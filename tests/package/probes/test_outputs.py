@@ -216,6 +216,7 @@ def test_an_unknown_tool_is_refused() -> None:
 _TEXTS = {"fio": FIO, "sgp_dd": SGP_DD, "netperf": NETPERF, "iperf3": IPERF3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", sorted(_TEXTS))
 @given(values=st.data())
 def test_no_output_however_damaged_causes_a_traceback(tool: str, values: st.DataObject) -> None:

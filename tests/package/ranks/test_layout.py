@@ -33,6 +33,7 @@ def test_each_rank_has_a_place_of_its_own(run: ALL) -> None:
     assert sorted(assign(*run)) == list(range(len(run[0])))
 
 
+@pytest.mark.slow
 @given(runs())
 def test_no_two_ranks_of_a_client_share_a_server_where_that_can_be_avoided(run: ALL) -> None:
     servers, clients = run

@@ -26,6 +26,7 @@ def drawn(folder: Path, since: int) -> tuple[Site, Metrics]:
     return site, find_metrics(site)
 
 
+@pytest.mark.slow
 def test_a_test_is_held_against_the_fortnight_before_the_day(tmp_path: Path) -> None:
     _, metrics = drawn(tmp_path, since=10)
     found = find_change("ost write", metrics[WRITES], (TODAY - 9) * DAY_S)
@@ -36,6 +37,7 @@ def test_a_test_is_held_against_the_fortnight_before_the_day(tmp_path: Path) -> 
     assert found.before_Bps == pytest.approx(107.6e6, rel=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nights", [1, 2, 5, 10])
 def test_a_change_is_whole_from_its_first_night_on(tmp_path: Path, nights: int) -> None:
     _, metrics = drawn(tmp_path, since=nights)
@@ -47,6 +49,7 @@ def test_a_change_is_whole_from_its_first_night_on(tmp_path: Path, nights: int) 
     assert found.days[TODAY - nights + 1] == pytest.approx(LOST, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("day", "change"), [(TODAY - 4, LOST / 2), (TODAY - 3, LOST)], ids=["the day before", "the day"]
 )
@@ -104,6 +107,7 @@ def test_an_upgrade_that_slows_all_reads_is_told_the_next_day(tmp_path: Path) ->
     assert third == "On 2026-09-21: client 2.3.0 -> 2.4.0."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nights", [1, 6])
 def test_a_fresh_change_that_nobody_has_marked_is_told_the_next_day(
     tmp_path: Path, nights: int
@@ -120,6 +124,7 @@ def test_a_fresh_change_that_nobody_has_marked_is_told_the_next_day(
     assert f"ost write {writes[-1]}" in first
 
 
+@pytest.mark.slow
 def test_an_old_change_is_not_told_twice(tmp_path: Path) -> None:
     site, metrics = drawn(tmp_path, since=20)
     assert "On the last day alone" not in change_figure(site, metrics).finding

@@ -38,6 +38,7 @@ def valid(figures: list[Figure]) -> None:
         assert len({len(row) for row in figure.numbers}) <= 1
 
 
+@pytest.mark.slow
 def test_a_site_with_everything_has_every_figure(tmp_path: Path) -> None:
     figures = draw(sick(tmp_path), extras())
     assert [one.id for one in figures] == IDS

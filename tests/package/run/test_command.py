@@ -160,6 +160,7 @@ def test_a_process_that_no_signal_ends_is_abandoned(monkeypatch: pytest.MonkeyPa
 FREEZER = Path("/sys/fs/cgroup/freezer")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not os.access(FREEZER, os.W_OK), reason="needs root and the freezer of cgroup v1"
 )

@@ -56,6 +56,7 @@ def test_a_server_tells_of_each_target_and_not_of_its_own_connections(tmp_path: 
     assert values(looked.counts, "plumbline_lustre_read_timeouts_total") == {}
 
 
+@pytest.mark.slow
 def test_a_target_that_hangs_blocks_no_other_and_comes_back(tmp_path: Path) -> None:
     # what is well answers within this on the slowest machine
     counters = server(tmp_path, deadline_s=5.0)

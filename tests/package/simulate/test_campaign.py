@@ -25,6 +25,7 @@ def tried(faults: int, count: int, noise: Noise = NONE, losses: Losses = LARGE) 
     return list(islice(campaign(SITE, CAPACITY, terms, "1", judge), count))
 
 
+@pytest.mark.slow
 def test_without_noise_every_part_at_fault_is_suspected() -> None:
     found = tried(1, 12)
     assert all(one.inside for one in found)
@@ -35,6 +36,7 @@ def test_a_healthy_site_has_no_suspect() -> None:
     assert all(not one.named and not one.alarms for one in tried(0, 5, QUIET))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attempts", [2, pytest.param(20, marks=pytest.mark.long)])
 def test_hosts_of_different_speed_are_not_suspects_and_a_slow_one_is(attempts: int) -> None:
     """A host's baseline is of all its partners; not all pairs can give it."""

@@ -103,6 +103,7 @@ def test_a_site_that_never_gave_what_it_should_is_seen_without_baselines() -> No
     assert not [one for today in found[:4] for one in today.verdicts if one.state in ALARMS]
 
 
+@pytest.mark.slow
 def test_equal_seeds_give_equal_days() -> None:
     fault = Fault("oss1-disk1", 0.3, 5)
     found = [

@@ -223,6 +223,7 @@ def alarms(outcomes: Outcome) -> int:
     return sum(outcomes.raised.values())
 
 
+@pytest.mark.slow
 def test_noise_that_the_judge_does_not_reckon_with_raises_false_alarms() -> None:
     worse = YEAR._replace(run=0.6, tail_share=0.5, tail_loss=2.0)
     none, quiet, bad = (outcome(FLEET, 40, noise=noise) for noise in (NONE, QUIET, worse))
@@ -232,6 +233,7 @@ def test_noise_that_the_judge_does_not_reckon_with_raises_false_alarms() -> None
     assert bad.false_days > 0
 
 
+@pytest.mark.slow
 def test_a_larger_loss_is_found_no_later() -> None:
     faults = [Fault("scratch-OST1", loss, 4) for loss in (0.12, 0.3, 0.6)]
     found: list[Trial] = [outcome(FLEET, 30, fault, noise=QUIET).trials[0] for fault in faults]

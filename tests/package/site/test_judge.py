@@ -66,6 +66,7 @@ def test_one_slow_night_is_watched(tmp_path: Path) -> None:
     assert [one.component for one in found if one.reason is Reason.WATCHED] == ["OST1-0"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("nodes", "members"), [(3, 5), (12, 100)])
 def test_every_component_and_group_of_every_node_is_judged(
     tmp_path: Path, nodes: int, members: int

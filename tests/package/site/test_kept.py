@@ -131,6 +131,7 @@ class Life:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", LIVES)
 def test_what_is_kept_is_what_judging_would_give(tmp_path: Path, seed: int) -> None:
     life = Life(tmp_path, seed)
@@ -144,6 +145,7 @@ def _published(life: Life, plan: SitePlan, to: Path) -> Published:
     return publish(plan, life.history, to, life.now, Terms(3600.0, 1800.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.long) for n in (1, 2))])
 def test_what_is_published_is_what_looking_afresh_would_give(tmp_path: Path, seed: int) -> None:
     life = Life(tmp_path, seed)
@@ -154,6 +156,7 @@ def test_what_is_published_is_what_looking_afresh_would_give(tmp_path: Path, see
         life.happen()
 
 
+@pytest.mark.slow
 def test_what_has_not_changed_is_not_looked_for_again(tmp_path: Path) -> None:
     life = Life(tmp_path, 0)
     plan, to = life.plan, tmp_path / "paths.json"
@@ -190,6 +193,7 @@ def test_what_changes_while_a_site_is_judged_is_read_again_for_locating(tmp_path
     assert not locate_remembered(life.plan, read, life.now).located.sets
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["plan", "clock back", "stale", "zone"])
 def test_what_verdicts_rest_on_beside_records_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
@@ -208,6 +212,7 @@ def test_what_verdicts_rest_on_beside_records_counts(
     assert judge_services(plan, life.history, now) == afresh
 
 
+@pytest.mark.slow
 def test_who_looks_takes_what_was_kept_and_leaves_it_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -228,6 +233,7 @@ def _damaged(history: Path) -> None:
         database.execute("UPDATE kept SET body = '[{\"layer\":'")
 
 
+@pytest.mark.slow
 def test_what_was_kept_and_is_damaged_is_judged_again(tmp_path: Path) -> None:
     life = Life(tmp_path, 0)
     before = judge_with_causes(life.plan, life.history, life.now)

@@ -67,6 +67,7 @@ def drawn(life: Life) -> Any:
     return members, site.pairs, site.changes, site.run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.long) for n in (1, 2, 3))])
 def test_answers_are_the_same_with_a_thinned_history(tmp_path: Path, seed: int) -> None:
     life = Life(tmp_path, seed, NIGHTS)
@@ -81,6 +82,7 @@ def test_answers_are_the_same_with_a_thinned_history(tmp_path: Path, seed: int) 
         life.now += 25 * DAY_S
 
 
+@pytest.mark.slow
 def test_thinning_leaves_what_was_kept_of_verdicts(tmp_path: Path) -> None:
     life = Life(tmp_path, 0, NIGHTS)
     with History(life.history) as history:

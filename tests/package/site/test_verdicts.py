@@ -102,6 +102,7 @@ MOMENTS = [0, 0.5, 34.9, 35.0001, 35.01, 35.02, 36, 40, 1000]
 """Hours since a snapshot, one hour after writes ended; reads, which ended later, age later."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hours", MOMENTS)
 @pytest.mark.parametrize(
     "subject",

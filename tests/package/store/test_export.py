@@ -78,6 +78,7 @@ def test_a_cursor_of_another_history_begins_with_the_first_record(
     assert (found.again, len(found.rows)) == (True, 3)
 
 
+@pytest.mark.slow
 def test_large_records_come_in_several_answers(tmp_path: Path) -> None:
     path = tmp_path / "history.sqlite"
     fill(path, 3, profile_Bps=(123456789.123,) * (MOST_BYTES // 28))
@@ -153,6 +154,7 @@ def test_what_a_killed_run_left_in_its_log_is_read(shared: Path) -> None:
     assert as_stranger(shared) == "1 0\n"
 
 
+@pytest.mark.slow
 def test_reading_while_a_run_writes_loses_no_record(tmp_path: Path) -> None:
     path = tmp_path / "history.sqlite"
     fill(path, 1)

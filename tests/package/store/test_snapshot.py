@@ -118,6 +118,7 @@ def test_a_file_without_end_is_refused_before_it_is_read(
         (load_expectations, load_snapshot)[number](str(paths[number]))
 
 
+@pytest.mark.slow
 def test_no_bit_of_a_sealed_snapshot_is_changed_unnoticed(paths: tuple[Path, Path]) -> None:
     sealed = seal(paths[1].read_text()).encode()
     paths[1].write_bytes(sealed)

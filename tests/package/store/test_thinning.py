@@ -186,6 +186,7 @@ def many(folder: Path) -> Path:
     return saved(folder, *every)
 
 
+@pytest.mark.slow
 def test_who_has_no_time_left_goes_on_the_next_time(tmp_path: Path) -> None:
     path = many(tmp_path)
     seconds = iter(range(0, 1000, 40))
@@ -217,6 +218,7 @@ with Killed(Path(sys.argv[1])) as history:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [1, 700, 2100, 2900])
 def test_a_kill_loses_nothing_and_counts_nothing_twice(tmp_path: Path, place: int) -> None:
     path = many(tmp_path)

@@ -141,6 +141,7 @@ def test_what_is_not_understood_is_one_sentence_that_names_it(
     assert said.isprintable()
 
 
+@pytest.mark.slow
 def test_one_that_hangs_is_ended(run: Run) -> None:
     with pytest.raises(ToolError, match=r"vendor gave no answer in \d+ s"):
         run("sleep 600", timeout_s=1.0)

@@ -27,6 +27,7 @@ def target(directory: object, limit: float = 0.99, **keys: Any) -> Any:
     return target_for({"kind": "directory", "directory": str(directory), **keys}, "a:1", limit)
 
 
+@pytest.mark.slow
 def test_a_file_is_made_proven_kept_and_removed_without_a_trace(tmp_path: Path) -> None:
     run = SystemRunner()
     here = target(tmp_path)

@@ -36,6 +36,7 @@ def test_too_many_ways_ask_for_a_choice() -> None:
         find_routes(feeds, {})
 
 
+@pytest.mark.slow
 def test_a_way_that_no_storage_has_is_refused_before_it_takes_all_memory() -> None:
     feeds: dict[str, tuple[str, ...]] = {"part0": ()}
     feeds.update((f"part{i}", (f"part{i - 1}",)) for i in range(1, 20_000))
@@ -43,6 +44,7 @@ def test_a_way_that_no_storage_has_is_refused_before_it_takes_all_memory() -> No
         find_routes(feeds, {})
 
 
+@pytest.mark.slow
 def test_more_ways_than_can_be_followed_are_refused_before_they_take_all_memory() -> None:
     feeds: dict[str, tuple[str, ...]] = {"net": ()}
     last: tuple[str, ...] = ("net",)
