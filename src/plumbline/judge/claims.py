@@ -59,9 +59,15 @@ def last_change(asked: Sequence[NamedMeasurement]) -> Optional[float]:
     return min((at for at in seen if last - at < _ONE_NIGHT_S), default=None)
 
 
-def claim(held: Compared) -> Claim:
-    """Return the claim that one operation is slow; of a host it is slow with all partners."""
-    sources = tuple(found.source for _, found in held)
+def by_operation(held: Compared) -> list[Claim]:
+    """Return for each operation the claim that it is slow; of a host it is with all partners."""
+    sources: dict[str, list[Source]] = {}
+    for one, found in held:
+        sources.setdefault(one.what, []).append(found.source)
+    return [_claim(tuple(found)) for found in sources.values()]
+
+
+def _claim(sources: tuple[Source, ...]) -> Claim:
     return Alone(sources[0]) if len(sources) == 1 else Shared(sources)
 
 

@@ -10,11 +10,11 @@ from math import exp, inf, log
 from typing import Hashable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError
-from plumbline.judge.alarm import Change, Question, weigh
+from plumbline.judge.alarm import Change, Question, Weight, weigh
 from plumbline.judge.claims import (
     Compared,
     NamedMeasurement,
-    claim,
+    by_operation,
     last_change,
     numbered,
     tell_apart,
@@ -26,6 +26,7 @@ from plumbline.judge.noise import ALONE
 from plumbline.judge.operations import label
 from plumbline.judge.pair import of_pair
 from plumbline.judge.past import Past
+from plumbline.judge.quiet import quiet
 from plumbline.judge.references import ComparedSource, References, common
 from plumbline.layers import GROUPED, ON_DEVICES, PAIRED, SINGLE_TARGETS
 from plumbline.model.evidence import WORTH_A_WORD, Evidence, Subject
@@ -190,23 +191,18 @@ class Weighing:
     def _weighed(
         self, alone: Compared, terms: _Terms, subject: Optional[Subject] = None
     ) -> Evidence:
-        held = numbered(alone)
         question = Question(
             max(_LEAST_LIMIT, -log(1 - terms.limits.peer_loss)),
             log(terms.limits.alarm_odds),
             terms.change,
             self._min_odds,
         )
-        words = list(dict.fromkeys(one.what for one, _ in held))
-        claims = [claim([pair for pair in held if pair[0].what == what]) for what in words]
-        merged = [together(held)] if len(claims) > 1 else []
-        # what was found is for who asks again, and would keep all runs
-        past = self._past.of(subject) if self._past and subject else None
-        weight = weigh(claims, merged, question, past)
+        words = list(dict.fromkeys(one.what for one, _ in alone))
+        weight = quiet(by_operation(alone), question) or self._weight(alone, question, subject)
         losses = [(middle, number) for number, middle in enumerate(weight.middles) if middle]
         lowest, number = min(losses, default=(0.0, 0))
         also = [(words[n], exp(middle)) for middle, n in losses if n != number]
-        against = next(other.against for one, other in held if one.what == words[number])
+        against = next(other.against for one, other in alone if one.what == words[number])
         return Evidence(
             weight.odds,
             question.needed,
@@ -218,6 +214,14 @@ class Weighing:
             against,
             also=tuple(one for one in also if -log(one[1]) >= question.limit),
         )
+
+    def _weight(self, alone: Compared, question: Question, subject: Optional[Subject]) -> Weight:
+        held = numbered(alone)
+        claims = by_operation(held)
+        merged = [together(held)] if len(claims) > 1 else []
+        # what was found is for who asks again, and would keep all runs
+        past = self._past.of(subject) if self._past and subject else None
+        return weigh(claims, merged, question, past)
 
     def _measurements(self, entry: Expectation, memory: Weighable) -> Iterator[NamedMeasurement]:
         try:

@@ -8,7 +8,7 @@ from typing import Any, Optional, Sequence
 import pytest
 
 from plumbline.judge.alarm import Question, weigh
-from plumbline.judge.claims import NamedMeasurement, claim, numbered, together
+from plumbline.judge.claims import NamedMeasurement, by_operation, numbered, together
 from plumbline.judge.measurement import Against, Era, Measurement
 from plumbline.judge.noise import ALONE, BESIDE_PEERS
 from plumbline.judge.references import References, common
@@ -456,6 +456,6 @@ def test_a_busy_week_beside_a_single_peer_accuses_neither(turned: int) -> None:
         held.append((one, found))
     apart = numbered(held)
     asked = Question(-log(0.9), log(100.0))
-    weight = weigh([claim([pair]) for pair in apart], [together(apart)], asked)
+    weight = weigh(by_operation(apart), [together(apart)], asked)
     assert not weight.alarm
     assert weight.odds < log(20)
