@@ -7,6 +7,7 @@ all records are together.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from math import hypot
 from statistics import median
 from typing import Iterable, Mapping, NamedTuple, Sequence
@@ -75,37 +76,34 @@ class Kinds:
         return self._found[kind]
 
 
-def _by_day(given: Iterable[tuple[str, Values]]) -> Mapping[int, Sequence[tuple[str, float]]]:
-    """Return what members gave on each day."""
-    days: dict[int, list[tuple[str, float]]] = {}
+def _by_day(given: Iterable[tuple[str, Values]]) -> Mapping[int, Mapping[str, float]]:
+    """Return the middle of what each member gave on each day."""
+    days: defaultdict[int, dict[str, float]] = defaultdict(dict)
+    often: dict[tuple[int, str], list[float]] = {}
     for member, values in given:
         for at, value in values:
-            days.setdefault(int(at // DAY_S), []).append((member, value))
+            day = int(at // DAY_S)
+            of_day = days[day]
+            if member in of_day:
+                often.setdefault((day, member), [of_day[member]]).append(value)
+            else:
+                of_day[member] = value
+    for (day, member), found in often.items():
+        days[day][member] = median(found)
     return days
 
 
-def _levels(of_day: Sequence[tuple[str, float]]) -> Mapping[str, float]:
-    """Return the middle of what each member gave on a day."""
-    once = dict(of_day)
-    if len(once) == len(of_day):
-        return once
-    members: dict[str, list[float]] = {}
-    for member, value in of_day:
-        members.setdefault(member, []).append(value)
-    return {member: median(values) for member, values in members.items()}
-
-
-def _kind(days: Mapping[int, Sequence[tuple[str, float]]]) -> Kind:
-    known = {day: _levels(of_day) for day, of_day in days.items()}
-    levels = {day: members for day, members in known.items() if len(members) >= LEAST}
+def _kind(days: Mapping[int, Mapping[str, float]]) -> Kind:
+    levels = {day: members for day, members in days.items() if len(members) >= LEAST}
     middles = {day: _middle(tuple(of_day.values())) for day, of_day in levels.items()}
-    beside: dict[str, list[float]] = {}
+    beside: defaultdict[str, list[float]] = defaultdict(list)
     for day, of_day in levels.items():
         middle = middles[day].value
         for member, level in of_day.items():
-            beside.setdefault(member, []).append(level - middle)
+            beside[member].append(level - middle)
     usual = {member: median(found) for member, found in beside.items()}
-    return Kind(middles, _apart(tuple(beside.values())), usual)
+    known = [usual[member] for member, found in beside.items() if len(found) >= _DAYS]
+    return Kind(middles, _apart(known), usual)
 
 
 def _middle(values: Sequence[float]) -> Middle:
@@ -119,9 +117,8 @@ def _middle(values: Sequence[float]) -> Middle:
     return Middle(middle, max(LEAST_SPREAD, hypot(spread, error_of_median(spread, count))))
 
 
-def _apart(members: Sequence[Sequence[float]]) -> float:
+def _apart(levels: Sequence[float]) -> float:
     """Return what members differ by on most days; at least what good ones may where few tell."""
-    levels = [median(found) for found in members if len(found) >= _DAYS]
     if len(levels) < LEAST:
         return FEW_APART
     spread = deviation(levels) * len(levels) / (len(levels) - 0.8)

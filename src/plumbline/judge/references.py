@@ -45,14 +45,16 @@ class References:
     def __init__(self, measurements: Sequence[Measurement]) -> None:
         """Collect what all of each kind gave."""
         self._kinds = {form: Kinds() for form in FORMS}
+        self._nearest: dict[Hashable, list[tuple[Against, Kind]]] = {}
         self._of_few: dict[tuple[Against, Hashable], list[tuple[float, str, float]]] = {}
         levels: dict[Hashable, list[float]] = {}
         for one in measurements:
             full, few = one.logarithms
             for form, kinds in self._kinds.items():
                 kinds.add(one.kind, one.member, full[form])
-                found = [(at, one.member, value) for at, value in few[form]]
-                self._of_few.setdefault((form, one.kind), []).extend(found)
+                for at, value in few[form]:
+                    of_few = self._of_few.setdefault((form, one.kind), [])
+                    of_few.append((at, one.member, value))
             if one.baseline:
                 levels.setdefault(one.kind, []).append(log(one.baseline.median_Bps))
         self._levels = {kind: median(found) for kind, found in levels.items()}
@@ -60,25 +62,36 @@ class References:
     def of(self, measurement: Measurement) -> Optional[ComparedSource]:
         """Return the runs of a measurement beside their reference, None where there is none."""
         if self._accepted_low(measurement):
-            return self._beside(measurement, Against.BASELINE) or beside_baseline(measurement)
-        known = [(self._kinds[form].of(measurement.kind).apart, form) for form in FORMS]
-        for _, form in sorted(known, key=lambda pair: pair[0]):
-            found = self._beside(measurement, form)
+            kind = self._kinds[Against.BASELINE].of(measurement.kind)
+            found = self._beside(measurement, Against.BASELINE, kind)
+            return found or beside_baseline(measurement)
+        for form, kind in self._by_nearness(measurement.kind):
+            found = self._beside(measurement, form, kind)
             if found:
                 return (beside_baseline(measurement) or found) if _differ_widely(found) else found
         return beside_baseline(measurement) or _few(measurement) or _own_history(measurement)
 
-    def _beside(self, measurement: Measurement, form: Against) -> Optional[ComparedSource]:
+    def _by_nearness(self, kind: Hashable) -> Sequence[tuple[Against, Kind]]:
+        """Return what all of a kind gave in each form, that in which they differ least first."""
+        if kind not in self._nearest:
+            found = [(form, kinds.of(kind)) for form, kinds in self._kinds.items()]
+            self._nearest[kind] = sorted(found, key=lambda pair: pair[1].apart)
+        return self._nearest[kind]
+
+    def _beside(
+        self, measurement: Measurement, form: Against, kind: Kind
+    ) -> Optional[ComparedSource]:
         """Return the runs of days with peers, None where there are none."""
-        kind = self._kinds[form].of(measurement.kind)
-        runs = []
-        for at, value in measurement.logarithms.full[form]:
-            day = kind.days.get(day_of(at))
-            if day:
-                runs.append(Run(at, value - day.value, day.spread))
+        full, few = measurement.logarithms
+        runs = [
+            Run(at, value - day.value, day.spread)
+            for at, value in full[form]
+            if (day := kind.days.get(day_of(at)))
+        ]
         if not runs:
             return None
-        runs += self._of_a_few(measurement, form, kind)
+        if few[form]:
+            runs += self._of_a_few(measurement, form, kind)
         return ComparedSource(Source(tuple(sorted(runs)), kind.apart), form.value)
 
     def _of_a_few(self, measurement: Measurement, form: Against, kind: Kind) -> Iterator[Run]:
@@ -153,8 +166,8 @@ def common(measured: Sequence[Measurement], members: int) -> Optional[ComparedSo
 def _by_day(values: Values) -> dict[int, tuple[float, float]]:
     """Return the first moment of each day, and the middle of its values."""
     days: dict[int, list[tuple[float, float]]] = {}
-    for at, value in values:
-        days.setdefault(day_of(at), []).append((at, value))
+    for one in values:
+        days.setdefault(day_of(one[0]), []).append(one)
     return {
         day: found[0]
         if len(found) == 1
