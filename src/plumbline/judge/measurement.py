@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from math import log
-from typing import Hashable, Iterator, Mapping, NamedTuple, Optional
+from typing import Hashable, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.model.limits import Limits
 from plumbline.model.reference import Baseline
@@ -34,13 +34,28 @@ Values = list[tuple[float, float]]
 
 
 class Logarithms(NamedTuple):
-    """What a measurement gave in each form: in full runs, and in runs of ``few`` members alone.
+    """What a measurement gave, newest first: moments in epoch seconds, and logarithms.
 
-    These have fewer peers than others of its runs, too few for a reference.
+    ``peers`` is what the peers in the same run gave, None where these are too few for a reference;
+    ``level`` that of the baseline, None where there is none.
     """
 
-    full: Mapping[Against, Values]
-    few: Mapping[Against, Values]
+    moments: tuple[float, ...]
+    rates: tuple[float, ...]
+    peers: tuple[Optional[float], ...]
+    level: Optional[float]
+
+    def beside(self, form: Against) -> Values:
+        """Return what is held against others in one of ``FORMS``."""
+        if form is Against.RUN:
+            every = zip(self.moments, self.rates, self.peers)
+            return [(at, rate - peers) for at, rate, peers in every if peers is not None]
+        if form is Against.RATE:
+            return list(zip(self.moments, self.rates))
+        level = self.level
+        if level is None:
+            return []
+        return [(at, rate - level) for at, rate in zip(self.moments, self.rates)]
 
 
 @dataclass(frozen=True)
@@ -60,8 +75,20 @@ class Measurement:
     era: Optional[Era] = None
 
     @cached_property
-    def logarithms(self) -> Logarithms:
-        """Return what its runs gave, of those that say something."""
+    def full(self) -> Logarithms:
+        """Return what its runs gave, of those that say something and had all their peers."""
+        return self._found[0]
+
+    @cached_property
+    def few(self) -> Logarithms:
+        """Return the same of runs of a few members alone.
+
+        These have fewer peers than others of its runs, too few for a reference.
+        """
+        return self._found[1]
+
+    @cached_property
+    def _found(self) -> tuple[Logarithms, Logarithms]:
         return _logarithms(self)
 
 
@@ -90,21 +117,25 @@ def speaking(
             yield sample, log(sample.rate_Bps)
 
 
-def _logarithms(measurement: Measurement) -> Logarithms:
-    full: tuple[Values, ...] = ([], [], [])
-    few: tuple[Values, ...] = ([], [], [])
+def _logarithms(measurement: Measurement) -> tuple[Logarithms, Logarithms]:
     level = log(measurement.baseline.median_Bps) if measurement.baseline else None
     enough = min(_PEERS, max((sample.peers for sample in measurement.samples), default=0))
+    full: list[_Run] = []
+    few: list[_Run] = []
     for sample, rate in speaking(measurement):
-        at, peers, peers_Bps = sample.started_at, sample.peers, sample.peers_Bps
-        is_few = 0 < peers < enough
-        # by name, in the order of FORMS: to look up three forms for each sample takes as long again
-        of_run, of_baseline, of_rate = few if is_few else full
-        of_rate.append((at, rate))
-        if level is not None:
-            of_baseline.append((at, rate - level))
-        if is_few:
-            of_run.append((at, rate))
-        elif peers_Bps and peers >= _PEERS:
-            of_run.append((at, rate - log(peers_Bps)))
-    return Logarithms(dict(zip(FORMS, full)), dict(zip(FORMS, few)))
+        peers, peers_Bps = sample.peers, sample.peers_Bps
+        if 0 < peers < enough:
+            few.append((sample.started_at, rate, 0.0))
+        else:
+            known = log(peers_Bps) if peers_Bps and peers >= _PEERS else None
+            full.append((sample.started_at, rate, known))
+    return _apart(full, level), _apart(few, level)
+
+
+_Run = tuple[float, float, Optional[float]]
+
+
+def _apart(runs: Sequence[_Run], level: Optional[float]) -> Logarithms:
+    """Return moments and logarithms each for themselves: of a large site a third of the memory."""
+    moments, rates, peers = zip(*runs) if runs else ((), (), ())
+    return Logarithms(moments, rates, peers, level)

@@ -57,23 +57,19 @@ class Kind(NamedTuple):
         return found.spread if found else median(one.spread for one in self.days.values())
 
 
-class Kinds:
-    """Collects what was measured, by kind; the key of a kind is the caller's."""
-
-    def __init__(self) -> None:
-        """Know nothing yet."""
-        self._values: dict[object, list[tuple[str, Values]]] = {}
-        self._found: dict[object, Kind] = {}
-
-    def add(self, kind: object, member: str, values: Values) -> None:
-        """Take in what a member gave; it is not to be changed any more."""
-        self._values.setdefault(kind, []).append((member, values))
-
-    def of(self, kind: object) -> Kind:
-        """Return what all of a kind gave, the asking member included."""
-        if kind not in self._found:
-            self._found[kind] = _kind(_by_day(self._values.get(kind, ())))
-        return self._found[kind]
+def kind_of(given: Iterable[tuple[str, Values]]) -> Kind:
+    """Return what members gave, each with its moments and logarithms, the asking one included."""
+    days = _by_day(given)
+    levels = {day: members for day, members in days.items() if len(members) >= LEAST}
+    middles = {day: _middle(tuple(of_day.values())) for day, of_day in levels.items()}
+    beside: defaultdict[str, list[float]] = defaultdict(list)
+    for day, of_day in levels.items():
+        middle = middles[day].value
+        for member, level in of_day.items():
+            beside[member].append(level - middle)
+    usual = {member: median(found) for member, found in beside.items()}
+    known = [usual[member] for member, found in beside.items() if len(found) >= _DAYS]
+    return Kind(middles, _apart(known), usual)
 
 
 def _by_day(given: Iterable[tuple[str, Values]]) -> Mapping[int, Mapping[str, float]]:
@@ -91,19 +87,6 @@ def _by_day(given: Iterable[tuple[str, Values]]) -> Mapping[int, Mapping[str, fl
     for (day, member), found in often.items():
         days[day][member] = median(found)
     return days
-
-
-def _kind(days: Mapping[int, Mapping[str, float]]) -> Kind:
-    levels = {day: members for day, members in days.items() if len(members) >= LEAST}
-    middles = {day: _middle(tuple(of_day.values())) for day, of_day in levels.items()}
-    beside: defaultdict[str, list[float]] = defaultdict(list)
-    for day, of_day in levels.items():
-        middle = middles[day].value
-        for member, level in of_day.items():
-            beside[member].append(level - middle)
-    usual = {member: median(found) for member, found in beside.items()}
-    known = [usual[member] for member, found in beside.items() if len(found) >= _DAYS]
-    return Kind(middles, _apart(known), usual)
 
 
 def _middle(values: Sequence[float]) -> Middle:

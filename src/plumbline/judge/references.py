@@ -9,6 +9,8 @@ such as one that confirms, is held against what these few usually give beside al
 
 from __future__ import annotations
 
+from collections import defaultdict
+from functools import cached_property
 from itertools import chain
 from math import hypot, log, sqrt
 from statistics import median
@@ -16,7 +18,7 @@ from typing import Hashable, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.judge.measurement import FORMS, Against, Measurement, Values, speaking
 from plumbline.judge.noise import ALONE, BESIDE_PEERS, Run, Source
-from plumbline.judge.peers import FEW_APART, LEAST_SPREAD, Kind, Kinds, day_of
+from plumbline.judge.peers import FEW_APART, LEAST_SPREAD, Kind, day_of, kind_of
 from plumbline.judge.phrases import several
 from plumbline.robust import deviation, error_of_median
 
@@ -39,84 +41,95 @@ class ComparedSource(NamedTuple):
     against: str
 
 
+class _Fellows:
+    """All measurements of a kind; what they gave is found when somebody asks."""
+
+    def __init__(self) -> None:
+        self.members: list[Measurement] = []
+
+    @cached_property
+    def kinds(self) -> dict[Against, Kind]:
+        """Return what they gave in each form, that in which they differ least first."""
+        found = [
+            (form, kind_of((one.member, one.full.beside(form)) for one in self.members))
+            for form in FORMS
+        ]
+        return dict(sorted(found, key=lambda pair: pair[1].apart))
+
+    @cached_property
+    def level(self) -> float:
+        """Return the middle of their baselines, a logarithm; one of them has one."""
+        return median(log(one.baseline.median_Bps) for one in self.members if one.baseline)
+
+    @cached_property
+    def of_few(self) -> list[Measurement]:
+        """Return those that have runs of a few members alone."""
+        return [one for one in self.members if one.few.moments]
+
+
 class References:
     """Finds what each measurement is held against, once all of them are known."""
 
     def __init__(self, measurements: Sequence[Measurement]) -> None:
-        """Collect what all of each kind gave."""
-        self._kinds = {form: Kinds() for form in FORMS}
-        self._nearest: dict[Hashable, list[tuple[Against, Kind]]] = {}
-        self._of_few: dict[tuple[Against, Hashable], list[tuple[float, str, float]]] = {}
-        levels: dict[Hashable, list[float]] = {}
+        """Collect the measurements of each kind."""
+        self._of_kind: defaultdict[Hashable, _Fellows] = defaultdict(_Fellows)
         for one in measurements:
-            full, few = one.logarithms
-            for form, kinds in self._kinds.items():
-                kinds.add(one.kind, one.member, full[form])
-                for at, value in few[form]:
-                    of_few = self._of_few.setdefault((form, one.kind), [])
-                    of_few.append((at, one.member, value))
-            if one.baseline:
-                levels.setdefault(one.kind, []).append(log(one.baseline.median_Bps))
-        self._levels = {kind: median(found) for kind, found in levels.items()}
+            self._of_kind[one.kind].members.append(one)
 
     def of(self, measurement: Measurement) -> Optional[ComparedSource]:
         """Return the runs of a measurement beside their reference, None where there is none."""
-        if self._accepted_low(measurement):
-            kind = self._kinds[Against.BASELINE].of(measurement.kind)
-            found = self._beside(measurement, Against.BASELINE, kind)
+        fellows = self._of_kind[measurement.kind]
+        if _accepted_low(measurement, fellows):
+            found = _beside(measurement, Against.BASELINE, fellows)
             return found or beside_baseline(measurement)
-        for form, kind in self._by_nearness(measurement.kind):
-            found = self._beside(measurement, form, kind)
+        for form in fellows.kinds:
+            found = _beside(measurement, form, fellows)
             if found:
                 return (beside_baseline(measurement) or found) if _differ_widely(found) else found
         return beside_baseline(measurement) or _few(measurement) or _own_history(measurement)
 
-    def _by_nearness(self, kind: Hashable) -> Sequence[tuple[Against, Kind]]:
-        """Return what all of a kind gave in each form, that in which they differ least first."""
-        if kind not in self._nearest:
-            found = [(form, kinds.of(kind)) for form, kinds in self._kinds.items()]
-            self._nearest[kind] = sorted(found, key=lambda pair: pair[1].apart)
-        return self._nearest[kind]
 
-    def _beside(
-        self, measurement: Measurement, form: Against, kind: Kind
-    ) -> Optional[ComparedSource]:
-        """Return the runs of days with peers, None where there are none."""
-        full, few = measurement.logarithms
-        runs = [
-            Run(at, value - day.value, day.spread)
-            for at, value in full[form]
-            if (day := kind.days.get(day_of(at)))
+def _beside(measurement: Measurement, form: Against, fellows: _Fellows) -> Optional[ComparedSource]:
+    """Return the runs of days with peers, None where there are none."""
+    kind = fellows.kinds[form]
+    runs = [
+        Run(at, value - day.value, day.spread)
+        for at, value in measurement.full.beside(form)
+        if (day := kind.days.get(day_of(at)))
+    ]
+    if not runs:
+        return None
+    if measurement.few.moments:
+        runs += _of_a_few(measurement, form, fellows)
+    return ComparedSource(Source(tuple(sorted(runs)), kind.apart), form.value)
+
+
+def _of_a_few(measurement: Measurement, form: Against, fellows: _Fellows) -> Iterator[Run]:
+    """Yield the runs that a few members made, beside what the others of them usually give."""
+    kind = fellows.kinds[form]
+    others = [
+        (when, one.member, other)
+        for one in fellows.of_few
+        if one.member != measurement.member
+        for when, other in one.few.beside(form)
+    ]
+    for at, value in measurement.few.beside(form):
+        beside = [
+            other - kind.usual[member]
+            for when, member, other in others
+            if abs(when - at) <= _BESIDE_S and member in kind.usual
         ]
-        if not runs:
-            return None
-        if few[form]:
-            runs += self._of_a_few(measurement, form, kind)
-        return ComparedSource(Source(tuple(sorted(runs)), kind.apart), form.value)
+        if beside:
+            spread = kind.spread(day_of(at)) * sqrt(1 + 1 / len(beside))
+            yield Run(at, value - median(beside), spread)
 
-    def _of_a_few(self, measurement: Measurement, form: Against, kind: Kind) -> Iterator[Run]:
-        """Yield the runs that a few members made, beside what the others of them usually give."""
-        others = [
-            found
-            for found in self._of_few[form, measurement.kind]
-            if found[1] != measurement.member
-        ]
-        for at, value in measurement.logarithms.few[form]:
-            beside = [
-                other - kind.usual[member]
-                for when, member, other in others
-                if abs(when - at) <= _BESIDE_S and member in kind.usual
-            ]
-            if beside:
-                spread = kind.spread(day_of(at)) * sqrt(1 + 1 / len(beside))
-                yield Run(at, value - median(beside), spread)
 
-    def _accepted_low(self, measurement: Measurement) -> bool:
-        """Return whether a person has accepted that a component is slower than its peers."""
-        if measurement.baseline is None:
-            return False
-        beside = log(measurement.baseline.median_Bps) - self._levels[measurement.kind]
-        return beside < log(1 - measurement.limits.peer_loss) / 2
+def _accepted_low(measurement: Measurement, fellows: _Fellows) -> bool:
+    """Return whether a person has accepted that a component is slower than its peers."""
+    if measurement.baseline is None:
+        return False
+    beside = log(measurement.baseline.median_Bps) - fellows.level
+    return beside < log(1 - measurement.limits.peer_loss) / 2
 
 
 def _differ_widely(found: ComparedSource) -> bool:
@@ -126,7 +139,8 @@ def _differ_widely(found: ComparedSource) -> bool:
 
 def _every_value(measurement: Measurement) -> list[tuple[float, float]]:
     """Return moments and logarithms beside the baseline of all runs, the oldest first."""
-    return sorted(chain.from_iterable(each[Against.BASELINE] for each in measurement.logarithms))
+    both = measurement.full, measurement.few
+    return sorted(chain.from_iterable(each.beside(Against.BASELINE) for each in both))
 
 
 def beside_baseline(measurement: Measurement) -> Optional[ComparedSource]:
@@ -153,7 +167,7 @@ def common(measured: Sequence[Measurement], members: int) -> Optional[ComparedSo
     known = [one for one in measured if one.baseline]
     days: dict[int, list[tuple[float, float]]] = {}
     for one in known:
-        for day, values in _by_day(one.logarithms.full[Against.BASELINE]).items():
+        for day, values in _by_day(one.full.beside(Against.BASELINE)).items():
             days.setdefault(day, []).append(values)
     runs = [_together(values) for values in days.values() if 2 * len(values) > members]
     if not runs:

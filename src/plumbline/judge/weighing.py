@@ -7,7 +7,7 @@ whole group has lost is the group's, and not that of each member.
 from __future__ import annotations
 
 from math import exp, inf, log
-from typing import Hashable, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Hashable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.errors import DocumentError
 from plumbline.judge.alarm import Change, Question, Weight, weigh
@@ -99,9 +99,8 @@ class Weighing:
     def evidence(self, subject: Subject) -> Optional[Evidence]:
         """Return what the runs of a component or group say, None where nothing can be compared."""
         if subject not in self._known:
-            layer, name, is_group = subject
-            weigh = self._weigh_group if is_group else self._weigh
-            self._known[subject] = weigh((layer, name))
+            weigh = self._weigh_group if subject[2] else self._weigh
+            self._known[subject] = weigh(subject[:2])
         return self._known[subject]
 
     def every(self) -> dict[Subject, Evidence]:
@@ -119,6 +118,11 @@ class Weighing:
                 if (found := self._references.of(one.measurement))
             ]
         return self._held[component]
+
+    def release(self, components: Iterable[Component]) -> None:
+        """Hold what is measured of some no longer beside its references; it can be found again."""
+        for component in components:
+            self._held.pop(component, None)
 
     def compared_as_one(self, component: Component) -> Compared:
         """Return what the group of a component gives as one beside its baselines, if it has any."""

@@ -161,6 +161,9 @@ def _observations(
         for node, memory in memories.items():
             whole = WithEarlier(memory, asked.earlier[node]) if node in asked.earlier else memory
             found += observe(site.of(node), whole, now, known)
+            if known:
+                # of a large site it would be as much as all that was read
+                known.release((one.layer, one.component) for one in nodes[node])
         every = [(node, nodes[node], memory) for node, memory in memories.items()]
         missed = {one.host: one for one in cut_off(every, now)}
         return _Observed(found, missed, tuple(shared_losses(nodes, known)) if known else ())
