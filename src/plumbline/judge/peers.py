@@ -57,36 +57,54 @@ class Kind(NamedTuple):
         return found.spread if found else median(one.spread for one in self.days.values())
 
 
+_Days = tuple[int, ...]
+
+
 def kind_of(given: Iterable[tuple[str, Values]]) -> Kind:
     """Return what members gave, each with its moments and logarithms, the asking one included."""
-    days = _by_day(given)
-    levels = {day: members for day, members in days.items() if len(members) >= LEAST}
-    middles = {day: _middle(tuple(of_day.values())) for day, of_day in levels.items()}
-    beside: defaultdict[str, list[float]] = defaultdict(list)
-    for day, of_day in levels.items():
-        middle = middles[day].value
-        for member, level in of_day.items():
-            beside[member].append(level - middle)
-    usual = {member: median(found) for member, found in beside.items()}
-    known = [usual[member] for member, found in beside.items() if len(found) >= _DAYS]
+    alike = _by_days(given)
+    of_days: defaultdict[int, list[float]] = defaultdict(list)
+    for days, rows in alike.items():
+        for day, column in zip(days, zip(*rows.values())):
+            of_days[day] += column
+    middles = {day: _middle(found) for day, found in of_days.items() if len(found) >= LEAST}
+    usual: dict[str, float] = {}
+    known: list[float] = []
+    for days, rows in alike.items():
+        places = [(place, middles[day].value) for place, day in enumerate(days) if day in middles]
+        if places:
+            found = {
+                member: median([row[place] - middle for place, middle in places])
+                for member, row in rows.items()
+            }
+            usual.update(found)
+            known += found.values() if len(places) >= _DAYS else ()
     return Kind(middles, _apart(known), usual)
 
 
-def _by_day(given: Iterable[tuple[str, Values]]) -> Mapping[int, Mapping[str, float]]:
-    """Return the middle of what each member gave on each day."""
-    days: defaultdict[int, dict[str, float]] = defaultdict(dict)
-    often: dict[tuple[int, str], list[float]] = {}
+def _by_days(
+    given: Iterable[tuple[str, Values]],
+) -> Mapping[_Days, Mapping[str, Sequence[float]]]:
+    """Return what members gave on each day, those together that have the same days: most do."""
+    every: dict[str, Values] = {}
     for member, values in given:
-        for at, value in values:
-            day = int(at // DAY_S)
-            of_day = days[day]
-            if member in of_day:
-                often.setdefault((day, member), [of_day[member]]).append(value)
-            else:
-                of_day[member] = value
-    for (day, member), found in often.items():
-        days[day][member] = median(found)
-    return days
+        every[member] = [*every[member], *values] if member in every else values
+    found: defaultdict[_Days, dict[str, Sequence[float]]] = defaultdict(dict)
+    for member, values in every.items():
+        days = tuple([int(at // DAY_S) for at, _ in values])
+        row: Sequence[float] = [value for _, value in values]
+        if len(set(days)) < len(days):
+            days, row = _middles(days, row)
+        found[days][member] = row
+    return found
+
+
+def _middles(days: _Days, values: Sequence[float]) -> tuple[_Days, Sequence[float]]:
+    """Return each of some days once, with the middle of its values."""
+    found: dict[int, list[float]] = {}
+    for day, value in zip(days, values):
+        found.setdefault(day, []).append(value)
+    return tuple(found), [median(each) for each in found.values()]
 
 
 def _middle(values: Sequence[float]) -> Middle:

@@ -179,13 +179,14 @@ def common(measured: Sequence[Measurement], members: int) -> Optional[ComparedSo
 
 def _by_day(values: Values) -> dict[int, tuple[float, float]]:
     """Return the first moment of each day, and the middle of its values."""
+    once = {day_of(one[0]): one for one in values}
+    if len(once) == len(values):
+        return once
     days: dict[int, list[tuple[float, float]]] = {}
     for one in values:
         days.setdefault(day_of(one[0]), []).append(one)
     return {
-        day: found[0]
-        if len(found) == 1
-        else (min(at for at, _ in found), median(value for _, value in found))
+        day: (min(at for at, _ in found), median(value for _, value in found))
         for day, found in days.items()
     }
 
