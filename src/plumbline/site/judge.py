@@ -1,7 +1,7 @@
 """Judge what all nodes of a site have measured, from its plan and the history of all nodes.
 
 Nodes do not depend on one another, so a large site is dealt out to processes: the history is read
-once, by whoever judges the node.
+once, by whoever judges the node.  What is read for others as well is judged where it is read.
 """
 
 from __future__ import annotations
@@ -138,9 +138,11 @@ def _judge_new(plan: SitePlan, task: Task, *, keeping: bool) -> list[Judged]:
     with without_collector():
         found = dict(_kept(before, task.now))
         left = tuple(node for node in nodes if node.node not in found)
+        task = task._replace(nodes=left, rests_on=before.rests_on)
         if task.read:
             task.read.read(left)
-        tasks = _tasks(task._replace(rests_on=before.rests_on), left)
+        # a process that judges what another has read copies every page of it: it counts references
+        tasks = [task] if task.read else _tasks(task, left)
         new = _judge_all(tasks, _judge_to_keep) if left else []
         if keeping:
             keep(task.history, new, plan.nodes)

@@ -158,15 +158,24 @@ def _observations(
             for name, node in asked.plan.nodes.items()
         }
         known = None if asked.last_run else Weighing(nodes, memories)
-        for node, memory in memories.items():
-            whole = WithEarlier(memory, asked.earlier[node]) if node in asked.earlier else memory
-            found += observe(site.of(node), whole, now, known)
-            if known:
-                # of a large site it would be as much as all that was read
-                known.release((one.layer, one.component) for one in nodes[node])
-        every = [(node, nodes[node], memory) for node, memory in memories.items()]
+        every = ((node, nodes[node], memory) for node, memory in memories.items())
         missed = {one.host: one for one in cut_off(every, now)}
+        for node, entries in nodes.items():
+            memory: Memory = memories.pop(node)
+            if node in asked.earlier:
+                memory = WithEarlier(memory, asked.earlier[node])
+            found += observe(site.of(node), memory, now, known)
+            _release(node, entries, asked.read, known)
         return _Observed(found, missed, tuple(shared_losses(nodes, known)) if known else ())
+
+
+def _release(
+    node: str, entries: Sequence[Expectation], read: Memories, known: Optional[Weighing]
+) -> None:
+    """Hold no longer what is known of a node: of a large site it is more than all else."""
+    read.release(node)
+    if known:
+        known.release((one.layer, one.component) for one in entries)
 
 
 def _probes(

@@ -38,6 +38,10 @@ class Memories:
                 chosen, memory = self.of(node, kept)
                 self._read[node.node] = chosen, memory.settled()
 
+    def release(self, name: str) -> None:
+        """Forget a node; who asks for it once more reads it again."""
+        self._read.pop(name, None)
+
     def measured(self, node: Expectations) -> tuple[Expectation, ...]:
         """Return what a node measures; raise DocumentError where that is damaged."""
         found = self._read.get(node.node)
