@@ -52,7 +52,7 @@ def never(what: str, layer: str) -> Finding:
 
 def absence(last: Last) -> Optional[Finding]:
     """Return why the latest record gives no rate to judge, None when it does."""
-    for rule in RULES.values():
+    for rule in _ASKED:
         found = rule(last)
         if found:
             return found
@@ -154,3 +154,6 @@ def ended(last: Last) -> Optional[Finding]:
 
 RULES = {Reason.AHEAD: ahead, Reason.STALE: stale, **dict.fromkeys(_WORDS, ended)}
 """In the order in which they are asked, before any rule on the rate."""
+
+_ASKED = tuple(dict.fromkeys(RULES.values()))
+"""Each of them once: most have a rate, and are asked all of them."""

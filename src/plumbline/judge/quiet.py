@@ -11,7 +11,7 @@ from typing import Optional, Sequence
 
 from plumbline.judge.alarm import Claim, Question, Weight, moments_of
 from plumbline.judge.chance import is_unsurprising
-from plumbline.judge.noise import IN_ONE_GO_S
+from plumbline.judge.noise import IN_ONE_GO_S, Run
 
 
 def quiet(alone: Sequence[Claim], question: Question) -> Optional[Weight]:
@@ -34,7 +34,7 @@ def _last_moment(alone: Sequence[Claim]) -> float:
     """Return when the last moment began; a pause ends whatever was before it."""
     begin = _last_go(sorted([run.at for one in alone for run in one.runs], reverse=True))
     last = {
-        run._replace(source=number)
+        Run(run.at, run.log_ratio, run.spread, number)
         for number, one in enumerate(alone)
         for run in one.runs
         if run.at >= begin

@@ -30,4 +30,4 @@ RULES: tuple[Rule, ...] = (
 
 def apply(measured: Measured) -> Finding:
     """Return the finding of the first rule that applies."""
-    return next(filter(None, (rule.applies(measured) for rule in RULES)))
+    return next(found for rule in RULES if (found := rule.applies(measured)))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
+from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.errors import StoreError
 from plumbline.judge.weighing import Weighing
 from plumbline.model.expectation import Expectation, Expectations
+from plumbline.store.database import Component
 from plumbline.store.history import History
 from plumbline.store.plan import SitePlan
 from plumbline.store.recent import Recent, groups_of
@@ -30,6 +31,8 @@ class Memories:
         """Read nothing yet."""
         self.history = history
         self._read: dict[str, tuple[tuple[Expectation, ...], Recent]] = {}
+        self._opened: Optional[History] = None
+        self._revisions: Mapping[Component, int] = {}
 
     def read(self, nodes: Iterable[Expectations]) -> None:
         """Read some nodes in advance; raise as :func:`memories` does."""
@@ -50,8 +53,14 @@ class Memories:
     def of(self, node: Expectations, history: History) -> tuple[tuple[Expectation, ...], Recent]:
         """Return what a node measures and remembers, read again where that has changed since."""
         chosen, found = self.measured(node), self._read.get(node.node)
-        memory = found[1].again(history) if found else None
+        memory = found[1].again(history, self._revisions_in(history)) if found else None
         return chosen, memory or Recent(history, groups_of(chosen))
+
+    def _revisions_in(self, history: History) -> Mapping[Component, int]:
+        """Return how often records have changed, asked for once in each opening of the history."""
+        if self._opened is not history:
+            self._opened, self._revisions = history, history.revisions()
+        return self._revisions
 
 
 def memories(plan: SitePlan, history: Path) -> Iterator[Remembered]:

@@ -17,6 +17,7 @@ from plumbline.model.expectation import Expectation
 from plumbline.model.record import Flag, Operation, Record, Scenario
 from plumbline.model.series import SAMPLES, Running, Sample, Series
 from plumbline.peer_rates import median_without
+from plumbline.store.database import Component
 from plumbline.store.history import History, Point, SeriesKey
 from plumbline.store.shown import apart, retransmitted
 from plumbline.store.tables import series_of
@@ -137,9 +138,12 @@ class Recent:
         self._peers.clear()
         return self
 
-    def again(self, history: History) -> Optional[Recent]:
-        """Return it for another opening of its history, None where a record came or went since."""
-        if history.revisions_of(self._groups) != self._revisions:
+    def again(self, history: History, revisions: Mapping[Component, int]) -> Optional[Recent]:
+        """Return it for another opening of its history, None where a record came or went since.
+
+        ``revisions`` are those that all records have now.
+        """
+        if any(revisions.get(place, 0) != then for place, then in self._revisions.items()):
             return None
         found = copy(self)
         found._history, found.running = history, history.running()
