@@ -91,6 +91,17 @@ def test_what_has_lost_nearly_all_is_an_alarm_as_well(left: float) -> None:
     assert found.ratio == pytest.approx(left, rel=0.1)
 
 
+def test_what_is_no_longer_held_is_found_again() -> None:
+    memory = Past(taken((NAMES[3], Operation.READ, [*HEALTHY[:6], *[80e6] * 4])))
+    weighing = Weighing({"client1": fleet()}, {"client1": memory})
+    components = [("ost", name) for name in NAMES]
+    before = [weighing.compared(one) for one in components]
+    weighing.release([*components, ("ost", "nobody")])
+    after = [weighing.compared(one) for one in components]
+    assert after == before
+    assert all(one is not other for one, other in zip(after, before))
+
+
 def test_one_low_night_is_none() -> None:
     found = evidence(taken((NAMES[3], Operation.READ, [*HEALTHY, 20e6])))[NAMES[3]]
     assert found

@@ -183,11 +183,19 @@ def test_what_has_not_changed_is_not_judged_again(tmp_path: Path) -> None:
     assert judge_with_causes(life.plan, life.history, life.now) == before
 
 
+def test_what_was_located_is_read_once_more_for_who_locates_again(tmp_path: Path) -> None:
+    life = Life(tmp_path, 0)
+    read = Memories(life.history)
+    judge_services(life.plan, life.history, life.now, read)
+    first, second = (locate_remembered(life.plan, read, life.now) for _ in range(2))
+    assert first.to_json(life.plan) == second.to_json(life.plan)
+
+
 def test_what_changes_while_a_site_is_judged_is_read_again_for_locating(tmp_path: Path) -> None:
     life = Life(tmp_path, 0)
     read = Memories(life.history)
     read.read(life.plan.nodes.values())
-    assert locate_remembered(life.plan, read, life.now).located.sets
+    assert locate_remembered(life.plan, Memories(life.history), life.now).located.sets
     with closing(sqlite3.connect(life.history)) as database, database:
         database.execute("DELETE FROM records")
     assert not locate_remembered(life.plan, read, life.now).located.sets
