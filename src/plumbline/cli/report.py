@@ -8,8 +8,9 @@ import sys
 import time
 from datetime import timezone
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Iterable, Optional
 
 from plumbline.cli.prometheus import add_prometheus, prometheus_of
 from plumbline.errors import DocumentError, StoreError, ToolError, UsageError
@@ -80,6 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
     library, now = _library(arguments.library), time.time()
     past = _past(arguments, now) if arguments.at else None
     from plumbline.report.drawing import figures
+    from plumbline.report.numbers import numbers
     from plumbline.report.overview import overview
     from plumbline.report.page import LIBRARY, PAGE, pages
     from plumbline.report.site import find_metrics
@@ -97,8 +99,9 @@ def run(arguments: argparse.Namespace) -> int:
             extras = extras._replace(past=past, probed=said)
         drawn = figures(site, metrics, extras)
         files = pages(site, drawn, overview(site, metrics, extras.found))
-    directory = Path(arguments.output)
-    _write(directory, {**files, LIBRARY: library})
+        texts = ((name, [text]) for name, text in {**files, LIBRARY: library}.items())
+        directory = Path(arguments.output)
+        _write(directory, chain(numbers(drawn), texts))
     if arguments.json:
         absent = {one.id: one.absent for one in drawn}
         print(json.dumps({"schema": 1, "page": str(directory / PAGE), "absent": absent}))
@@ -180,12 +183,12 @@ def _profile(file: Optional[str]) -> Optional[Profile]:
         raise DocumentError(f"call profile {file} cannot be read: {error.strerror}") from error
 
 
-def _write(directory: Path, files: dict[str, str]) -> None:
+def _write(directory: Path, files: Iterable[tuple[str, Iterable[str]]]) -> None:
     """Replace every file at once, so that whoever reads sees the old one or the new one."""
     from plumbline.store.replacing import replacing
 
     try:
-        for name, text in files.items():
+        for name, text in files:
             path = directory / name
             path.parent.mkdir(parents=True, exist_ok=True)
             with replacing(path) as new:
@@ -197,9 +200,9 @@ def _write(directory: Path, files: dict[str, str]) -> None:
         ) from error
 
 
-def _fill(new: Path, text: str) -> None:
+def _fill(new: Path, text: Iterable[str]) -> None:
     from plumbline.store.replacing import begin
 
     # a name out of a damaged document may hold half a character
     with open(begin(new, 0o666), "w", encoding="utf-8", errors="replace") as file:
-        file.write(text)
+        file.writelines(text)

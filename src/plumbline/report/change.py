@@ -5,14 +5,16 @@ Figures 4 to 6 of the Edison report and its table 3: what an upgrade has brought
 
 from __future__ import annotations
 
+from array import array
 from datetime import date
 from typing import Any, Iterable, NamedTuple, Optional, Sequence
 
 from plumbline.layers import ON_TARGETS
+from plumbline.report.days import Days, spanned
 from plumbline.report.figure import Figure, Plot, Row, Table, shown
 from plumbline.report.marks import Mark, chosen_moment, drawn, levels, line_at, marks, moment
 from plumbline.report.palette import GREY, line
-from plumbline.report.site import Member, Metric, Metrics, Site, by_group, daily, middle
+from plumbline.report.site import Member, Metric, Metrics, Site, by_group, middle
 from plumbline.units import DAY_S, format_rate
 
 WINDOW_DAYS = 14
@@ -51,9 +53,14 @@ class Change(NamedTuple):
 
 
 class _Halves(NamedTuple):
-    """The days of a member before a moment and from it on, and its rates in both."""
+    """The days of a member, and its rates before a moment and from it on.
 
-    days: dict[int, float]
+    ``parted_Bps`` is what it gave from the moment on, on its day; None where the day as a whole is
+    meant.
+    """
+
+    days: Days
+    parted_Bps: Optional[float]
     before_Bps: float
     latest_Bps: Optional[float]
     last_Bps: Optional[float]
@@ -98,10 +105,6 @@ def find_change(name: str, members: Sequence[Member], against: float) -> Optiona
     every = [found for one in members if (found := _halves(one, against))]
     if not every:
         return None
-    days: dict[int, list[float]] = {}
-    for one in every:
-        for day, rate in one.days.items():
-            days.setdefault(day, []).append(rate / one.before_Bps - 1)
     since = [one for one in every if one.latest_Bps is not None]
     whole = middle(one.before_Bps for one in since or every)
     assert whole is not None
@@ -112,23 +115,59 @@ def find_change(name: str, members: Sequence[Member], against: float) -> Optiona
         middle(one.latest_Bps for one in since),
         middle(one.latest_Bps / one.before_Bps - 1 for one in since if one.latest_Bps is not None),
         middle(one.last_Bps / one.before_Bps - 1 for one in since if one.last_Bps is not None),
-        {day: value for day in sorted(days) if (value := middle(days[day])) is not None},
+        _by_day(every, int(against // DAY_S)),
     )
+
+
+def _by_day(every: Sequence[_Halves], parted: int) -> dict[int, float]:
+    """Return the middle change on each day; ``parted`` is that of the moment."""
+    days = spanned(one.days for one in every)
+    # all changes of a large site as numbers of their own would take gigabytes
+    courses = [_course(one, days, parted) for one in every]
+    return {
+        day: value
+        for day, of_day in zip(days, zip(*courses))
+        if (value := middle(of_day)) is not None
+    }
+
+
+def _course(halves: _Halves, days: range, parted: int) -> array[float]:
+    """Return the change of a member on each of some days, NaN where it has none."""
+    changes = array("d", [rate / halves.before_Bps - 1 for rate in halves.days.over(days)])
+    if halves.parted_Bps is not None:
+        changes[parted - days.start] = halves.parted_Bps / halves.before_Bps - 1
+    return changes
 
 
 def _halves(member: Member, against: float) -> Optional[_Halves]:
     """Return what a member gave before a moment and since, None when nothing before."""
-    until = (max(member.days) + 1) * DAY_S if member.days else 0.0
-    earlier = daily(member.times, member.rates, 0.0, min(against, until))
-    first = int(against // DAY_S) - WINDOW_DAYS
-    before = middle(rate for day, rate in earlier.items() if day >= first)
+    days, parted = member.days, int(against // DAY_S)
+    early, late = _parts(member, against)
+    before = middle([*days.among(range(parted - WINDOW_DAYS, parted)), *early])
     if before is None:
         return None
-    later = daily(member.times, member.rates, against, until)
-    last = max(later, default=0)
-    latest = middle(rate for day, rate in later.items() if day > last - WINDOW_DAYS)
+    last = days.span.stop - 1
+    later = days.among(range(max(parted, last - WINDOW_DAYS) + 1, last + 1))
+    if parted > last - WINDOW_DAYS:
+        later = [*late, *later]
     # a day on which both were measured is one of the new time
-    return _Halves({**earlier, **later}, before, latest, later.get(last))
+    both = late[0] if early and late else None
+    return _Halves(days, both, before, middle(later), later[-1] if later else None)
+
+
+def _parts(member: Member, against: float) -> tuple[list[float], list[float]]:
+    """Return the median rates of the day of a moment, before it and from it on, if there are."""
+    begin = against // DAY_S * DAY_S
+    whole = member.days.get(int(against // DAY_S))
+    if whole is None or against == begin:
+        return [], [] if whole is None else [whole]
+    runs = [
+        (at, rate) for at, rate in zip(member.times, member.rates) if begin <= at < begin + DAY_S
+    ]
+    early, late = (
+        middle(rate for at, rate in runs if (at < against) is before) for before in (True, False)
+    )
+    return [] if early is None else [early], [] if late is None else [late]
 
 
 def _iso(day: int) -> str:

@@ -7,10 +7,12 @@ before it is slow.
 from __future__ import annotations
 
 from datetime import date
-from statistics import mean, median, pstdev
-from typing import Any, Iterable, NamedTuple, Optional, Sequence
+from math import fsum, isnan, sqrt
+from statistics import fmean, median
+from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence, Union, overload
 
 from plumbline.model.state import State
+from plumbline.report.days import spanned
 from plumbline.report.figure import Cell, Figure, Plot, Row, Table, percent, unique
 from plumbline.report.palette import BLUE, SEQUENTIAL
 from plumbline.report.site import Member, Metric, Metrics
@@ -32,12 +34,17 @@ HEADERS = (
     "lowest day",
     "coefficient of variation",
 )
+NUMBERS = ("layer", "group", "component", "operation", "scenario", "variation")
+"""In front of the days."""
+
 _EPOCH = date(1970, 1, 1).toordinal()
 _LOW, _HIGH = 40, 110
 """Percent at the ends of the colours: a slow component is to be seen, half a percent is not."""
 
 _STEADY = 5.0
 """Percent of variation that nobody need look at."""
+
+_TWO = 2
 
 _ROW_PX, _WIDE_ROW_PX, _FEW = 4, 18, 30
 _LEAST_PX, _MOST_PX, _MARGIN_PX = 260, 1500, 120
@@ -62,26 +69,57 @@ def heat_map_figure(metrics: Metrics) -> Figure:
     if not drawn:
         return figure._replace(absent="nothing was measured in this time")
     lines = [one for found in drawn.values() for one in found]
-    days = _days(lines)
     shown = {of: _most_telling(found) for of, found in drawn.items()}
     rows = [Row(_cells(one)) for found in shown.values() for one in found]
     return figure._replace(
         finding=_finding(lines) + _left_out(len(lines) - len(rows)),
         plots=[_plot(of, found) for of, found in shown.items()],
         table=Table(HEADERS, rows),
-        numbers=[
-            ("layer", "group", "component", "operation", "scenario", "variation", *map(_iso, days)),
-            *(_numbers(one, days) for one in lines),
-        ],
+        numbers=_Numbers(lines),
     )
 
 
-def _lines(metric: Metric, members: Iterable[Member]) -> Iterable[Line]:
+class _Numbers(Sequence[Sequence[Cell]]):
+    """The rows of the CSV, each made when it is written: a large site has millions of cells."""
+
+    def __init__(self, lines: Sequence[Line]) -> None:
+        self._lines = lines
+        self._days = _days(lines)
+
+    def __len__(self) -> int:
+        return 1 + len(self._lines)
+
+    @overload
+    def __getitem__(self, row: int) -> Sequence[Cell]: ...
+
+    @overload
+    def __getitem__(self, row: slice) -> list[Sequence[Cell]]: ...
+
+    def __getitem__(self, row: Union[int, slice]) -> Union[Sequence[Cell], list[Sequence[Cell]]]:
+        if isinstance(row, slice):
+            return [self._row(place) for place in range(*row.indices(len(self)))]
+        return self._row(range(len(self))[row])
+
+    def _row(self, row: int) -> Sequence[Cell]:
+        return (
+            _numbers(self._lines[row - 1], self._days)
+            if row
+            else (*NUMBERS, *map(_iso, self._days))
+        )
+
+
+def _lines(metric: Metric, members: Iterable[Member]) -> Iterator[Line]:
     for one in members:
-        rates = list(one.days.values())
+        rates = one.days.rates()
         if rates:
-            variation = pstdev(rates) / mean(rates) if len(rates) > 1 else None
-            yield Line(metric, one, median(rates), variation)
+            yield Line(metric, one, median(rates), _variation(rates))
+
+
+def _variation(rates: Sequence[float]) -> Optional[float]:
+    if len(rates) < _TWO:
+        return None
+    middle = fmean(rates)
+    return sqrt(fsum((rate - middle) ** 2 for rate in rates) / len(rates)) / middle
 
 
 def _most_telling(lines: Sequence[Line]) -> Sequence[Line]:
@@ -109,8 +147,7 @@ def _left_out(count: int) -> str:
 
 
 def _days(lines: Iterable[Line]) -> range:
-    ends = [end for one in lines for end in (min(one.member.days), max(one.member.days))]
-    return range(min(ends), max(ends) + 1)
+    return spanned(one.member.days for one in lines)
 
 
 def _iso(day: int) -> str:
@@ -178,8 +215,8 @@ def _map(lines: Sequence[Line], days: range, names: Sequence[str]) -> dict[str, 
 
 def _percents(line: Line, days: range) -> list[Optional[float]]:
     whole = line.member.baseline_Bps or line.median_Bps
-    rates = (line.member.days.get(day) for day in days)
-    return [None if rate is None else round(100 * rate / whole, 1) for rate in rates]
+    rates = line.member.days.over(days)
+    return [None if isnan(rate) else round(100 * rate / whole, 1) for rate in rates]
 
 
 def _bars(lines: Sequence[Line], names: Sequence[str]) -> dict[str, Any]:
@@ -195,7 +232,7 @@ def _bars(lines: Sequence[Line], names: Sequence[str]) -> dict[str, Any]:
 
 
 def _cells(line: Line) -> tuple[str, ...]:
-    rates = line.member.days.values()
+    rates = line.member.days.rates()
     return (
         line.of.layer,
         line.member.of.group,
@@ -209,7 +246,6 @@ def _cells(line: Line) -> tuple[str, ...]:
 
 
 def _numbers(line: Line, days: range) -> Sequence[Cell]:
-    rates = (line.member.days.get(day) for day in days)
     return (
         line.of.layer,
         line.member.of.group,
@@ -217,5 +253,5 @@ def _numbers(line: Line, days: range) -> Sequence[Cell]:
         line.of.operation,
         line.of.scenario,
         None if line.variation is None else round(line.variation, 5),
-        *(None if rate is None else round(rate) for rate in rates),
+        *(None if isnan(rate) else round(rate) for rate in line.member.days.over(days)),
     )

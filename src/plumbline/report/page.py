@@ -1,4 +1,4 @@
-"""Figures -> the files of a report: one page, its style and script, and a CSV for each figure.
+"""Figures -> the files of a report: one page, its style and script.
 
 The page runs no script but those beside it (its policy says so to the browser), so a name that
 looks like one stays a name.
@@ -6,8 +6,6 @@ looks like one stays a name.
 
 from __future__ import annotations
 
-import csv
-import io
 from datetime import datetime, timezone
 from typing import Any, Sequence
 
@@ -15,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from plumbline.layers import WHOLE
 from plumbline.model.state import State
-from plumbline.report.figure import Cell, Figure
+from plumbline.report.figure import Figure
 from plumbline.report.overview import RANK, Entry
 from plumbline.report.site import Site
 
@@ -24,12 +22,11 @@ LIBRARY = "plotly.min.js"
 """What must lie beside the page: Plotly's own file, copied once."""
 
 _ASSETS = ("report.css", "report.js")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _LISTED = 30
 
 
 def pages(site: Site, figures: Sequence[Figure], entries: Sequence[Entry] = ()) -> dict[str, str]:
-    """Return the text of each file of the report by its name, Plotly's library apart.
+    """Return the text of each file by its name, but for Plotly's library and the numbers.
 
     ``entries`` are the rows of the first screen.
     """
@@ -56,7 +53,6 @@ def pages(site: Site, figures: Sequence[Figure], entries: Sequence[Entry] = ()) 
     for name in _ASSETS:
         assert environment.loader
         found[name] = environment.loader.get_source(environment, name)[0]
-    found.update({f"data/{one.id}.csv": _csv(one.numbers) for one in figures if one.numbers})
     return found
 
 
@@ -77,16 +73,3 @@ def _counts(site: Site) -> list[tuple[str, int]]:
     looks = (one.verdict for one in site.looks)
     states += [one.state for one in (*groups, *looks) if one.state is not State.OK]
     return [(state.name, states.count(state)) for state in RANK]
-
-
-def _csv(rows: Sequence[Sequence[Cell]]) -> str:
-    text = io.StringIO()
-    # with both characters as the end of a line (RFC 4180) a cell that holds one of them is quoted
-    writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerows([_harmless(cell) for cell in row] for row in rows)
-    return text.getvalue()
-
-
-def _harmless(cell: Cell) -> Cell:
-    """Return a cell that no spreadsheet takes for a formula."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell

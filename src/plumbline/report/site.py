@@ -14,6 +14,7 @@ from plumbline.model.reference import Reference
 from plumbline.model.state import State
 from plumbline.model.trend import ConditionChange, Course, Note, PairTest, Run, VersionChange
 from plumbline.model.verdict import Verdict
+from plumbline.report.days import Days, daily
 from plumbline.symptoms.symptom import Symptom
 from plumbline.units import DAY_S
 
@@ -47,7 +48,7 @@ class Member(NamedTuple):
     reference: Reference
     state: State
     sentence: str
-    days: Mapping[int, float]
+    days: Days
     now_Bps: Optional[float]
     now_at: Optional[float]
     times: Sequence[float] = ()
@@ -183,11 +184,8 @@ def _member(
     site: Site, entry: Expectation, step: tuple[str, ...], courses: Sequence[Course]
 ) -> Member:
     """Return a member; a host's courses with all its partners are one."""
-    times, rates = array("d"), array("d")
-    for course in courses:
-        times.extend(course.times)
-        rates.extend(course.rates)
-    days, latest = daily(times, rates, 0.0, site.until), _latest(times, rates, site.until)
+    times, rates = _together(courses)
+    days, latest = daily(times, rates, site.until), _latest(times, rates, site.until)
     place = entry.layer, entry.component
     return Member(
         entry,
@@ -202,15 +200,15 @@ def _member(
     )
 
 
-def daily(
-    times: Sequence[float], rates: Sequence[float], since: float, until: float
-) -> dict[int, float]:
-    """Return the median rate of each day, from one moment until before another."""
-    days: dict[int, list[float]] = {}
-    for at, rate in zip(times, rates):
-        if since <= at < until and not isnan(rate):
-            days.setdefault(int(at // DAY_S), []).append(rate)
-    return {day: of[0] if len(of) == 1 else median(of) for day, of in days.items()}
+def _together(courses: Sequence[Course]) -> tuple[Sequence[float], Sequence[float]]:
+    """Return moments and rates of some courses; those of one are its own, and not copied."""
+    if len(courses) == 1:
+        return courses[0].times, courses[0].rates
+    times, rates = array("d"), array("d")
+    for course in courses:
+        times.extend(course.times)
+        rates.extend(course.rates)
+    return times, rates
 
 
 def _latest(

@@ -54,9 +54,7 @@ def written(folder: Path, site: Site, more: Extras) -> str:
     (folder / LIBRARY).symlink_to(library)
     entries = overview(site, find_metrics(site), more.found)
     for name, text in pages(site, draw(site, more), entries).items():
-        path = folder / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        (folder / name).write_text(text, encoding="utf-8")
     return (folder / "index.html").as_uri()
 
 

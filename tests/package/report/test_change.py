@@ -8,6 +8,7 @@ import pytest
 
 from plumbline.model.trend import Note, VersionChange
 from plumbline.report.change import change_figure, find_change
+from plumbline.report.days import Days, daily
 from plumbline.report.site import Metric, Metrics, Site, find_metrics
 from tests.package.locate.scenes import both
 from tests.package.report.sites import sick
@@ -60,7 +61,7 @@ def test_the_day_itself_belongs_to_the_new_time(tmp_path: Path, day: int, change
     cut = one._replace(
         times=[at for at, _ in runs],
         rates=[rate for _, rate in runs],
-        days={each: rate for each, rate in one.days.items() if each < TODAY - 2},
+        days=Days({each: rate for each, rate in one.days.items() if each < TODAY - 2}),
     )
     found = find_change("ost write", [cut], day * DAY_S)
     assert found is not None
@@ -73,7 +74,7 @@ def test_a_change_in_the_middle_of_a_day_parts_its_runs(tmp_path: Path) -> None:
     noon = (TODAY - 1) * DAY_S + 43200
     before = [(noon - 3600 - day * DAY_S, 100.0) for day in range(5)]
     times, rates = zip(*before, (noon + 3600, 30.0))
-    runs = one._replace(times=times, rates=rates, days={TODAY - 1 - day: 1.0 for day in range(5)})
+    runs = one._replace(times=times, rates=rates, days=daily(times, rates, NOW))
     found = find_change("ost write", [runs], noon)
     assert found is not None
     assert (found.before_Bps, found.latest_Bps) == (100.0, 30.0)

@@ -8,6 +8,7 @@ from statistics import mean, pstdev
 import pytest
 
 from plumbline.model.state import State
+from plumbline.report.days import Days
 from plumbline.report.heat_map import MOST_ROWS, heat_map_figure
 from plumbline.report.site import Metric, find_metrics
 from tests.package.report.sites import sick
@@ -60,9 +61,11 @@ def test_one_day_does_not_vary(tmp_path: Path) -> None:
 
 
 def test_the_csv_has_the_days_as_columns(tmp_path: Path) -> None:
-    head, first, *_ = heat_map_figure(find_metrics(sick(tmp_path))).numbers
+    numbers = heat_map_figure(find_metrics(sick(tmp_path))).numbers
+    head, first = numbers[:2]
     assert len(head) == len(first) == 6 + 40
     assert head[-1] == "2026-09-21"
+    assert numbers[-1] == list(numbers)[-1]
 
 
 def test_of_more_than_can_be_seen_the_most_telling_are_drawn(tmp_path: Path) -> None:
@@ -73,7 +76,7 @@ def test_of_more_than_can_be_seen_the_most_telling_are_drawn(tmp_path: Path) -> 
         for number in range(MOST_ROWS)
     ]
     bad = bad._replace(state=State.CRITICAL)
-    days = {day: rate * (1 + day % 2) for day, rate in wild.days.items()}
+    days = Days({day: rate * (1 + day % 2) for day, rate in wild.days.items()})
     wild = wild._replace(state=State.OK, days=days)
     assert len(members) == 6
     figure = heat_map_figure({raw: [*dull, wild, bad]})

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
 
-import pytest
-
 from plumbline.model.state import State
 from plumbline.report.drawing import Extras, draw
-from plumbline.report.figure import Cell, Figure
+from plumbline.report.numbers import numbers
 from plumbline.report.overview import overview
 from plumbline.report.page import pages
 from plumbline.report.site import find_metrics
@@ -42,13 +38,15 @@ class Tags(HTMLParser):
 
 def test_every_figure_has_its_place_and_its_csv(tmp_path: Path) -> None:
     site = sick(tmp_path)
-    files = pages(site, draw(site, Extras()))
+    figures = draw(site, Extras())
+    files = pages(site, figures)
     found = Tags(files["index.html"])
     assert [one for one in found.ids if one in IDS] == IDS
     assert len(found.ids) == len(set(found.ids))
-    assert {"report.css", "report.js", "data/targets.csv"} <= set(files)
+    names = {*files, *dict(numbers(figures))}
+    assert {"report.css", "report.js", "data/targets.csv"} <= names
     linked = [one for one in found.sources if not one.startswith(("#", "data:"))]
-    assert set(linked) == {*files, "plotly.min.js"} - {"index.html"}
+    assert set(linked) == {*names, "plotly.min.js"} - {"index.html"}
 
 
 def test_links_to_alarms_lead_somewhere(tmp_path: Path) -> None:
@@ -98,30 +96,7 @@ def test_hostile_names_add_no_tag_and_end_no_script(tmp_path: Path) -> None:
     assert "path-0" in json.loads(embedded)
 
 
-def test_no_cell_of_a_csv_is_a_formula(tmp_path: Path) -> None:
-    site = read(*hostile(tmp_path))
-    files = pages(site, draw(site, Extras()))
-    cells = [
-        cell
-        for name, text in files.items()
-        if name.endswith(".csv")
-        for row in csv.reader(io.StringIO(text))
-        for cell in row
-    ]
-    assert [cell for cell in cells if cell.startswith(("=", "@"))] == []
-    assert any(cell.startswith("'=cmd()") for cell in cells)
-
-
-@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
-def test_what_a_spreadsheet_would_calculate_is_text(name: str) -> None:
-    numbers: list[tuple[Cell, Cell]] = [("component", "rate_Bps"), (name, -1.0)]
-    figure = Figure("targets", "All targets", "", numbers=numbers)
-    text = pages(EMPTY, [figure])["data/targets.csv"]
-    # a number stays a number
-    assert list(csv.reader(io.StringIO(text, newline="")))[1] == [f"'{name}", "-1.0"]
-
-
 def test_a_site_with_nothing_is_a_page() -> None:
-    files = pages(EMPTY, draw(EMPTY, Extras()))
-    assert files["index.html"].count("Not drawn: ") == len(IDS)
-    assert [name for name in files if name.endswith(".csv")] == []
+    figures = draw(EMPTY, Extras())
+    assert pages(EMPTY, figures)["index.html"].count("Not drawn: ") == len(IDS)
+    assert list(numbers(figures)) == []

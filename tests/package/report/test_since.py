@@ -7,6 +7,7 @@ from typing import Mapping, Optional
 
 import pytest
 
+from plumbline.report.days import Days
 from plumbline.report.marks import Mark
 from plumbline.report.since import Beginnings, Since
 from plumbline.report.site import Member, Metric, Metrics, find_metrics
@@ -30,7 +31,7 @@ def percent(member: Member, *course: Optional[int]) -> Member:
     days = {
         day: value / 100 * base for day, value in enumerate(course, start=1) if value is not None
     }
-    return member._replace(days=days)
+    return member._replace(days=Days(days))
 
 
 def found(member: Member, other: Optional[Member] = None) -> Optional[Since]:
@@ -84,7 +85,7 @@ def test_without_a_baseline_the_group_is_the_reference(tmp_path: Path) -> None:
 
 
 def test_what_is_not_measured_has_no_beginning(member: Member) -> None:
-    assert found(member._replace(days={})) is None
+    assert found(member._replace(days=Days({}))) is None
     assert Beginnings({}).find("ost", "nobody") is None
 
 

@@ -61,7 +61,7 @@ def test_a_host_with_many_partners_is_one_member(tmp_path: Path) -> None:
 def test_what_was_never_measured_is_there_without_a_rate(tmp_path: Path) -> None:
     metrics = find_metrics(sick(tmp_path)._replace(courses=[], verdicts={}))
     member = metrics[Metric("ost", "write", "single")][0]
-    assert (member.now_Bps, member.days, member.state) == (None, {}, State.UNKNOWN)
+    assert (member.now_Bps, dict(member.days), member.state) == (None, {}, State.UNKNOWN)
     assert member.sentence == "scratch-OST0000 was not judged"
 
 
