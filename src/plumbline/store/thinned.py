@@ -76,6 +76,12 @@ def columns(figures: bytes) -> array[float]:
     return _little(values)
 
 
+def figured(figures: bytes, *fields: str) -> Iterator[tuple[float, ...]]:
+    """Yield some fields of the figures of a row, in fewer steps than whole days take."""
+    values = columns(figures)
+    return zip(*(values[Day._fields.index(field) :: _WIDTH] for field in fields))
+
+
 def unpacked(figures: bytes) -> Iterator[Day]:
     """Yield the figures of a row."""
     values = columns(figures)

@@ -15,7 +15,7 @@ from plumbline.model.trend import SERVER, Course, PairTest, Run, VersionChange
 from plumbline.store.clocks import read_clocks
 from plumbline.store.database import Store
 from plumbline.store.tables import read_record
-from plumbline.store.thinned import month_of, unpacked
+from plumbline.store.thinned import figured, month_of
 from plumbline.store.version_changes import version_changes
 
 _COURSES = (
@@ -72,10 +72,10 @@ class Pictures(Store):
         rows: Iterator[tuple[Any, ...]] = self._database.rows(_DAYS, (month_of(self._since),))
         for *key, figures in rows:
             course = found.setdefault(tuple(key), _empty(*key))
-            for day in unpacked(figures):
-                if day.at >= self._since:
-                    course.times.append(day.at)
-                    course.rates.append(day.rate_Bps)
+            for at, rate_Bps in figured(figures, "at", "rate_Bps"):
+                if at >= self._since:
+                    course.times.append(at)
+                    course.rates.append(rate_Bps)
         return {key: one._replace(days=len(one.times)) for key, one in found.items() if one.times}
 
     def pairs(self) -> tuple[PairTest, ...]:

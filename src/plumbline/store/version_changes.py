@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from functools import lru_cache
 from itertools import chain, groupby
+from operator import itemgetter
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional
 
 from plumbline.errors import DocumentError
@@ -18,14 +19,17 @@ from plumbline.model.trend import SERVER, VersionChange
 from plumbline.model.validation import texts
 from plumbline.store.database import Database
 from plumbline.store.deflated import inflated
-from plumbline.store.thinned import month_of, unpacked
+from plumbline.store.thinned import figured, month_of
 
 _QUERY = (
-    "SELECT layer, component, started_at, body FROM records WHERE layer != ? AND started_at >= ? "
-    "ORDER BY seq"
+    "SELECT layer, component, run_id, started_at, body FROM records WHERE layer != ? AND "
+    "started_at >= ? ORDER BY seq"
 )
 _AND = "\n"
 """JSON without blanks has none."""
+
+_SILENT = ("", '"versions":{}', '"versions":null')
+"""What a record says that could not find out any version."""
 
 _Component = tuple[str, str]
 
@@ -127,10 +131,20 @@ def told_by(body: object) -> str:
 
 
 def _rows(database: Database, since: float) -> Iterator[tuple[str, str, float, str]]:
-    """Yield layer, component, moment, and what the record says of host and versions."""
+    """Yield layer, component, moment, and what the record says of host and versions.
+
+    Of the records of a component in one run the first that says versions speaks for all: to inflate
+    the others takes as long again.
+    """
     rows: Iterator[tuple[Any, ...]] = database.rows(_QUERY, (SERVER, since))
-    for layer, component, at, body in rows:
-        yield layer, component, at, told_by(body)
+    runs: dict[_Component, str] = {}
+    for layer, component, run_id, at, body in rows:
+        place = (layer, component)
+        if runs.get(place) != run_id:
+            told = told_by(body)
+            if told.partition(_AND)[2] not in _SILENT:
+                runs[place] = run_id
+            yield layer, component, at, told
 
 
 def _thinned(database: Database, since: float) -> Iterator[tuple[str, str, float, str]]:
@@ -139,10 +153,15 @@ def _thinned(database: Database, since: float) -> Iterator[tuple[str, str, float
     query = "SELECT layer, component, figures FROM days WHERE month >= ? ORDER BY layer, component"
     rows: Iterator[tuple[Any, ...]] = database.rows(query, (month_of(since),))
     for place, of_component in groupby(rows, key=lambda row: row[:2]):
-        days = [day for _, _, figures in of_component for day in unpacked(figures)]
-        for day in sorted(days, key=lambda day: day.at):
-            if day.at >= since and day.told in told:
-                yield (*place, day.at, told[day.told])
+        days = [day for _, _, figures in of_component for day in figured(figures, "at", "told")]
+        if len({number for _, number in days}) > 1:
+            days.sort(key=itemgetter(0))
+        last = 0.0
+        for at, number in days:
+            # what a day says like the one before is no change
+            if at >= since and number != last and number in told:
+                last = number
+                yield (*place, at, told[number])
 
 
 def _cut(text: str, begin: str, end: str) -> str:

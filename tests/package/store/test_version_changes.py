@@ -21,6 +21,7 @@ from tests.package.records import failed, record
 def measured(
     at: float, versions: Optional[Mapping[str, str]], component: str = "a", **values: Any
 ) -> Record:
+    values = {"run_id": f"run at {at}", **values}
     return record(
         started_at=at, finished_at=at + 1, component=component, versions=versions, **values
     )
@@ -84,6 +85,16 @@ def test_what_servers_have_counted_and_what_is_older_is_left_out(tmp_path: Path)
     nights = [measured(1.0, {"client": "1"}), measured(2.0, {"client": "2"})]
     counted = [measured(at, {"os": f"{at}"}, layer="server") for at in (1.0, 2.0, 3.0)]
     assert found(tmp_path, *nights, *counted, since=2.0) == []
+
+
+def test_the_first_record_of_a_run_that_says_versions_speaks_for_it(tmp_path: Path) -> None:
+    steps = (Operation.WRITE, Operation.READ, Operation.REREAD)
+    runs = [
+        measured(at + number, versions, operation=step, run_id=run)
+        for at, run, said in ((1.0, "first", ({}, OLD, OLD)), (11.0, "second", (None, NEW, OLD)))
+        for number, (step, versions) in enumerate(zip(steps, said))
+    ]
+    assert found(tmp_path, *runs) == [(12.0, "client 2.3.0 -> 2.4.0")]
 
 
 def test_a_text_that_reads_like_versions_is_none(tmp_path: Path) -> None:
