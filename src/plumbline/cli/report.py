@@ -92,8 +92,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     plan = load_plan(arguments.plan)
     with without_collector():
+        # what is read to locate is gone before a year is read
+        extras = _extras(arguments, plan, now)
         site = read_site(plan, Path(arguments.history), now, arguments.days)
-        metrics, extras = find_metrics(site), _extras(arguments, plan, now)
+        metrics = find_metrics(site)
         if past:
             said = probed(plan, Path(arguments.history), past, site.thinned_until())
             extras = extras._replace(past=past, probed=said)
