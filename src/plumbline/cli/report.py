@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from plumbline.profile.calls import Profile
     from plumbline.report.drawing import Extras
     from plumbline.report.past import Past
-    from plumbline.store.plan import SitePlan
 
 DIRECTORY = "plumbline-report"
 DAYS = 365
@@ -90,10 +89,9 @@ def run(arguments: argparse.Namespace) -> int:
     from plumbline.site.report import read_site
     from plumbline.store.plan import load_plan
 
+    extras = _extras(arguments, now)
     plan = load_plan(arguments.plan)
     with without_collector():
-        # what is read to locate is gone before a year is read
-        extras = _extras(arguments, plan, now)
         site = read_site(plan, Path(arguments.history), now, arguments.days)
         metrics = find_metrics(site)
         if past:
@@ -155,11 +153,11 @@ def _past(arguments: argparse.Namespace, now: float) -> Past:
     return past
 
 
-def _extras(arguments: argparse.Namespace, plan: SitePlan, now: float) -> Extras:
+def _extras(arguments: argparse.Namespace, now: float) -> Extras:
     from plumbline.report.drawing import Extras
     from plumbline.site.report import find_suspects
 
-    found = find_suspects(plan, Path(arguments.history), now)
+    found = find_suspects(arguments.plan, Path(arguments.history), now)
     return Extras(_moment(arguments.against), _profile(arguments.profile), found)
 
 

@@ -11,12 +11,12 @@ from plumbline.model.verdict import Verdict
 from plumbline.report.site import Site
 from plumbline.report.suspects import Found
 from plumbline.site.changed import condition_changes
-from plumbline.site.judge import judge_site
+from plumbline.site.judge import Other, Task, judge_site
 from plumbline.site.locate import locate_site
 from plumbline.site.looks import looks_of
 from plumbline.site.used_meanwhile import used_meanwhile
 from plumbline.store.notes import read_notes
-from plumbline.store.plan import SitePlan
+from plumbline.store.plan import SitePlan, load_plan
 from plumbline.store.trends import Pictures
 from plumbline.units import DAY_S
 
@@ -56,12 +56,26 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
         )
 
 
-def find_suspects(plan: SitePlan, history: Path, now: float) -> Optional[Found]:
+def find_suspects(plan: str, history: Path, now: float) -> Optional[Found]:
     """Return the suspects of a site; None for a plan that does not say what the parts are.
 
+    They are found in a process of its own, to be called before the plan in this file is read here:
+    of a large site that takes some 800 MB, which would not be given back before the page is drawn.
+
     Raises:
+        DocumentError: the plan or a record is damaged.
         StoreError: there is no such history, or it cannot be read.
     """
+    task = Task((), history, now, evidence=False)
+    other = Other(task, lambda asked: [_suspects(load_plan(plan), asked.history, asked.now)])
+    try:
+        (found,) = other.result()
+    finally:
+        other.end()
+    return found
+
+
+def _suspects(plan: SitePlan, history: Path, now: float) -> Optional[Found]:
     if not plan.parts:
         return None
     found = locate_site(plan, history, now)

@@ -1,0 +1,41 @@
+"""What a report draws is read in parts: its suspects are found in a process that ends before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from plumbline.errors import DocumentError, StoreError
+from plumbline.report.suspects import Found
+from plumbline.site.locate import locate_site
+from plumbline.site.report import find_suspects
+from plumbline.store.plan import load_plan
+from tests.package.locate.scenes import lab
+from tests.package.report.sites import SICK
+from tests.package.report.years import NOW, document, plan_of, records, write
+
+
+def test_suspects_are_those_that_locating_finds(tmp_path: Path) -> None:
+    plan = plan_of(lab())
+    path, history = write(tmp_path, document(plan), records(plan, SICK))
+    located = locate_site(load_plan(str(path)), history, NOW)
+    found = find_suspects(str(path), history, NOW)
+    assert found == Found(located.located, located.probes, [], [])
+    assert [one.alternatives for one in located.located.sets]
+
+
+def test_a_plan_without_parts_has_no_suspects(tmp_path: Path) -> None:
+    plan = plan_of(lab())
+    raw = {**document(plan), "parts": {}}
+    path, history = write(tmp_path, raw, [])
+    assert find_suspects(str(path), history, NOW) is None
+
+
+def test_what_cannot_be_read_is_said_as_it_is_elsewhere(tmp_path: Path) -> None:
+    plan = plan_of(lab())
+    path, _ = write(tmp_path, document(plan), [])
+    with pytest.raises(StoreError, match="there is no history"):
+        find_suspects(str(path), tmp_path / "elsewhere.sqlite", NOW)
+    with pytest.raises(DocumentError, match="plumbline plan -i INVENTORY"):
+        find_suspects(str(tmp_path / "none.json"), tmp_path / "history.sqlite", NOW)
