@@ -215,6 +215,9 @@ def _latest(
     times: Sequence[float], rates: Sequence[float], until: float
 ) -> tuple[Optional[float], Optional[float]]:
     """Return moment and rate of the latest measurement before a moment."""
+    if times and max(times) == times[-1] < until and not isnan(rates[-1]):
+        # as nearly always: it has come last
+        return times[-1], rates[-1]
     found: tuple[Optional[float], Optional[float]] = (None, None)
     last_at = -1.0
     for at, rate in zip(times, rates):

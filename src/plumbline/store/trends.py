@@ -6,6 +6,7 @@ A query or two each: the courses come out of daily figures, and of the index alo
 from __future__ import annotations
 
 from array import array
+from itertools import compress
 from math import nan
 from pathlib import Path
 from typing import Any, Iterator, Optional, Sequence
@@ -72,10 +73,13 @@ class Pictures(Store):
         rows: Iterator[tuple[Any, ...]] = self._database.rows(_DAYS, (month_of(self._since),))
         for *key, figures in rows:
             course = found.setdefault(tuple(key), _empty(*key))
-            for at, rate_Bps in figured(figures, "at", "rate_Bps"):
-                if at >= self._since:
-                    course.times.append(at)
-                    course.rates.append(rate_Bps)
+            times, rates = figured(figures, "at", "rate_Bps")
+            # a row begins before the time that is asked for in the first month alone
+            if min(times, default=self._since) < self._since:
+                late = [at >= self._since for at in times]
+                times, rates = (array("d", compress(each, late)) for each in (times, rates))
+            course.times.extend(times)
+            course.rates.extend(rates)
         return {key: one._replace(days=len(one.times)) for key, one in found.items() if one.times}
 
     def pairs(self) -> tuple[PairTest, ...]:

@@ -153,7 +153,9 @@ def _thinned(database: Database, since: float) -> Iterator[tuple[str, str, float
     query = "SELECT layer, component, figures FROM days WHERE month >= ? ORDER BY layer, component"
     rows: Iterator[tuple[Any, ...]] = database.rows(query, (month_of(since),))
     for place, of_component in groupby(rows, key=lambda row: row[:2]):
-        days = [day for _, _, figures in of_component for day in figured(figures, "at", "told")]
+        days = [
+            day for _, _, figures in of_component for day in zip(*figured(figures, "at", "told"))
+        ]
         if len({number for _, number in days}) > 1:
             days.sort(key=itemgetter(0))
         last = 0.0
