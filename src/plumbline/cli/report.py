@@ -93,7 +93,8 @@ def run(arguments: argparse.Namespace) -> int:
     plan = load_plan(arguments.plan)
     with without_collector():
         site = read_site(plan, Path(arguments.history), now, arguments.days)
-        metrics = find_metrics(site)
+        metrics = find_metrics(site, extras.against)
+        site = site.without_runs()
         if past:
             said = probed(plan, Path(arguments.history), past, site.thinned_until())
             extras = extras._replace(past=past, probed=said)

@@ -164,6 +164,7 @@ def _parts(member: Member, against: float) -> tuple[list[float], list[float]]:
     runs = [
         (at, rate) for at, rate in zip(member.times, member.rates) if begin <= at < begin + DAY_S
     ]
+    assert runs, "find_metrics was not told of this moment"
     early, late = (
         middle(rate for at, rate in runs if (at < against) is before) for before in (True, False)
     )

@@ -37,7 +37,7 @@ class Extras(NamedTuple):
 
 def draw(site: Site, extras: Extras) -> list[Figure]:
     """Return every figure; one that cannot be drawn says why."""
-    return figures(site, find_metrics(site), extras)
+    return figures(site, find_metrics(site, extras.against), extras)
 
 
 def figures(site: Site, metrics: Metrics, extras: Extras) -> list[Figure]:

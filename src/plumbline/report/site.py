@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from array import array
 from datetime import datetime, timezone
+from itertools import compress
 from math import isfinite, isnan
 from statistics import median
-from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
+from typing import Collection, Iterable, Mapping, NamedTuple, Optional, Sequence
 
+from plumbline.layers import WHOLE
 from plumbline.model.expectation import Expectation
 from plumbline.model.part import SitePart
 from plumbline.model.reference import Reference
@@ -41,7 +43,8 @@ class Member(NamedTuple):
     """One component in one metric; rates are bytes per second and None where there is none.
 
     ``days`` maps days since the epoch, in UTC, to the median rate of that day; ``now_Bps`` is the
-    latest.  ``times`` and ``rates`` are what the days are made of, in the order of arrival.
+    latest.  ``times`` and ``rates`` are the runs, in the order of arrival, of those days that a
+    moment may part.
     """
 
     of: Expectation
@@ -123,6 +126,14 @@ class Site(NamedTuple):
         until = self.until
         return sum(at >= until for one in self.courses for at in one.times)
 
+    def without_runs(self) -> Site:
+        """Return what is drawn when metrics are found: of most courses no more than their ends.
+
+        The runs of a year of a large site are a third of all that is kept.
+        """
+        kept = [one if one.layer in WHOLE else _ends(one, self.until) for one in self.courses]
+        return self._replace(courses=kept)
+
     def thinned_until(self) -> str:
         """Return the last day of which a daily figure stands for its runs, empty without any."""
         last = max((one.times[one.days - 1] for one in self.courses if one.days), default=None)
@@ -142,9 +153,13 @@ class Site(NamedTuple):
 Metrics = Mapping[Metric, Sequence[Member]]
 
 
-def find_metrics(site: Site) -> Metrics:
-    """Return all that is expected, or was measured of an expected component, peers together."""
-    courses = _courses(site.courses)
+def find_metrics(site: Site, against: Optional[float] = None) -> Metrics:
+    """Return all that is expected, or was measured of an expected component, peers together.
+
+    ``against`` is the moment with which somebody compares, in seconds since the epoch.  Of its day,
+    and of those of what has happened at the site, the runs are kept.
+    """
+    courses, parted = _courses(site.courses), _parted(site, against)
     found: dict[Metric, list[Member]] = {}
     for one in site.expectations:
         place = one.layer, one.component
@@ -153,8 +168,37 @@ def find_metrics(site: Site) -> Metrics:
         for step in dict.fromkeys([*steps, *measured]):
             operation, scenario = step
             metric = Metric(one.layer, operation, scenario)
-            found.setdefault(metric, []).append(_member(site, one, step, measured.get(step, ())))
+            found.setdefault(metric, []).append(
+                _member(site, one, step, _Runs(measured.get(step, ()), parted))
+            )
     return {of: _side_by_side(members) for of, members in found.items()}
+
+
+class _Runs(NamedTuple):
+    """All courses of one member, and the days of which its runs are kept."""
+
+    courses: Sequence[Course]
+    parted: Collection[int]
+
+
+def _parted(site: Site, against: Optional[float]) -> Collection[int]:
+    """Return the days that a moment may part of which something is held against what was before."""
+    moments = [one.at for one in site.notes] + [one.at for one in site.changes]
+    moments += [one.at for one in site.conditions]
+    moments += [] if against is None else [against]
+    return {int(at // DAY_S) for at in moments if at % DAY_S}
+
+
+def _ends(course: Course, until: float) -> Course:
+    """Return the last daily figure of a course, and what is dated from a moment on."""
+    places = [course.days - 1] if course.days else []
+    if max(course.times, default=0.0) >= until:
+        later = (place for place, at in enumerate(course.times) if at >= until)
+        places += [place for place in later if place not in places]
+    times, rates = (
+        array("d", [every[place] for place in places]) for every in (course.times, course.rates)
+    )
+    return course._replace(times=times, rates=rates, days=min(course.days, 1))
 
 
 def _side_by_side(members: Sequence[Member]) -> list[Member]:
@@ -180,11 +224,9 @@ def _courses(
     return found
 
 
-def _member(
-    site: Site, entry: Expectation, step: tuple[str, ...], courses: Sequence[Course]
-) -> Member:
+def _member(site: Site, entry: Expectation, step: tuple[str, ...], runs: _Runs) -> Member:
     """Return a member; a host's courses with all its partners are one."""
-    times, rates = _together(courses)
+    times, rates = _together(runs.courses)
     days, latest = daily(times, rates, site.until), _latest(times, rates, site.until)
     place = entry.layer, entry.component
     return Member(
@@ -195,8 +237,7 @@ def _member(
         days,
         latest[1],
         latest[0],
-        times,
-        rates,
+        *_of_days(times, rates, runs.parted),
     )
 
 
@@ -209,6 +250,16 @@ def _together(courses: Sequence[Course]) -> tuple[Sequence[float], Sequence[floa
         times.extend(course.times)
         rates.extend(course.rates)
     return times, rates
+
+
+def _of_days(
+    times: Sequence[float], rates: Sequence[float], days: Collection[int]
+) -> tuple[Sequence[float], Sequence[float]]:
+    """Return moments and rates of some days."""
+    if not days:
+        return (), ()
+    kept = [int(at // DAY_S) in days for at in times]
+    return array("d", compress(times, kept)), array("d", compress(rates, kept))
 
 
 def _latest(

@@ -92,15 +92,16 @@ def test_what_was_not_measured_before_the_day_has_no_change(tmp_path: Path) -> N
 
 def test_what_was_not_measured_since_the_day_says_so(tmp_path: Path) -> None:
     site = sick(tmp_path)
-    figure = change_figure(site, find_metrics(site), NOW)
+    figure = change_figure(site, find_metrics(site, NOW), NOW)
     assert figure.finding == "Nothing has been measured since 2026-09-21."
     assert {row.cells[-3:] for row in figure.table.rows} == {("not measured since", "", "")}
 
 
 def test_an_upgrade_that_slows_all_reads_is_told_the_next_day(tmp_path: Path) -> None:
-    site, metrics = drawn(tmp_path, since=1)
+    site, _ = drawn(tmp_path, since=1)
     upgrade = VersionChange(NOW - 7200, "client", "2.3.0", "2.4.0", 6, 6)
-    figure = change_figure(site._replace(changes=[upgrade]), metrics)
+    upgraded = site._replace(changes=[upgrade])
+    figure = change_figure(upgraded, find_metrics(upgraded))
     first, second, third = figure.finding.splitlines()
     assert first.startswith("The largest change: ost ")
     assert float(first.split()[-2]) == pytest.approx(100 * LOST, abs=1)

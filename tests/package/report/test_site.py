@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.model.state import State
-from plumbline.model.trend import Course
+from plumbline.model.trend import Course, Note
 from plumbline.report.page import pages
 from plumbline.report.site import Metric, find_metrics, middle
 from tests.package.report.sites import sick
@@ -80,3 +80,28 @@ def test_a_clock_that_is_years_ahead_stretches_no_picture_and_is_said(tmp_path: 
     assert member.now_Bps == 2
     assert "after this report and not drawn: 1." in pages(wrong, [])["index.html"]
     assert "after this report" not in pages(site, [])["index.html"]
+    assert pages(wrong.without_runs(), []) == pages(wrong, [])
+
+
+def test_when_metrics_are_found_a_course_is_its_last_figure_and_what_is_dated_later(
+    tmp_path: Path,
+) -> None:
+    site = sick(tmp_path, Year(3))
+    moments = array("d", [NOW - 9 * DAY_S, NOW - 8 * DAY_S, NOW - DAY_S, NOW + 3 * DAY_S])
+    rates = array("d", [1, 2, 3, 4])
+    course = Course("ost", "scratch-OST0000", "read", "single", "", moments, rates, days=2)
+    whole = site._replace(courses=[course, course._replace(layer="fs")])
+    short = whole.without_runs()
+    assert [len(one.times) for one in short.courses] == [2, 4]
+    assert (short.thinned_until(), short.dated_later()) == ("2026-09-13", 2)
+    assert (whole.thinned_until(), whole.dated_later()) == ("2026-09-13", 2)
+
+
+def test_runs_are_kept_of_days_that_a_moment_parts(tmp_path: Path) -> None:
+    site = sick(tmp_path)
+    of = Metric("ost", "read", "single")
+    noon = NOW // DAY_S * DAY_S - 2.5 * DAY_S
+    noted = site._replace(notes=[Note(noon, "Lustre"), Note(noon - DAY_S / 2, "at midnight")])
+    for found in (find_metrics(noted), find_metrics(site, noon)):
+        assert [at // DAY_S for at in found[of][0].times] == [noon // DAY_S]
+    assert not find_metrics(site)[of][0].times
