@@ -56,6 +56,7 @@ bench: venv programs  ## how long a check takes, as a multiple of Python's own s
 	@$(VENV)/bin/python tests/bench/counters.py
 	@$(VENV)/bin/python -m tests.bench.collecting
 	@$(VENV)/bin/python -m tests.bench.judging
+	@$(VENV)/bin/python -m tests.bench.reporting
 
 mutate: venv programs  ## change the judge's comparisons and numbers one by one: do the tests notice? (MODULES="alarm chance")
 	@$(VENV)/bin/python -m pip install --quiet --constraint requirements/constraints.txt --group mutate

@@ -1,0 +1,102 @@
+"""A year of a large site as a report: 10,000 targets on 10,000 disks, one adapter slow.
+
+The history is as a console keeps it: records of the last 60 nights, daily figures before.  Counted
+is the time of the processor and the memory of all processes together.  Aims: 10 s and 1 GB; to
+build the history takes some minutes and 2 GB of disk, and is not counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sqlite3
+import sys
+import tempfile
+import time
+from contextlib import closing
+from pathlib import Path
+from random import Random
+from typing import Iterator
+
+from plumbline.documents.inventory import plan_of, read_inventory
+from plumbline.expect.plan import Plan
+from plumbline.model.record import Record
+from plumbline.store.deflated import deflated
+from plumbline.store.tables import RECORD, row, series_of
+from plumbline.store.thinned import Day, month_of, packed
+from plumbline.store.thinning import KEEP_WHOLE_DAYS
+from plumbline.store.version_changes import told_by
+from plumbline.units import DAY_S
+from tests.bench.judging import ADAPTER, LEFT_BPS, PER_SERVER, SERVERS, inventory, run, shown
+from tests.package.locate.scenes import both
+from tests.package.report.years import Year, document, records, write
+
+DAYS, SLOW_NIGHTS, NOISE = 365, 8, 0.01
+VERSIONS = {"client": "2.15.5", "server": "2.15.5"}
+AIM_S, AIM_MB = 10.0, 1000.0
+
+
+def history(folder: Path, plan: Plan) -> tuple[Path, Path]:
+    """Write plan and history of a site of which an adapter has been slow for some nights."""
+    now = time.time()
+    paths = write(folder, document(plan), [])
+    good, slow = (
+        [one._replace(versions=VERSIONS) for one in records(plan, year, now)]
+        for year in (Year(1), Year(1, {ADAPTER: both(LEFT_BPS)}, since=1))
+    )
+    with closing(sqlite3.connect(paths[1])) as database, database:
+        database.execute("PRAGMA synchronous = OFF")
+        database.executemany(f"INSERT {RECORD}", nights(good, slow))
+        told = told_by(row(good[0])[-1])
+        number = database.execute("INSERT INTO told (text) VALUES (?)", (told,)).lastrowid
+        assert number
+        database.executemany("INSERT INTO days VALUES (?, ?, ?, ?, ?, ?, ?)", months(good, number))
+    return paths
+
+
+def nights(good: list[Record], slow: list[Record]) -> Iterator[tuple[object, ...]]:
+    """Yield the rows of the nights that are kept as they are, oldest first.
+
+    The text of a series is the same every night: only that of the latest is read.
+    """
+    chance, count = Random(5), 0
+    kept = [(row(one, deflated), one.rate_Bps, low.rate_Bps) for one, low in zip(good, slow)]
+    for ago in range(KEEP_WHOLE_DAYS - 1, -1, -1):
+        for (_, run_id, *values), *rates in kept:
+            rate = (rates[ago < SLOW_NIGHTS] or 0.0) * chance.gauss(1, NOISE)
+            count += 1
+            at = float(str(values[6])) - ago * DAY_S
+            yield f"{count:032x}", f"{run_id} {ago}", *values[:6], at, rate, *values[8:]
+
+
+def months(good: list[Record], told: int) -> Iterator[tuple[object, ...]]:
+    """Yield the rows of daily figures before these nights."""
+    chance = Random(3)
+    for one in good:
+        found: dict[int, list[Day]] = {}
+        for ago in range(DAYS - 1, KEEP_WHOLE_DAYS - 1, -1):
+            at, rate = one.started_at - ago * DAY_S, (one.rate_Bps or 0.0) * chance.gauss(1, NOISE)
+            found.setdefault(month_of(at), []).append(Day(at, 1, rate, told))
+        for month, days in found.items():
+            yield *series_of(one), month, packed(days)
+
+
+def main() -> int:
+    """Print processor seconds and memory; return 1 when the aim for memory is missed."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--servers", type=int, default=SERVERS)
+    servers = parser.parse_args().servers
+    with tempfile.TemporaryDirectory(prefix="plumbline-bench-") as name:
+        folder = Path(name)
+        plan, kept = history(folder, plan_of(read_inventory(str(inventory(folder / "i", servers)))))
+        cost = run("report", "--plan", str(plan), "--history", str(kept), "-o", f"{folder}/report")
+        shown("report", cost)
+        size = (folder / "report" / "index.html").stat().st_size / 1e6
+    print(
+        f"{2 * PER_SERVER * servers} components, {DAYS} days: the page has {size:.1f} MB "
+        f"(aim: {AIM_S:g} s, {AIM_MB:g} MB)"
+    )
+    return 1 if cost.peak_MB > AIM_MB else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
