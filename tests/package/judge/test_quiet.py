@@ -9,7 +9,7 @@ from typing import Optional
 import pytest
 
 from plumbline.judge.alarm import Alone, Change, Claim, Question, Shared, weigh
-from plumbline.judge.noise import Run, Source
+from plumbline.judge.noise import IN_ONE_GO_S, Run, Source
 from plumbline.judge.quiet import quiet
 
 DAY_S = 86400.0
@@ -58,6 +58,20 @@ def test_runs_need_not_be_told_apart() -> None:
         Alone(Source(tuple(run._replace(source=0) for run in one.runs), 0.02)) for one in claims
     ]
     assert quiet(alike, ASKED) == weigh(claims, [], ASKED)
+
+
+@pytest.mark.parametrize("apart", [0.0, IN_ONE_GO_S - 1, IN_ONE_GO_S, IN_ONE_GO_S + 1])
+@pytest.mark.parametrize("before", [(), (Run(-DAY_S, 0.0, 0.03),)])
+def test_the_last_moment_begins_with_the_first_run_of_one_go(
+    apart: float, before: tuple[Run, ...]
+) -> None:
+    claims = [
+        Alone(Source((*before, Run(apart * number, 0.0, 0.03, number)), 0.02))
+        for number in range(2)
+    ]
+    found = quiet(claims, ASKED)
+    assert found == weigh(claims, [], ASKED)
+    assert found.since == (apart if apart > IN_ONE_GO_S else 0.0)
 
 
 def healthy(*ratios: float) -> Alone:
