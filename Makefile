@@ -27,7 +27,7 @@ CHECKS := $(wildcard checks/check_*)
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 16
 
-check: venv programs  ## lint, types, layers and the quick tests: no root, no lab, MINUTES on two cores
+check: venv programs  ## lint, types, layers and the quick tests: no root, no lab, about a minute on two cores
 	@.ci/steps ruff mypy layers vermin yamllint shellcheck pytest-quick --beside ansible-lint
 
 format: venv  ## put the Python code into its form, and mend what can be mended
@@ -133,8 +133,8 @@ pytest-short:
 pytest-quick:
 	@$(PYTEST) -m 'not long and not slow'
 
-# The tests of `make check` on the other Python: requirements/debian13.txt says which are left out and why.
-debian13: root venv  ## the quick tests on Debian 13 with its own Python 3.13, in a root of its packages (root)
+# The tests that need no daemon and no browser on the other Python: requirements/debian13.txt says which are left out and why.
+debian13: root venv  ## all tests but the long ones on Debian 13 with its own Python 3.13, in a root of its packages (root)
 	@.ci/debian13 pytest-short
 
 ansible-lint:
