@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 from math import isfinite
-from typing import Any, NamedTuple, Optional, Sequence, Union
+from typing import Any, Iterable, NamedTuple, Optional, Sequence, Union
 
 Cell = Union[str, float, int, None]
 
@@ -55,7 +55,7 @@ class Figure(NamedTuple):
     finding: str = ""
     plots: Sequence[Plot] = ()
     table: Table = Table((), ())
-    numbers: Sequence[Sequence[Cell]] = ()
+    numbers: Iterable[Sequence[Cell]] = ()
     absent: str = ""
 
 

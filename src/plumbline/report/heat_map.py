@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import date
 from math import fsum, isnan, sqrt
 from statistics import fmean, median
-from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence, Union, overload
+from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.model.state import State
 from plumbline.report.days import spanned
@@ -44,8 +44,6 @@ _LOW, _HIGH = 40, 110
 _STEADY = 5.0
 """Percent of variation that nobody need look at."""
 
-_TWO = 2
-
 _ROW_PX, _WIDE_ROW_PX, _FEW = 4, 18, 30
 _LEAST_PX, _MOST_PX, _MARGIN_PX = 260, 1500, 120
 _NAMED = 60
@@ -79,33 +77,17 @@ def heat_map_figure(metrics: Metrics) -> Figure:
     )
 
 
-class _Numbers(Sequence[Sequence[Cell]]):
+class _Numbers:
     """The rows of the CSV, each made when it is written: a large site has millions of cells."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
         self._lines = lines
-        self._days = _days(lines)
 
-    def __len__(self) -> int:
-        return 1 + len(self._lines)
-
-    @overload
-    def __getitem__(self, row: int) -> Sequence[Cell]: ...
-
-    @overload
-    def __getitem__(self, row: slice) -> list[Sequence[Cell]]: ...
-
-    def __getitem__(self, row: Union[int, slice]) -> Union[Sequence[Cell], list[Sequence[Cell]]]:
-        if isinstance(row, slice):
-            return [self._row(place) for place in range(*row.indices(len(self)))]
-        return self._row(range(len(self))[row])
-
-    def _row(self, row: int) -> Sequence[Cell]:
-        return (
-            _numbers(self._lines[row - 1], self._days)
-            if row
-            else (*NUMBERS, *map(_iso, self._days))
-        )
+    def __iter__(self) -> Iterator[Sequence[Cell]]:
+        days = _days(self._lines)
+        yield (*NUMBERS, *map(_iso, days))
+        for one in self._lines:
+            yield _numbers(one, days)
 
 
 def _lines(metric: Metric, members: Iterable[Member]) -> Iterator[Line]:
@@ -116,7 +98,7 @@ def _lines(metric: Metric, members: Iterable[Member]) -> Iterator[Line]:
 
 
 def _variation(rates: Sequence[float]) -> Optional[float]:
-    if len(rates) < _TWO:
+    if len(rates) < 2:
         return None
     middle = fmean(rates)
     return sqrt(fsum((rate - middle) ** 2 for rate in rates) / len(rates)) / middle

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from typing import Iterator, Sequence
+from typing import Iterable, Iterator, Sequence
 
 from plumbline.report.figure import Cell, Figure
 
@@ -24,7 +24,7 @@ def numbers(figures: Sequence[Figure]) -> Iterator[tuple[str, Iterator[str]]]:
             yield f"data/{one.id}.csv", _lines(one.numbers)
 
 
-def _lines(rows: Sequence[Sequence[Cell]]) -> Iterator[str]:
+def _lines(rows: Iterable[Sequence[Cell]]) -> Iterator[str]:
     # with both characters as the end of a line (RFC 4180) a cell that holds one of them is quoted
     writer = csv.writer(_Line(), lineterminator="\r\n")
     for row in rows:

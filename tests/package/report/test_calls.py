@@ -74,7 +74,7 @@ def test_durations_are_counted_by_tenths_of_a_decade() -> None:
 
 def test_the_numbers_have_every_rank_once() -> None:
     figure = calls_figure(profile(10, 11))
-    assert [row[:5] for row in figure.numbers[1:]] == [
+    assert [row[:5] for row in list(figure.numbers)[1:]] == [
         ("write", 0, "nid0", "scratch-OST0000", 200),
         ("write", 1, "nid1", "scratch-OST0000", 200),
     ]

@@ -46,7 +46,7 @@ def test_the_whole_is_not_counted_among_its_parts() -> None:
 def test_each_operation_has_its_picture() -> None:
     figure = composite_figure(of(one("a", 100), one("a", 120, operation=Operation.READ)))
     assert [plot.title for plot in figure.plots] == ["write", "read"]
-    assert list(figure.numbers[1:]) == [
+    assert list(figure.numbers)[1:] == [
         ("write", "a", "client1", 0.0, 100e6),
         ("read", "a", "client1", 0.0, 120e6),
     ]

@@ -55,7 +55,7 @@ def test_the_figure_is_drawn_from_the_store() -> None:
     ]
     # three calls of each rank
     assert sum(figure.plots[1].data[0]["y"]) == 6
-    assert [row[:4] for row in figure.numbers[1:]] == [
+    assert [row[:4] for row in list(figure.numbers)[1:]] == [
         ("read", 0, "c1", "a"),
         ("read", 1, "c1", "b"),
     ]

@@ -108,7 +108,8 @@ def test_what_was_accepted_below_its_floor_is_said(tmp_path: Path) -> None:
     assert figure.table
     (row,) = [one for one in figure.table.rows if "oss1-disk1" in one.cells]
     assert row.cells[-1].endswith(f"; read accepted below its floor: {low}: old shelf")
-    numbers = [dict(zip(figure.numbers[0], one)) for one in figure.numbers[1:]]
+    names, *rows = figure.numbers
+    numbers = [dict(zip(names, one)) for one in rows]
     marked = [one["component"] for one in numbers if one["accepted_below_floor"]]
     assert marked == ["oss1-disk1"]
 
