@@ -16,7 +16,7 @@ from plumbline.model.state import worst
 
 if TYPE_CHECKING:
     from plumbline.output.status import Screen
-    from plumbline.site.status import Line
+    from plumbline.site.status import Status
 
 _OTHER_LINES = 4
 """Of the screen: the counts, the head of the table, how many are left, and the prompt."""
@@ -46,11 +46,13 @@ def run(arguments: argparse.Namespace) -> int:
 
     site = asks_for_site(arguments)
     now = time.time()
-    name, lines = _site(arguments, now) if site else _node(arguments, now)
+    name, (lines, silent) = _site(arguments, now) if site else _node(arguments, now)
     if arguments.json:
-        print(json.dumps({"schema": 1, "of": name, "components": [one.to_json() for one in lines]}))
+        document = {"schema": 1, "of": name, "components": [one.to_json() for one in lines]}
+        print(json.dumps({**document, "unanswered": [one.to_json() for one in silent]}))
     else:
-        text = status(name, lines, _screen(len(lines) if arguments.all else None))
+        rows = len(lines) + len(silent) if arguments.all else None
+        text = status(name, lines, _screen(rows), silent)
         print(_written(text, sys.stdout.encoding))
     return worst(one.verdict.state for one in lines)
 
@@ -75,16 +77,16 @@ def _screen(rows: Optional[int]) -> Screen:
     return Screen(height - _OTHER_LINES if rows is None else rows, columns, colour)
 
 
-def _node(arguments: argparse.Namespace, now: float) -> tuple[str, list[Line]]:
-    from plumbline.site.status import status_of_node
+def _node(arguments: argparse.Namespace, now: float) -> tuple[str, Status]:
+    from plumbline.site.status import Status, status_of_node
     from plumbline.store.snapshot import load_expectations, load_snapshot
 
     expectations = load_expectations(arguments.expectations)
     snapshot = load_snapshot(arguments.snapshot)
-    return expectations.node, status_of_node(expectations, snapshot, now)
+    return expectations.node, Status(status_of_node(expectations, snapshot, now), ())
 
 
-def _site(arguments: argparse.Namespace, now: float) -> tuple[str, list[Line]]:
+def _site(arguments: argparse.Namespace, now: float) -> tuple[str, Status]:
     from plumbline.site.status import status_of_site
     from plumbline.store.plan import load_plan
 

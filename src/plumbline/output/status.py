@@ -8,10 +8,12 @@ from __future__ import annotations
 from math import isnan
 from typing import NamedTuple, Sequence
 
+from plumbline.judge.phrases import moment
 from plumbline.model.reason import Reason
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
 from plumbline.site.status import Line
+from plumbline.store.unanswered import Unanswered
 
 _BARS = "▁▂▃▄▅▆▇█"
 _GAP = "·"
@@ -29,6 +31,9 @@ _NARROW = 140
 """Columns of a screen on which all operations of a component have place beside words."""
 
 _LEAST_WORDS = 20
+_SILENT = 3
+"""Nodes without an answer that are named; where a switch is down there are hundreds."""
+
 _BETWEEN = "  "
 
 
@@ -54,18 +59,36 @@ class Screen(NamedTuple):
     colour: bool = False
 
 
-def status(site: str, lines: Sequence[Line], screen: Screen) -> str:
-    """Return the screen: the worst and the watched first, and how many have no place."""
+def status(
+    site: str, lines: Sequence[Line], screen: Screen, unanswered: Sequence[Unanswered] = ()
+) -> str:
+    """Return the screen: the worst and the watched first, and how many have no place.
+
+    Of nodes that are ``unanswered`` nothing newer is known; they stand above all others.
+    """
     ordered = sorted(lines, key=_rank)
     states = [one.verdict.state for one in lines]
     counts = ", ".join(f"{states.count(state)} {state.name}" for state in _RANK)
-    shown = ordered[: max(1, screen.rows)]
-    text = [f"{_plain(site)}: {counts}"]
+    silent = _silent(unanswered, screen.columns)
+    shown = ordered[: max(1, screen.rows - len(silent))]
+    text = [f"{_plain(site)}: {counts}", *silent]
     if not lines:
-        return f"{text[0]}\nnothing is expected to be measured here"
+        return "\n".join([*text, "nothing is expected to be measured here"])
     text += _table(shown, screen)
     left = len(ordered) - len(shown)
     return "\n".join(text + [f"and {left} more"] * (left > 0))
+
+
+def _silent(unanswered: Sequence[Unanswered], columns: int) -> list[str]:
+    """Return a line for each of a few nodes that did not answer, and how many more there are."""
+    text = [_cut(_plain(_asked_in_vain(one)), columns) for one in unanswered[:_SILENT]]
+    left = len(unanswered) - len(text)
+    return text + [f"and {left} more nodes did not answer"] * (left > 0)
+
+
+def _asked_in_vain(silent: Unanswered) -> str:
+    last = "never" if silent.answered_at is None else f"last at {moment(silent.answered_at)}"
+    return f"{silent.node} did not answer at {moment(silent.tried_at)} ({last}): {silent.trouble}"
 
 
 def _rank(line: Line) -> tuple[int, bool]:

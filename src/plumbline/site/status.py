@@ -19,6 +19,7 @@ from plumbline.site.judge import judge_site
 from plumbline.site.judging import Judging
 from plumbline.store.plan import SitePlan
 from plumbline.store.trends import Pictures
+from plumbline.store.unanswered import Unanswered
 from plumbline.units import DAY_S
 
 _BACK_DAYS = 60
@@ -71,7 +72,14 @@ def _in_time(samples: Iterable[Sample]) -> list[float]:
     return [nan if one.rate_Bps is None else one.rate_Bps for one in ordered]
 
 
-def status_of_site(plan: SitePlan, history: Path, now: float) -> list[Line]:
+class Status(NamedTuple):
+    """How the components of a site are, and which of its nodes did not answer lately."""
+
+    lines: Sequence[Line]
+    unanswered: Sequence[Unanswered]
+
+
+def status_of_site(plan: SitePlan, history: Path, now: float) -> Status:
     """Return what the history of a site knows of each component.
 
     Raises:
@@ -81,9 +89,10 @@ def status_of_site(plan: SitePlan, history: Path, now: float) -> list[Line]:
     judged = [one.verdict for one in judge_site(plan, history, now, members=True)]
     with Pictures(history, now - _BACK_DAYS * DAY_S) as pictures:
         rates = _by_component(pictures.courses())
+        silent = [one for one in pictures.unanswered() if one.node in plan.nodes]
     found: Sequence[Verdict] = [one for one in judged if not one.group]
     lines = [Line(one, rates.get((one.layer, one.component), {})) for one in found]
-    return [*lines, *_groups(judged)]
+    return Status([*lines, *_groups(judged)], silent)
 
 
 def _groups(judged: Iterable[Verdict]) -> Iterator[Line]:

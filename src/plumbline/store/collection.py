@@ -7,7 +7,7 @@ neither.  A record that is there already, by its id, is not kept twice.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple, Optional, Sequence
+from typing import Sequence
 
 from plumbline.model.exchange import Cursor
 from plumbline.model.record import Record
@@ -18,16 +18,9 @@ from plumbline.store.database import Store
 from plumbline.store.deflated import deflated
 from plumbline.store.tables import RECORD, row, series_of
 from plumbline.store.thinned import FIGURES, day_of, month_of, unpacked
+from plumbline.store.unanswered import COLLECTED
 from plumbline.units import DAY_S
 
-_TABLE = """CREATE TABLE IF NOT EXISTS collected (
-    node TEXT PRIMARY KEY,
-    seq INTEGER NOT NULL,
-    id TEXT NOT NULL,
-    answered_at REAL,
-    tried_at REAL,
-    trouble TEXT NOT NULL
-)"""
 _PRUNED = "CREATE TABLE IF NOT EXISTS pruned (at REAL NOT NULL)"
 _KEEP = (
     "INSERT INTO collected (node, seq, id, answered_at, tried_at, trouble) "
@@ -43,19 +36,6 @@ _FAIL = (
 )
 
 
-class Standing(NamedTuple):
-    """How a node stood when it was last asked; times in seconds since the epoch, None for never.
-
-    ``trouble`` is empty when it answered the last time.
-    """
-
-    node: str
-    cursor: Cursor
-    answered_at: Optional[float]
-    tried_at: Optional[float]
-    trouble: str
-
-
 class Collection(Store):
     """The history of a console, for whoever adds to it; use it in a ``with``."""
 
@@ -63,20 +43,12 @@ class Collection(Store):
         """Open the history, and begin it where there is none; raise StoreError if that fails."""
         super().__init__(path)
         try:
-            self._database.change(_TABLE, ())
+            self._database.change(COLLECTED, ())
             self._database.change(_PRUNED, ())
             self._database.change(CLOCKS, ())
         except BaseException:
             self._database.close()
             raise
-
-    def standings(self) -> dict[str, Standing]:
-        """Return how each node stands that was ever asked."""
-        query = "SELECT node, seq, id, answered_at, tried_at, trouble FROM collected ORDER BY node"
-        return {
-            node: Standing(node, Cursor(seq, name), answered_at, tried_at, trouble)
-            for node, seq, name, answered_at, tried_at, trouble in self._database.table(query)
-        }
 
     def cursor(self, node: str) -> Cursor:
         """Return up to where the history of a node was read."""

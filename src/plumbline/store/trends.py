@@ -17,6 +17,7 @@ from plumbline.store.clocks import read_clocks
 from plumbline.store.database import Store
 from plumbline.store.tables import read_record
 from plumbline.store.thinned import figured, month_of
+from plumbline.store.unanswered import Unanswered, read_unanswered
 from plumbline.store.version_changes import version_changes
 
 _COURSES = (
@@ -81,6 +82,10 @@ class Pictures(Store):
             course.times.extend(times)
             course.rates.extend(rates)
         return {key: one._replace(days=len(one.times)) for key, one in found.items() if one.times}
+
+    def unanswered(self) -> tuple[Unanswered, ...]:
+        """Return the nodes that did not answer when they were last asked."""
+        return read_unanswered(self._database)
 
     def pairs(self) -> tuple[PairTest, ...]:
         """Return the latest test of every pair of hosts, in each direction."""

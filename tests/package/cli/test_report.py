@@ -12,6 +12,7 @@ import pytest
 
 from plumbline.errors import DocumentError, StoreError, ToolError, UsageError
 from plumbline.profile.calls import pack
+from plumbline.store.collection import Collection
 from tests.package.cli.driver import call
 from tests.package.locate.scenes import lab
 from tests.package.report.sites import SICK, look, say
@@ -159,6 +160,28 @@ def test_status_for_programs_has_the_rates(
     slow = next(one for one in said["components"] if one["component"] == "oss2-disk1")
     assert slow["state"] == "CRITICAL"
     assert len(slow["rates_Bps"]["read"]) == 40
+
+
+def test_status_says_which_nodes_of_the_plan_did_not_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = plan_of(lab())
+    paths = write(tmp_path, document(plan), records(plan, SICK, time.time()))
+    with Collection(paths[1]) as collection:
+        for node in ("oss1", "of an earlier plan"):
+            collection.failed(node, "no route to host", 1795241041.0)
+    options = ("--plan", str(paths[0]), "--history", str(paths[1]))
+    assert call("status", *options) == 2
+    said = "oss1 did not answer at 2026-11-21 06:04 UTC (never): no route to host"
+    assert capsys.readouterr().out.splitlines()[1] == said
+    call("status", *options, "--json")
+    (silent,) = json.loads(capsys.readouterr().out)["unanswered"]
+    assert silent == {
+        "node": "oss1",
+        "tried_at": 1795241041.0,
+        "answered_at": None,
+        "trouble": "no route to host",
+    }
 
 
 def test_status_wants_plan_and_history_together(site: tuple[str, ...]) -> None:

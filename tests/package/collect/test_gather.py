@@ -34,6 +34,7 @@ from plumbline.store.collection import Collection
 from plumbline.store.conditions import collected_ledgers, keep_bill
 from plumbline.store.database import Database
 from plumbline.store.history import History, Selection
+from plumbline.store.trends import Pictures
 from tests.package.conditions.nodes import bill, condition
 from tests.package.records import record
 
@@ -511,8 +512,9 @@ def test_what_ssh_gets_is_a_list_of_words_with_the_name_of_the_node(
 ) -> None:
     words = f"{sys.executable} -c 'import sys; print(sys.argv[1:], file=sys.stderr)' a\\ b {{node}}"
     assert site.collect("--remote", words) == 69
-    with Collection(site.history) as collection:
-        assert collection.standings()["oss1"].trouble == "['a b', 'oss1']"
+    with Pictures(site.history, 0.0) as history:
+        troubles = {one.node: one.trouble for one in history.unanswered()}
+    assert troubles["oss1"] == "['a b', 'oss1']"
 
 
 @pytest.mark.parametrize(

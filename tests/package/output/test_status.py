@@ -11,6 +11,7 @@ from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
 from plumbline.output.status import Screen, sparkline, status
 from plumbline.site.status import Line
+from plumbline.store.unanswered import Unanswered
 
 WIDE = Screen(10, 200)
 
@@ -41,6 +42,28 @@ def test_only_the_latest_are_shown() -> None:
 
 def test_what_was_lost_before_the_first_bar_is_seen() -> None:
     assert sparkline([200.0] * 9 + [100.0] * 3, 3) == "▅▅▅"
+
+
+@pytest.mark.parametrize("columns", [60, 200])
+def test_nodes_without_an_answer_stand_above_all_and_take_no_more_than_their_place(
+    columns: int,
+) -> None:
+    silent = [
+        Unanswered("oss1", 1795241041.0, None, "no route to host"),
+        *(Unanswered(f"oss{n}", 1795241041.0, 1795154641.0, "timed\nout") for n in range(2, 9)),
+    ]
+    lines = [line(f"OST{number}") for number in range(20)]
+    text = status("lab", lines, Screen(10, columns), silent).splitlines()
+    said = "oss1 did not answer at 2026-11-21 06:04 UTC (never): no route to host"
+    assert text[1] == (said if columns > 60 else f"{said[:57]}...")
+    assert text[2].startswith("oss2 did not answer at 2026-11-21 06:04 UTC (last at ")
+    assert columns == 60 or text[2].endswith(
+        "2026-11-20 06:04 UTC): timed\N{REPLACEMENT CHARACTER}out"
+    )
+    assert text[4] == "and 5 more nodes did not answer"
+    assert text[-1] == "and 14 more"
+    assert len(text) == 1 + 4 + 1 + 6 + 1
+    assert max(map(len, text)) <= columns
 
 
 def test_the_worst_stand_first_and_the_rest_is_counted() -> None:

@@ -14,6 +14,8 @@ from plumbline.model.exchange import Cursor
 from plumbline.model.series import Running
 from plumbline.store.collection import Collection
 from plumbline.store.history import History, Selection
+from plumbline.store.trends import Pictures
+from plumbline.store.unanswered import Unanswered
 from tests.package.records import record
 
 NOW = 1795241041.0
@@ -29,6 +31,11 @@ def collection(tmp_path: Path) -> Iterator[Collection]:
 def ids(folder: Path) -> list[str]:
     with History(folder / "history.sqlite") as history:
         return [one.id for one in history.records(Selection())]
+
+
+def unanswered(folder: Path) -> tuple[Unanswered, ...]:
+    with Pictures(folder / "history.sqlite", 0.0) as history:
+        return history.unanswered()
 
 
 def test_what_is_there_by_its_id_is_not_kept_twice(tmp_path: Path, collection: Collection) -> None:
@@ -93,17 +100,22 @@ def test_when_a_record_cannot_be_kept_neither_is_the_cursor(
 
 
 def test_a_node_that_failed_keeps_its_cursor_and_the_time_of_its_last_answer(
-    collection: Collection,
+    tmp_path: Path, collection: Collection
 ) -> None:
     collection.keep("oss1", [record(id="a")], Cursor(1, "a"), NOW)
     collection.failed("oss1", "no route", NOW + 60)
     collection.failed("oss2", "no route", NOW + 60)
-    found = collection.standings()
-    assert (found["oss1"].cursor, found["oss1"].answered_at) == (Cursor(1, "a"), NOW)
-    assert (found["oss1"].tried_at, found["oss1"].trouble) == (NOW + 60, "no route")
-    assert (found["oss2"].cursor, found["oss2"].answered_at) == (Cursor(), None)
+    first = Unanswered("oss1", NOW + 60, NOW, "no route")
+    never = Unanswered("oss2", NOW + 60, None, "no route")
+    assert unanswered(tmp_path) == (first, never)
+    assert (collection.cursor("oss1"), collection.cursor("oss2")) == (Cursor(1, "a"), Cursor())
     collection.keep("oss1", [], Cursor(1, "a"), NOW + 120)
-    assert collection.standings()["oss1"].trouble == ""
+    assert unanswered(tmp_path) == (never,)
+
+
+def test_in_the_history_of_a_node_nobody_is_asked(tmp_path: Path) -> None:
+    with History(tmp_path / "history.sqlite"):
+        assert unanswered(tmp_path) == ()
 
 
 def test_what_one_node_measures_does_not_touch_what_another_does(
