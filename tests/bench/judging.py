@@ -101,7 +101,8 @@ def run(*words: str) -> Cost:
         process = subprocess.Popen(argv, stdout=out, env=environment)
         ended = 0
         while not ended:
-            peak = max(peak, sum(map(memory_MB, family(process.pid))))
+            family = [process.pid, *children(process.pid)]
+            peak = max(peak, sum(map(memory_MB, family)), most_MB(process.pid))
             time.sleep(0.1)
             ended, status, used = os.wait4(process.pid, os.WNOHANG)
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -110,26 +111,35 @@ def run(*words: str) -> Cost:
     # judge and locate end with the worst state
     if process.returncode not in range(4):
         raise SystemExit(f"plumbline {words[0]} ended with {process.returncode}")
-    return Cost(used.ru_utime + used.ru_stime, max(peak, used.ru_maxrss / 1e3), text)
+    return Cost(used.ru_utime + used.ru_stime, peak, text)
 
 
-def family(pid: int) -> list[int]:
-    """Return a process and its children."""
+def children(pid: int) -> list[int]:
+    """Return the children of a process."""
     try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+        text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
     except OSError:
         return []
-    return [pid, *map(int, children)]
+    return [*map(int, text.split())]
+
+
+def most_MB(pid: int) -> float:
+    """Return the most memory that a process has had; wait4 would say that of this one, if more."""
+    return figure_MB(Path(f"/proc/{pid}/status"), "VmHWM:")
 
 
 def memory_MB(pid: int) -> float:
     """Return the memory of a process, what it shares with others counted in parts."""
+    return figure_MB(Path(f"/proc/{pid}/smaps_rollup"), "Pss:")
+
+
+def figure_MB(file: Path, name: str) -> float:
+    """Return a figure of the kernel; 0 where the process has ended meanwhile."""
     try:
-        text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
+        lines = file.read_text(encoding="utf-8").splitlines()
     except OSError:
-        # it has ended meanwhile
         return 0.0
-    return next((float(line.split()[1]) for line in text.splitlines() if "Pss:" in line), 0.0) / 1e3
+    return next((float(line.split()[1]) for line in lines if line.startswith(name)), 0.0) / 1e3
 
 
 def shown(what: str, cost: Cost) -> None:
