@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import isnan
 from typing import NamedTuple, Sequence
 
-from plumbline.judge.phrases import moment
+from plumbline.judge.phrases import moment, number
 from plumbline.model.reason import Reason
 from plumbline.model.state import State
 from plumbline.model.verdict import Verdict
@@ -83,7 +83,7 @@ def _silent(unanswered: Sequence[Unanswered], columns: int) -> list[str]:
     """Return a line for each of a few nodes that did not answer, and how many more there are."""
     text = [_cut(_plain(_asked_in_vain(one)), columns) for one in unanswered[:_SILENT]]
     left = len(unanswered) - len(text)
-    return text + [f"and {left} more nodes did not answer"] * (left > 0)
+    return text + [f"and {number(left, 'more node')} did not answer"] * (left > 0)
 
 
 def _asked_in_vain(silent: Unanswered) -> str:
