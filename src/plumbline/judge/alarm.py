@@ -192,8 +192,9 @@ class _Weighing:
         if alarm or bounds[-1] >= self._min_odds:
             odds, start = self._slow(since if alarm else begin, last)
         start = since if alarm else start
-        middles = tuple(self._middle(claim.runs, start) for claim in self._alone)
-        return Weight(max(0.0, odds), self._moments[start], last - start + 1, middles, alarm)
+        begun = self._moments[start]
+        middles = tuple(middle_since(claim.runs, begun) for claim in self._alone)
+        return Weight(max(0.0, odds), begun, last - start + 1, middles, alarm)
 
     def _bounds(self) -> list[float]:
         """Return for each moment a bound of the odds from any start, but for how many there are."""
@@ -245,13 +246,15 @@ class _Weighing:
                 return False
         return True
 
-    def _middle(self, runs: Sequence[Run], start: int) -> Optional[float]:
-        chosen = [run.log_ratio for run in runs[bisect_left(runs, (self._moments[start],)) :]]
-        return median(chosen) if chosen else None
-
     def _end(self, index: int) -> float:
         """Return when the moment after one begins."""
         return self._moments[index + 1] if index + 1 < len(self._moments) else float("inf")
+
+
+def middle_since(runs: Sequence[Run], since: float) -> Optional[float]:
+    """Return the middle of the runs since a moment, a logarithm; None where there are none."""
+    chosen = [run.log_ratio for run in runs[bisect_left(runs, (since,)) :]]
+    return median(chosen) if chosen else None
 
 
 def moments_of(runs: Sequence[Run]) -> list[float]:

@@ -91,7 +91,7 @@ def _by_days(
         every[member] = [*every[member], *values] if member in every else values
     found: defaultdict[_Days, dict[str, Sequence[float]]] = defaultdict(dict)
     for member, values in every.items():
-        days = tuple([int(at // DAY_S) for at, _ in values])
+        days = tuple([day_of(at) for at, _ in values])
         row: Sequence[float] = [value for _, value in values]
         if len(set(days)) < len(days):
             days, row = _middles(days, row)

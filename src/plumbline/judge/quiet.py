@@ -6,10 +6,9 @@ It is what weighing them says, and takes a fraction of the time.
 from __future__ import annotations
 
 from math import log
-from statistics import median
 from typing import Optional, Sequence
 
-from plumbline.judge.alarm import Claim, Question, Weight, moments_of
+from plumbline.judge.alarm import Claim, Question, Weight, middle_since, moments_of
 from plumbline.judge.chance import is_unsurprising
 from plumbline.judge.noise import IN_ONE_GO_S, Run
 
@@ -27,7 +26,8 @@ def quiet(alone: Sequence[Claim], question: Question) -> Optional[Weight]:
     if not all(is_unsurprising(run, question.limit) for run in runs):
         return None
     since = _last_moment(alone)
-    return Weight(0.0, since, 1, tuple(_middle(one, since) for one in alone), alarm=False)
+    middles = tuple(middle_since(one.runs, since) for one in alone)
+    return Weight(0.0, since, 1, middles, alarm=False)
 
 
 def _last_moment(alone: Sequence[Claim]) -> float:
@@ -48,8 +48,3 @@ def _last_go(moments: Sequence[float]) -> float:
         if at - before > IN_ONE_GO_S:
             return at
     return moments[-1]
-
-
-def _middle(claim: Claim, since: float) -> Optional[float]:
-    chosen = [run.log_ratio for run in claim.runs if run.at >= since]
-    return median(chosen) if chosen else None

@@ -100,6 +100,7 @@ def _lines(metric: Metric, members: Iterable[Member]) -> Iterator[Line]:
 def _variation(rates: Sequence[float]) -> Optional[float]:
     if len(rates) < 2:
         return None
+    # statistics.pstdev calculates with fractions, which takes many times as long
     middle = fmean(rates)
     return sqrt(fsum((rate - middle) ** 2 for rate in rates) / len(rates)) / middle
 

@@ -127,7 +127,7 @@ class Site(NamedTuple):
         return sum(at >= until for one in self.courses for at in one.times)
 
     def without_runs(self) -> Site:
-        """Return what is drawn when metrics are found: of most courses no more than their ends.
+        """Return what is drawn when metrics are found: of most courses only the ends.
 
         The runs of a year of a large site are a third of all that is kept.
         """

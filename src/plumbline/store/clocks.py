@@ -11,8 +11,6 @@ CLOCKS = (
 )
 """The statement that makes the table; the history of a node has none."""
 
-_THERE = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'clocks'"
-
 
 def keep_clock(database: Database, clock: NodeClock) -> None:
     """Keep how a clock stands, in the place of how it stood; raise StoreError if that fails."""
@@ -23,6 +21,6 @@ def keep_clock(database: Database, clock: NodeClock) -> None:
 
 def read_clocks(database: Database) -> tuple[NodeClock, ...]:
     """Return how each clock stands of which it is known; raise StoreError if it is unreadable."""
-    ((there,),) = database.table(_THERE)
+    there = database.has("clocks")
     rows = database.table("SELECT node, at, ahead_s, within_s FROM clocks") if there else []
     return tuple(map(NodeClock._make, rows))

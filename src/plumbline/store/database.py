@@ -88,13 +88,7 @@ ALTER TABLE records ADD COLUMN flags TEXT NOT NULL DEFAULT '';
 DROP INDEX records_series;
 {_SERIES};
 """
-# What a console collects is deflated from then on, which earlier versions cannot read.
-_FROM_6 = ""
-_FROM_5 = f"""{THINNED}
-{_FROM_6}"""
-_FROM_4 = f"""{KEPT}
-{_FROM_5}
-"""
+_FROM_4 = f"{KEPT}\n{THINNED}\n"
 _FROM_3 = f"""{_EVIDENCE}
 {_CONFIRMED}
 {_FROM_4}
@@ -104,8 +98,8 @@ ALTER TABLE running ADD COLUMN process TEXT NOT NULL DEFAULT 'null';
 ALTER TABLE running ADD COLUMN interrupted INTEGER NOT NULL DEFAULT 0;
 {_FROM_3}
 """
-_CHANGES = (_TABLES, f"{_FROM_1}{_FROM_2}", _FROM_2, _FROM_3, _FROM_4, _FROM_5, _FROM_6)
-"""What makes the tables of today out of those of a schema; 0 has none."""
+_CHANGES = (_TABLES, f"{_FROM_1}{_FROM_2}", _FROM_2, _FROM_3, _FROM_4, THINNED, "")
+"""What makes the tables of today out of those of a schema; 0 has none, 7 deflates in a console."""
 
 _DAMAGED = (
     "it is damaged; move it aside (mv {path} {path}.damaged), run the probe again, and recover "
@@ -182,6 +176,10 @@ class Database:
             return self._connection.execute(query, values).fetchall()
         except sqlite3.Error as error:
             raise self._sentence(error) from error
+
+    def has(self, table: str) -> bool:
+        """Return whether there is such a table."""
+        return bool(self.table("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)))
 
     def _prepare(self, is_new: bool) -> None:
         with self._trouble():

@@ -29,7 +29,6 @@ _TABLE = """CREATE TABLE IF NOT EXISTS job_traffic (
     PRIMARY KEY (job, target, operation, source, begin)
 )"""
 _INDEX = "CREATE INDEX IF NOT EXISTS job_traffic_end ON job_traffic (end)"
-_THERE = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'job_traffic'"
 _KEEP = "INSERT OR REPLACE INTO job_traffic VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _KEPT = "SELECT * FROM job_traffic WHERE end >= ? AND begin <= ?"
 _OLD = "DELETE FROM job_traffic WHERE end < ?"
@@ -58,7 +57,7 @@ class JobTraffic(Store):
             DocumentError: something in it is damaged.
         """
         yield from self._by_servers(begin, end, target)
-        ((there,),) = self._database.table(_THERE)
+        there = self._database.has("job_traffic")
         for row in self._database.rows(_KEPT, (begin, end)) if there else ():
             found = self._kept(row)
             if target in ("", found.target):

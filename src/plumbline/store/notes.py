@@ -16,7 +16,6 @@ _TABLE = (
     "CREATE TABLE IF NOT EXISTS notes (seq INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, "
     "text TEXT NOT NULL)"
 )
-_THERE = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'notes'"
 
 
 def add_note(path: Path, note: Note) -> None:
@@ -29,6 +28,6 @@ def add_note(path: Path, note: Note) -> None:
 def read_notes(path: Path) -> tuple[Note, ...]:
     """Return all notes of a history, by their dates; raise StoreError when it cannot be read."""
     with closing(Database(path)) as database:
-        ((there,),) = database.table(_THERE)
+        there = database.has("notes")
         rows = database.table("SELECT at, text FROM notes ORDER BY at, seq") if there else []
     return tuple(Note(at, text) for at, text in rows)

@@ -16,7 +16,6 @@ COLLECTED = """CREATE TABLE IF NOT EXISTS collected (
 )"""
 """The statement that makes the table; the history of a node has none."""
 
-_THERE = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'collected'"
 _QUERY = (
     "SELECT node, tried_at, answered_at, trouble FROM collected WHERE trouble != '' ORDER BY node"
 )
@@ -40,5 +39,5 @@ class Unanswered(NamedTuple):
 
 def read_unanswered(database: Database) -> tuple[Unanswered, ...]:
     """Return the nodes that did not answer; raise StoreError if the history is unreadable."""
-    ((there,),) = database.table(_THERE)
-    return tuple(map(Unanswered._make, database.table(_QUERY) if there else ()))
+    rows = database.table(_QUERY) if database.has("collected") else []
+    return tuple(map(Unanswered._make, rows))
