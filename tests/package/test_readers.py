@@ -56,6 +56,7 @@ NO_READERS = {
     "store/notes.py read_notes": "reads a history",
     "store/verdict_files.py _write": "a value of the program itself",
     "store/verdicts.py load_published": "what it reads goes to Published.from_json",
+    "store/unanswered.py read_unanswered": "reads a history",
     "store/tables.py": "reads a history: the notes of what runs go to Process.from_json",
     "folders.py _main": "reads what plumbline itself has written for it",
     "run/crew.py look": "looks at targets",
@@ -143,7 +144,6 @@ def reads(function: ast.FunctionDef) -> bool:
     return not CALLS.isdisjoint(names)
 
 
-@pytest.mark.slow
 def test_each_reader_of_the_package_is_fed_with_mutations(tmp_path: Path) -> None:
     called: set[CodeType] = set()
 
