@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterable, Iterator, Mapping, NamedTuple, Optional
+from typing import Iterable, Mapping, NamedTuple, Optional
 
 from plumbline.counters.metric import (
     BYTES,
@@ -14,11 +14,13 @@ from plumbline.counters.metric import (
     Labels,
     Metric,
 )
+from plumbline.counters.stats import ALL_REQUESTS
 
 
 class Rates(NamedTuple):
     """What one device did: ``latency_s`` is the mean of operations whose time is counted.
 
+    A client's connection counts all of its requests in one line; that line alone is taken then.
     A rate is None where it is not known: its counter was not there before, or began again.
     """
 
@@ -77,7 +79,7 @@ def _rates(device: Mapping[str, str], growth: _Growth, recovery: str, seconds: f
         f"{device['target']} ({mount})" if mount else device["target"],
         _over(moved.get("read", 0.0) if moved else None, seconds),
         _over(moved.get("write", 0.0) if moved else None, seconds),
-        _over(_sum(growth.get(OPERATIONS, {}).values()), seconds),
+        _over(_sum(_each_once(growth.get(OPERATIONS, {})).values()), seconds),
         _latency(growth),
         recovery,
     )
@@ -97,13 +99,12 @@ def _sum(amounts: Iterable[Optional[float]]) -> Optional[float]:
 
 
 def _latency(growth: _Growth) -> Optional[float]:
-    counted = list(_timed(growth))
-    took, done = _sum(took for took, _ in counted), _sum(done for _, done in counted)
+    """Return the mean time of the operations whose time is counted."""
+    times, operations = _each_once(growth.get(SECONDS, {})), growth.get(OPERATIONS, {})
+    took, done = _sum(times.values()), _sum(operations.get(operation) for operation in times)
     return took / done if took is not None and done else None
 
 
-def _timed(growth: _Growth) -> Iterator[tuple[Optional[float], Optional[float]]]:
-    """Yield seconds and number of the operations whose time is counted."""
-    operations = growth.get(OPERATIONS, {})
-    for operation, took in growth.get(SECONDS, {}).items():
-        yield took, operations.get(operation)
+def _each_once(amounts: Mapping[str, Optional[float]]) -> Mapping[str, Optional[float]]:
+    """Return the line of all requests where there is one, else the lines of all operations."""
+    return {ALL_REQUESTS: amounts[ALL_REQUESTS]} if ALL_REQUESTS in amounts else amounts

@@ -17,8 +17,26 @@ _NAME = re.compile(r"\w{1,64}", re.ASCII)
 MOVES = {"read_bytes": "read", "write_bytes": "write"}
 """The lines of bytes, by what they say was moved."""
 
-_NO_OPERATION = ("req_active",)
-"""How many requests were under way: a level, which has no rate."""
+ALL_REQUESTS = "req_waittime"
+"""The line of a client's connection that counts every request until its answer.
+
+The lines of single kinds, such as ``ost_write``, are parts of it: ``ptlrpc_lprocfs_rpc_sent`` in
+Lustre's ``lproc_ptlrpc.c`` leaves out MDS_REINT, and lock requests have a number without a time.
+"""
+
+_NO_OPERATION = frozenset(
+    (
+        # levels: requests under way, opens of one inode
+        *("req_active", "opencount"),
+        # the time between two opens
+        "openclosetime",
+        # operations that have another line: kinds of rename, reads and writes, getxattr
+        *("samedir_rename", "crossdir_rename", "rename_trylocks"),
+        *("parallel_rename_file", "parallel_rename_dir"),
+        *("hybrid_noswitch", "hybrid_readsize_switch", "hybrid_writesize_switch"),
+        "getxattr_hits",
+    )
+)
 _HEAD = ("snapshot_time", "start_time", "elapsed_time")
 
 
@@ -50,12 +68,15 @@ def _line(words: Sequence[str], counted: set[str], labels: Labels, path: str) ->
     if len(words) < 4 or words[2] != "samples" or not _NAME.fullmatch(words[0]):
         raise ToolError(f"{path} is not understood: {' '.join(words)[:80]!r} is no statistic")
     name, unit = words[0], words[3]
+    if name in _NO_OPERATION:
+        return
     moved = MOVES.get(name)
     operation = (*labels, ("operation", moved or name))
     if moved:
         yield Count(BYTES, operation, sum_of(words, path))
     # older releases count reads and writes in the line of their bytes alone
-    if name not in _NO_OPERATION and moved not in counted and (moved or unit != "[bytes]"):
+    has_own_line = moved and counted & {moved, f"ost_{moved}"}
+    if not has_own_line and (moved or unit != "[bytes]"):
         yield Count(OPERATIONS, operation, whole(words[1], f"{name} in {path}"))
     if unit in ("[usec]", "[usecs]"):
         yield Count(SECONDS, operation, sum_of(words, path) / 1e6)

@@ -9,10 +9,11 @@ import pytest
 from plumbline.cli.counters import _Live
 from plumbline.counters.metric import BYTES, OPERATIONS, RECOVERY, SECONDS, Count, Labels
 from plumbline.counters.rates import Rates, rates
+from plumbline.counters.stats import stats
 from plumbline.run.bounded_reads import BoundedReads
 from plumbline.run.clock import SystemClock
 from plumbline.run.count import Counters
-from tests.package.counters.lustre_server import OST_STATS, make_server, put
+from tests.package.counters.lustre_server import OST_STATS, make_server, put, text
 
 
 def ost(name: str, read: float, write: float, number: float, took: float) -> list[Count]:
@@ -52,6 +53,26 @@ def test_a_rate_that_is_not_known_is_none(
     after: list[Count], seconds: float, expected: Rates
 ) -> None:
     assert rates(BEFORE, after, seconds) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("table", "operations", "seconds", "timed"),
+    [
+        ("osc_stats.txt", 326, 13.309888, 326),
+        ("mdc_stats.txt", 3337, 37.047254, 3337),
+        ("md_stats_rename.txt", 5071, 3.792108, 5071),
+        # an ioctl has a number without a time; 44 times from close to open are no operations
+        ("llite_stats.txt", 7274, 61.97113, 6408),
+    ],
+)
+def test_a_request_counts_once_though_lustre_has_several_lines_for_it(
+    table: str, operations: int, seconds: float, timed: int
+) -> None:
+    device: Labels = (("source", "osc"), ("target", "a"))
+    after = list(stats(text(table), device, table))
+    (rate,) = rates([count._replace(value=0.0) for count in after], after, 1.0)
+    assert rate.operations_per_s == operations
+    assert rate.latency_s == pytest.approx(seconds / timed)
 
 
 def test_a_client_names_its_mount_and_a_target_its_recovery() -> None:
