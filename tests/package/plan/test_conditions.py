@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from fnmatch import fnmatchcase
 
 import pytest
 
@@ -13,6 +15,8 @@ from plumbline.model.expectation import Expectations
 from plumbline.plan.policy import load
 from plumbline.topology.graph import build
 from tests.package.sites import site
+from tests.package.symptoms.nodes import data
+from tests.project.repository import ROOT
 
 
 def parameters(policy: object) -> set[tuple[str, ...]]:
@@ -29,6 +33,17 @@ def test_those_of_the_policy_take_their_place() -> None:
     chosen = ["osc.*.max_dirty_mb", "llite.*.fast_read", "osc.*.max_dirty_mb"]
     assert parameters({"conditions": {"parameters": chosen}}) == {tuple(chosen[:2])}
     assert parameters({"conditions": {"parameters": []}}) == {()}
+
+
+def test_the_parameters_of_the_documented_example_are_those_of_a_real_lustre() -> None:
+    page = (ROOT / "docs/policy.md").read_text(encoding="utf-8")
+    example = re.search(r"^    parameters: \[(.*)\]$", page, re.MULTILINE)
+    assert example
+    printed = data("lustre/drift_values.txt").splitlines()
+    names = [line.partition("=")[0] for line in printed]
+    patterns = example[1].replace('"', "").split(", ")
+    absent = [one for one in patterns if not any(fnmatchcase(name, one) for name in names)]
+    assert absent == []
 
 
 def test_a_document_of_an_older_version_names_none() -> None:
