@@ -16,6 +16,8 @@ _QUEUE = (
     *("scheduler", "nr_requests", "read_ahead_kb", "max_sectors_kb", "write_cache"),
     *("wbt_lat_usec", "rq_affinity", "nomerges"),
 )
+_SCSI = re.compile(r"/[0-9]+:([0-9]+:[0-9]+:[0-9]+)/block/")
+"""A disk's channel, target and LUN, after its host."""
 _PCI = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
 
@@ -55,7 +57,22 @@ def _identity(system: System, name: str) -> tuple[str, str]:
         said = " ".join(system.read(f"{folder}/{file}").split())
         if said:
             return said, among
-    return pci_address(system, folder) or name, among
+    return _serial(system, folder) or _place(system, folder) or name, among
+
+
+def _serial(system: System, folder: str) -> str:
+    """Return the serial number of a SCSI disk's page 0x80: four bytes of head, then text."""
+    text = system.read(f"{folder}/device/vpd_pg80")[4:]
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
+
+
+def _place(system: System, folder: str) -> str:
+    """Return adapter and SCSI address of a disk without any number of its own.
+
+    The number of the SCSI host is no part of it: hosts are counted anew at every boot.
+    """
+    adapter, scsi = pci_address(system, folder), _SCSI.search(system.real(folder))
+    return f"{adapter} disk {scsi[1]}" if adapter and scsi else adapter
 
 
 def pci_address(system: System, path: str) -> str:

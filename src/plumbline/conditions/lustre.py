@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from fnmatch import fnmatchcase
-from typing import Iterator, Sequence
+from typing import Iterator, Mapping, Sequence
 
 from plumbline.conditions.condition import Condition, is_secret
 from plumbline.errors import ToolError
@@ -38,6 +38,11 @@ _TIMEOUT_S = 5.0
 _MODULES = "/sys/module/obdclass"
 _INSTANCE = re.compile(r"-[0-9a-f]{8,16}(?=\.)")
 """The address of a client's mount, another one at every mount."""
+_ALIASES = {
+    "osp": re.compile(r"osc(?=\.[^.]+-osc-MDT[0-9a-f]{4}\.)"),
+    "lod": re.compile(r"lov(?=\.[^.]+-MDT[0-9a-f]{4}-mdtlov\.)"),
+}
+"""Second names that an MDS gives the parameters of a module; before release 2.4 the only ones."""
 _TARGET = re.compile(r"[^.]*-(?:OST|MDT)[0-9a-f]{4}[^.]*")
 _HEAD = re.compile(r"([A-Za-z0-9_][^\s=]*)=(.*)")
 
@@ -54,10 +59,20 @@ def look(system: System, patterns: Sequence[str]) -> Iterator[Condition]:
     shown = system.run(["lctl", "get_param", *patterns], _TIMEOUT_S)
     if shown.timed_out or shown.hung or not shown.stdout:
         raise ToolError(complaint(shown))
+    aliases = {
+        module: name for module, name in _ALIASES.items() if system.names(f"/sys/module/{module}")
+    }
     for name, value in _values(shown.stdout, patterns):
-        path, _, last = _INSTANCE.sub("", name).rpartition(".")
+        path, _, last = _INSTANCE.sub("", _own_name(name, aliases)).rpartition(".")
         if not is_secret(name):
             yield Condition("lustre", path, last, value, _TARGET.sub("*", path))
+
+
+def _own_name(name: str, aliases: Mapping[str, re.Pattern[str]]) -> str:
+    """Return a parameter's name with the module it belongs to; an alias names another one."""
+    for module, alias in aliases.items():
+        name = alias.sub(module, name)
+    return name
 
 
 def _values(text: str, patterns: Sequence[str]) -> Iterator[tuple[str, str]]:

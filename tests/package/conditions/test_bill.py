@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from plumbline.conditions.bill import Bill, take
 from plumbline.conditions.condition import Condition, is_secret, merged, tidy
+from plumbline.conditions.grouped import grouped
 from plumbline.conditions.lustre import DEFAULT
-from tests.package.conditions.nodes import DISK, FILES, HBA, NOW, condition, system
+from plumbline.symptoms.system import System
+from tests.package.conditions.nodes import DISK, FILES, HBA, NOW, condition, ledger, system
 from tests.package.fakes import HANGING, answer
 from tests.package.symptoms.nodes import data
 
@@ -103,10 +106,31 @@ def test_two_paths_of_a_disk_are_one(tmp_path: Path) -> None:
     assert found["naa.5000c500d8f1a2b3 scheduler"] == "mq-deadline, none"
 
 
-def test_a_disk_without_an_identity_has_that_of_its_adapter(tmp_path: Path) -> None:
-    root = system(tmp_path)
-    (tmp_path / f"{DISK}/wwid".lstrip("/")).unlink()
-    assert values(take("oss1", root, (), NOW))["0000:3b:00.0 scheduler"] == "mq-deadline"
+def two_disks(root: Path, **serials: str) -> System:
+    """Return a node with two disks of one adapter, neither with a WWN."""
+    second = DISK.replace("1:0:0:0", "1:0:1:0")
+    files = {f"{second}/block/sdb/queue/read_ahead_kb": "256", f"{second}/model": "QEMU HARDDISK"}
+    for path, name in ((DISK, "sda"), (second, "sdb")):
+        if name in serials:
+            files[f"{path}/vpd_pg80"] = f"\0\x80\0\x14{serials[name]}"
+    links = {"/sys/block/sdb": f"../..{second}/block/sdb", f"{second}/block/sdb/device": "../.."}
+    node = system(root, files, links=links)
+    (root / f"{DISK}/wwid".lstrip("/")).unlink()
+    return node
+
+
+def test_a_disk_without_a_wwn_has_its_serial_number(tmp_path: Path) -> None:
+    found = values(take("oss1", two_disks(tmp_path, sda="lus1-disk0  ", sdb="lus1-disk1"), (), NOW))
+    assert found["lus1-disk0 read_ahead_kb"] == "4096"
+    assert found["lus1-disk1 read_ahead_kb"] == "256"
+
+
+def test_disks_of_an_adapter_without_any_number_are_told_apart_by_their_address(
+    tmp_path: Path,
+) -> None:
+    found = values(take("oss1", two_disks(tmp_path), (), NOW))
+    assert found["0000:3b:00.0 disk 0:0:0 read_ahead_kb"] == "4096"
+    assert found["0000:3b:00.0 disk 0:1:0 read_ahead_kb"] == "256"
 
 
 def test_links_that_are_down_have_no_speed(tmp_path: Path) -> None:
@@ -158,6 +182,46 @@ def test_parameters_of_a_node_with_clients_and_servers(tmp_path: Path) -> None:
     # what it uses now is no setting
     assert by_name["llite.lustre.max_cached_mb"].value == "1960"
     assert not [one for one in found if "ffff" in one.subject]
+
+
+@pytest.mark.parametrize(
+    ("modules", "expected"),
+    [
+        (
+            ("osp", "lod"),
+            [
+                "lod.qos_prio_free 90% -> 50% of lustre-MDT0000",
+                "osp.max_rpcs_in_flight 8 -> 12 of lustre-OST0001-osc-MDT0000",
+            ],
+        ),
+        # as in release 2.3, which has no other name for them
+        (
+            (),
+            [
+                "lov.qos_prio_free 90% -> 50% of lustre-MDT0000",
+                "osc.max_rpcs_in_flight 8 -> 12 of lustre-OST0001-osc-MDT0000",
+            ],
+        ),
+    ],
+)
+def test_a_change_of_a_parameter_with_two_names_on_an_mds_is_one_change(
+    tmp_path: Path, modules: tuple[str, ...], expected: list[str]
+) -> None:
+    for module in modules:
+        (tmp_path / f"sys/module/{module}/holders").mkdir(parents=True)
+    own = "os[cp]|lo[dv]" if modules else "osc|lov"
+    lines = data("lustre/drift_values.txt").splitlines(keepends=True)
+    asked = re.compile(rf"({own})\..*-MDT0000.*\.(max_rpcs_in_flight|qos_prio_free)=")
+    before = "".join(line for line in lines if asked.match(line))
+    after = before.replace("90%", "50%")
+    after = re.sub("(OST0001-osc-MDT0000.max_rpcs_in_flight)=8", r"\1=12", after)
+    patterns = ("os[cp].*.max_rpcs_in_flight", "lo[dv].*.qos_prio_free")
+    bills = [
+        Bill("mds1", NOW + day, tuple(lustre(tmp_path, printed, *patterns)))
+        for day, printed in enumerate((before, after))
+    ]
+    changes = ledger(*bills).changes
+    assert sorted(change.text for change in grouped(("mds1", one) for one in changes)) == expected
 
 
 def test_a_value_of_many_lines_is_one_line(tmp_path: Path) -> None:
