@@ -1,0 +1,126 @@
+"""The role ``counters`` leaves an exporter of the site as it is; it shows one without metrics.
+
+Ansible runs the role's own tasks on this machine; a program of the test answers for systemd, a
+socket of the test for the exporter.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Iterator
+
+import pytest
+
+from tests.project.repository import ROOT
+
+pytestmark = pytest.mark.long
+
+PLAY = """
+- hosts: localhost
+  gather_facts: false
+  vars_files:
+    - {root}/roles/counters/defaults/main.yml
+    - {root}/roles/counters/vars/main.yml
+    - {root}/roles/counters/vars/Debian.yml
+  tasks:
+    - ansible.builtin.include_tasks: {root}/roles/counters/tasks/site_exporter.yml
+      vars:
+        __counters_address: 127.0.0.1
+        counters_port: {port}
+"""
+SYSTEMCTL = "#!/bin/sh\necho ActiveState={0}\necho UnitFileState={1}\n"
+SERVICE = "prometheus-node-exporter.service"
+SHUT = (
+    "WARNING: no node exporter answers on 127.0.0.1 port {port} of localhost, "
+    "so no metric arrives: "
+)
+OR_PORT = ", or set counters_port to the port of the site's exporter."
+
+
+@pytest.fixture
+def exporter() -> Iterator[socket.socket]:
+    """Return a socket that has a port of its own and does not listen yet."""
+    with socket.socket() as own:
+        own.bind(("127.0.0.1", 0))
+        yield own
+
+
+def warnings(folder: Path, port: int, service: tuple[str, str], *options: str) -> list[str]:
+    """Return the warnings of a run, which has changed nothing."""
+    (folder / "play.yml").write_text(PLAY.format(root=ROOT, port=port), encoding="utf-8")
+    (folder / "systemctl").write_text(SYSTEMCTL.format(*service), encoding="utf-8")
+    (folder / "systemctl").chmod(0o755)
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,"]
+        + ["-c", "local", "-e", f"ansible_python_interpreter={sys.executable}", *options]
+        + ["play.yml"],
+        cwd=folder,
+        env={
+            **os.environ,
+            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+            "ANSIBLE_CALLBACK_RESULT_FORMAT": "json",
+            "LC_ALL": "C.UTF-8",
+            "PATH": f"{folder}:{os.environ['PATH']}",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "changed=0" in done.stdout
+    return re.findall(r'"msg": "(.*)"$', done.stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("service", "remedy"),
+    [
+        (("inactive", "disabled"), f"run systemctl enable --now {SERVICE}"),
+        (("inactive", ""), "start the exporter of the site"),
+        (("active", "enabled"), f"let {SERVICE}, which runs, listen there"),
+    ],
+    ids=["off", "not installed", "elsewhere"],
+)
+@pytest.mark.parametrize("options", [(), ("--check",)], ids=["", "check mode"])
+def test_a_port_that_is_shut_is_shown_with_its_remedy(
+    tmp_path: Path,
+    exporter: socket.socket,
+    service: tuple[str, str],
+    remedy: str,
+    options: tuple[str, ...],
+) -> None:
+    port = exporter.getsockname()[1]
+    shown = warnings(tmp_path, port, service, *options)
+    assert shown == [SHUT.format(port=port) + remedy + OR_PORT]
+
+
+@pytest.mark.parametrize(
+    ("service", "expected"),
+    [
+        (("active", "enabled"), []),
+        # another unit of the site runs its exporter
+        (("inactive", "disabled"), []),
+        (
+            ("active", "disabled"),
+            [
+                f"WARNING: {SERVICE} of localhost runs but is disabled, so no metric arrives after "
+                f"the next boot: run systemctl enable {SERVICE}."
+            ],
+        ),
+    ],
+    ids=["runs", "another unit", "disabled"],
+)
+def test_an_exporter_that_answers_is_shown_only_where_the_next_boot_ends_it(
+    tmp_path: Path, exporter: socket.socket, service: tuple[str, str], expected: list[str]
+) -> None:
+    exporter.listen()
+    assert warnings(tmp_path, exporter.getsockname()[1], service) == expected
+
+
+def test_the_role_asks_for_it_where_the_exporter_is_not_its_own() -> None:
+    enable = (ROOT / "roles/counters/tasks/enable.yml").read_text(encoding="utf-8")
+    assert "site_exporter.yml\n  when: not __counters_own | bool\n" in enable
