@@ -334,10 +334,14 @@ def _site_command(given: bytes, folder: Path) -> object:
     return site_look(node, SiteCommand("megaraid", "arrays", ("/usr/bin/vendor",))).to_json()
 
 
-def _bill(given: bytes, folder: Path, path: str = "", start: str = "") -> object:
+def _bill(
+    given: bytes, folder: Path, path: str = "", start: str = "", files: Mapping[str, str] = {}
+) -> object:
     """Take a bill twice, the second time of a node that says something else, and keep both."""
     answers: dict[str, Answer] = {"ethtool -i": "driver: ice\nfirmware-version: 4.40\n"}
-    node = conditions.system(folder, answers={**answers, start: text(given)} if start else answers)
+    if start:
+        answers[start] = text(given)
+    node = conditions.system(folder, files, answers)
     before = take("oss1", node, PARAMETERS, NOW)
     if path:
         put(folder, path.lstrip("/"), given)
@@ -352,6 +356,9 @@ def _conditions() -> Iterator[Reader]:
         f"{conditions.DISK}/wwid": conditions.FILES[f"{conditions.DISK}/wwid"],
     }.items():
         yield Reader(f"conditions: {path}", encoded(said), partial(_bill, path=path))
+    serial = f"{conditions.DISK}/vpd_pg80"
+    without_wwn = partial(_bill, path=serial, files={f"{conditions.DISK}/wwid": ""})
+    yield Reader(f"conditions: {serial}", (b"\0\x80\0\x0alus1-disk0",), without_wwn)
     for start, said in {
         "lctl get_param": "".join(data("lustre/drift_values.txt").splitlines(True)[:40]),
         "ethtool -i": "driver: mlx5_core\nversion: 5.14.0\nfirmware-version: 26.39.1002\n",
