@@ -31,6 +31,13 @@ def test_each_unit_bounds_its_memory_and_capabilities(unit: Path) -> None:
     assert keys(unit.read_text(encoding="utf-8")) >= set(OWN)
 
 
+@pytest.mark.parametrize("role", ["fs_probe", "ost_probe", "raw_probe"])
+def test_a_unit_whose_tools_may_hang_in_the_kernel_waits_for_none_of_them(role: str) -> None:
+    """A process that no signal ends would hold a stop for four times its limit (systemd.kill)."""
+    (unit,) = (ROOT / "roles" / role).glob("templates/plumbline-*.service.j2")
+    assert "\nKillMode=process\n" in unit.read_text(encoding="utf-8")
+
+
 def test_a_unit_of_one_component_has_its_name_as_it_is() -> None:
     """``%I`` would turn each ``-`` into a ``/`` unless whoever starts it escapes the name."""
     described = [*tracked("roles/*/tasks/*.yml"), *HARDENED]

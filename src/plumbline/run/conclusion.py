@@ -13,7 +13,7 @@ from plumbline.errors import LostTarget, NoMount, SkipTarget, ToolError
 from plumbline.model.command import CommandRunner
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Outcome
-from plumbline.run.trial import Failure
+from plumbline.run.trial import Failure, Silence
 from plumbline.run.watched import Watch, explanation
 from plumbline.targets.interface import Target
 
@@ -24,7 +24,8 @@ UNSURE = (Outcome.BROKEN, Outcome.UNREACHABLE, Outcome.NO_MOUNT, Outcome.UNANSWE
 class Suspicion(NamedTuple):
     """What is asked when a target fails; ``last`` says that this is the second try.
 
-    ``since`` is when it began, in seconds since the epoch.
+    ``since`` is when it began, in seconds since the epoch; ``others_answer`` whether the run got
+    an answer from all other targets.
     """
 
     entry: Expectation
@@ -32,6 +33,7 @@ class Suspicion(NamedTuple):
     runner: CommandRunner
     since: float
     last: bool
+    others_answer: bool = False
 
     def waits(self, failure: Failure) -> bool:
         """Return whether a failure is to be tried again when the other targets are done."""
@@ -47,7 +49,7 @@ class Suspicion(NamedTuple):
         if failure.outcome in (Outcome.BROKEN, Outcome.HUNG):
             closer = self._elsewhere() or failure
         elif failure.outcome is Outcome.UNANSWERED:
-            closer = Failure(failure.outcome, f"{failure.reason}, twice in this run")
+            closer = self._silent(failure)
         if closer.outcome is Outcome.UNREACHABLE:
             return self._lost(failure, closer.reason)
         return closer
@@ -60,9 +62,31 @@ class Suspicion(NamedTuple):
             return Failure(Outcome.UNREACHABLE, text)
         if failure.outcome is Outcome.HUNG:
             return failure
+        if isinstance(failure, Silence):
+            reason = f"{reason} ({failure.reason})"
         known = f"server {server} answers for others: the target is gone"
         unknown = "the target, its server or the network to it is down"
         return Failure(Outcome.BROKEN, f"{reason}; {known if answers else unknown}")
+
+    def _silent(self, failure: Failure) -> Failure:
+        """Return the cause of a question without an answer: the connection, the target, unknown.
+
+        A question may wait for another target, so one is at fault only if no other is silent.
+        """
+        twice = Failure(failure.outcome, f"{failure.reason}, twice in this run")
+        if not isinstance(failure, Silence):
+            return twice
+        watch = Watch(self.runner)
+        try:
+            self.target.refuse_lost(watch)
+            unsure = not self.others_answer or self.target.waits_for_others(watch)
+        except (LostTarget, NoMount) as error:
+            return watch.failure(error)
+        except (SkipTarget, ToolError):
+            return twice
+        if unsure:
+            return twice
+        return Failure(Outcome.HUNG, f"{failure.reason}; nothing else in this run hangs")
 
     def _elsewhere(self) -> Optional[Failure]:
         """Return what keeps the target from being measured that may not be its own fault.

@@ -46,7 +46,7 @@ _FAMILIES = dict.fromkeys((*ON_TARGETS, "sweep"), OST.name)
 
 
 class StuckError(BusyError):
-    """Processes of an earlier run are stuck in the kernel and keep ``component`` locked.
+    """Processes of a run are stuck in the kernel and keep ``component`` locked.
 
     ``programs`` are their names.
     """
@@ -83,7 +83,7 @@ class Locks:
 
         Raises:
             BusyError: another run holds it; the message names the process and since when.
-            StuckError: what holds it is left over from a run that is gone and cannot be ended.
+            StuckError: what holds it cannot be ended: of a run that is gone, or asked by this one.
             StoreError: the lock file cannot be written.
         """
         path = self._path(layer, component)
@@ -180,8 +180,9 @@ class Locks:
             # what this user cannot see is not known to be stuck
             raise BusyError(self._busy(path, None))
         age = format_duration(max(0.0, self._clock.wall() - left.holder.since))
+        run = "this run" if left.holder.pid == os.getpid() else "a run"
         raise StuckError(
-            f"process {', '.join(map(str, left.orphans))} of a run {age} ago is stuck in the "
+            f"process {', '.join(map(str, left.orphans))} of {run} {age} ago is stuck in the "
             f"kernel and keeps {path} locked; look at the target's server, and at the kernel log "
             "here",
             component,

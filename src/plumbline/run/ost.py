@@ -45,7 +45,12 @@ class TargetUnit:
         runner = context.runners[self._entry.component]
         reached = reach(self._target, runner, self._entry.spec.bytes)
         suspicion = Suspicion(
-            self._entry, self._target, runner, context.clock.wall(), last=self._last
+            self._entry,
+            self._target,
+            runner,
+            context.clock.wall(),
+            last=self._last,
+            others_answer=context.others_answer,
         )
         rest: Optional[_Rest] = None
         try:

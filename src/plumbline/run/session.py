@@ -11,19 +11,20 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import Callable, Collection, Iterator, Mapping, NamedTuple, Optional, Sequence, Union
 
 from plumbline.errors import BusyError, PlumblineError, PrivilegeError
-from plumbline.layers import layer_of
+from plumbline.layers import SINGLE_TARGETS, layer_of
 from plumbline.model.command import CommandRunner
 from plumbline.model.record import Outcome, Record
 from plumbline.model.series import Running
 from plumbline.model.waves import ALONE, in_waves
 from plumbline.run.clock import Clock
+from plumbline.run.conclusion import UNSURE, Suspicion
 from plumbline.run.lock import Locks, StuckError
 from plumbline.run.process import this_process
 from plumbline.run.recording import Recorder
-from plumbline.run.trial import Failure, Task
+from plumbline.run.trial import Failure, Silence, Task
 from plumbline.run.unit_context import PAUSE_S, Journal, Later, Step, Unit, UnitContext
 from plumbline.run.wave import Ended, Repeated, Wave
-from plumbline.targets import osts_of
+from plumbline.targets import osts_of, target_for
 from plumbline.targets.query import QUESTIONS
 from plumbline.units import format_duration
 
@@ -57,6 +58,7 @@ class Session:
         self._context = context
         self._done = 0
         self._total = 0
+        self._silent: set[str] = set()
 
     def run(self, units: Sequence[Unit]) -> None:
         """Measure all units in order; raise StoreError when a record cannot be kept."""
@@ -67,6 +69,7 @@ class Session:
             later = self._turn(units, begun, last=False)
             if later:
                 self._total += _repeats(later)
+                self._silent.update(*map(_components, later))
                 context.clock.sleep(PAUSE_S)
                 self._turn(later, begun, last=True)
         finally:
@@ -158,7 +161,12 @@ class Session:
             stop.set,
             stop.clear,
             context.keep_files,
+            self._others_answer(unit),
         )
+
+    def _others_answer(self, unit: Unit) -> bool:
+        """Return whether no other target has given no answer so far."""
+        return self._silent <= _components(unit)
 
     def _take(self, came: Union[Record, Later], later: list[Unit]) -> None:
         if isinstance(came, Later):
@@ -182,12 +190,33 @@ class Session:
             if asked and not last:
                 later.append(unit)
                 return
-            outcome = Outcome.UNANSWERED if asked else Outcome.HUNG
-            self._give_up(stuck, Failure(outcome, str(error)))
+            if asked:
+                self._give_up(stuck, self._closer(unit, stuck, str(error)))
+            else:
+                self._give_up(stuck, Failure(Outcome.HUNG, str(error)))
         except BusyError as error:
             self.busy.append(error)
         except PrivilegeError as error:
             self._refuse(unit, error)
+
+    def _closer(self, unit: Unit, stuck: Sequence[Task], reason: str) -> Failure:
+        """Return whose fault a question is that stays stuck: what answers in any case is asked."""
+        silence = Silence(Outcome.UNANSWERED, reason)
+        entry = next((task.entry for task in stuck if task.entry.layer in SINGLE_TARGETS), None)
+        if entry is None:
+            return silence
+        # the lock is not passed on: what asks now measures nothing
+        runner = self._context.runner((), threading.Event())
+        suspicion = Suspicion(
+            entry,
+            target_for(entry.target, entry.component, entry.limits.fill_limit),
+            runner,
+            self._context.clock.wall(),
+            last=True,
+            others_answer=self._others_answer(unit),
+        )
+        closer = suspicion.concluded(silence)
+        return silence if closer.outcome is Outcome.UNANSWERED else closer
 
     def _refuse(self, unit: Unit, error: PrivilegeError) -> None:
         """Record what a unit of systemd may not measure; by hand only say who may."""
@@ -231,6 +260,8 @@ class Session:
 
     def _save(self, record: Record) -> None:
         self._context.journal.save(record)
+        if record.outcome in (Outcome.HUNG, *UNSURE):
+            self._silent.add(record.component)
         title = f"{record.component} {record.operation.value}"
         self._context.progress(Step(title, self._done, self._total, record))
 
@@ -243,6 +274,10 @@ def _wave_of(unit: Unit) -> int:
     """Return the wave of a unit; what measures several components at once is one of its own."""
     waves = {task.entry.component: task.entry.wave for task in unit.tasks}
     return next(iter(waves.values())) if len(waves) == 1 else ALONE
+
+
+def _components(unit: Unit) -> set[str]:
+    return {task.entry.component for task in unit.tasks}
 
 
 def _repeats(units: Sequence[Unit]) -> int:

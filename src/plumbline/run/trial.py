@@ -68,6 +68,10 @@ class Failure(NamedTuple):
     reason: str
 
 
+class Silence(Failure):
+    """A question about a target that got no answer in time."""
+
+
 class Trial:
     """The repeats of one task; after a failure no further repeat is tried."""
 

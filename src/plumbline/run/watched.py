@@ -20,7 +20,7 @@ from plumbline.model.spec import ProbeSpec
 from plumbline.probes.interface import Job
 from plumbline.run.clock import Clock
 from plumbline.run.recording import Conditions, Recorder
-from plumbline.run.trial import Failure, Task, Trial
+from plumbline.run.trial import Failure, Silence, Task, Trial
 from plumbline.targets.interface import Target, TargetState
 
 _OUTCOMES = (
@@ -56,7 +56,7 @@ class Watch:
         folder does that lies on all of them.
         """
         if self._late:
-            return Failure(Outcome.UNANSWERED, str(error))
+            return Silence(Outcome.UNANSWERED, str(error))
         found = (outcome for kind, outcome in _OUTCOMES if isinstance(error, kind))
         return Failure(next(found, Outcome.FAILED), str(error))
 

@@ -63,6 +63,13 @@ class DeviceTarget:
         """Return None: a device is one of this node."""
         return None
 
+    def refuse_lost(self, run: CommandRunner) -> None:
+        """Return: a device is one of this node."""
+
+    def waits_for_others(self, run: CommandRunner) -> bool:  # noqa: ARG002
+        """Return False: the kernel of this node answers for a device."""
+        return False
+
     def leftovers(self, run: CommandRunner) -> tuple[str, ...]:  # noqa: ARG002
         """Return nothing."""
         return ()

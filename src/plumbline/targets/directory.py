@@ -46,6 +46,10 @@ class DirectoryTarget(FileTarget):
         self._device = mount.device
         return TargetState(space.fill, (), {"filesystem": mount.kind})
 
+    def waits_for_others(self, run: CommandRunner) -> bool:  # noqa: ARG002
+        """Return False: a directory is measured as a whole, whatever serves it."""
+        return False
+
     def traffic(self, run: CommandRunner) -> Optional[int]:
         """Return the bytes of the block device below, None for a network file system."""
         return bytes_moved(run, self._mount(run).device)

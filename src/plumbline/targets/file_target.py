@@ -142,6 +142,13 @@ class FileTarget(ABC):
         """Return None: whether the server answers this node cannot know."""
         return None
 
+    def refuse_lost(self, run: CommandRunner) -> None:
+        """Return: whether the target is connected this node cannot know."""
+
+    def waits_for_others(self, run: CommandRunner) -> bool:  # noqa: ARG002
+        """Return True: its folders may lie on several servers."""
+        return True
+
     def traffic(self, run: CommandRunner) -> Optional[int]:  # noqa: ARG002
         """Return None: what a server's target moves is known to that server alone."""
         return None

@@ -119,6 +119,11 @@ class GlusterfsTarget(FileTarget):
         text = ask(run, ["cat", f"{self._graph}/{subvolume}/private"])
         return re.search(r"^connected = 1$", text, re.MULTILINE) is not None
 
+    def refuse_lost(self, run: CommandRunner) -> None:
+        """Return if the client is connected to the brick."""
+        self._version(run)
+        self._connected(run)
+
     def server_answers(self, run: CommandRunner) -> Optional[bool]:
         """Return whether another brick of the same server is connected, None where it has none.
 

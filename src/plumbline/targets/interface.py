@@ -78,6 +78,20 @@ class Target(Protocol):
         """
         ...
 
+    def refuse_lost(self, run: CommandRunner) -> None:
+        """Return if this node has its connection to the target, as far as it can tell at once.
+
+        Only what answers in any case is asked, also while the target gives no answer.
+
+        Raises:
+            SkipTarget: it has none, or that cannot be determined; see above.
+        """
+        ...
+
+    def waits_for_others(self, run: CommandRunner) -> bool:
+        """Return whether a question about this target may hang because of another server."""
+        ...
+
     def traffic(self, run: CommandRunner) -> Optional[int]:
         """Return all bytes that the target has moved so far, None where this node cannot know."""
         ...

@@ -38,7 +38,7 @@ from plumbline.targets.lustre_output import (
     parse_tunables,
     parse_usage,
 )
-from plumbline.targets.lustre_reasons import RETIRED, draining, eviction, refusal
+from plumbline.targets.lustre_reasons import RETIRED, draining, eviction, metadata_lost, refusal
 from plumbline.targets.mounts import Mount, mount_at
 from plumbline.targets.probe_file import NAME, ProbeFile, Space, absolute
 from plumbline.targets.query import QUICK_S, SLOW_S, ask, complaint, objection
@@ -114,6 +114,14 @@ class LustreTarget(FileTarget):
         """Return why a tool failed; the state of the connection shows an eviction."""
         states = run(["lctl", "get_param", f"osc.{self._ost}-osc-*.state"], QUICK_S)
         return eviction(states.stdout, self._ost, since) or super().cause(run, said, since)
+
+    def refuse_lost(self, run: CommandRunner) -> None:
+        """Return if the client is connected to the OST."""
+        self._connected(run)
+
+    def waits_for_others(self, run: CommandRunner) -> bool:
+        """Return whether a metadata server is lost, which makes and finds the files."""
+        return metadata_lost(run, self._file_system)
 
     def server_answers(self, run: CommandRunner) -> Optional[bool]:
         """Return whether the client is connected to another OST of the same servers.

@@ -6,10 +6,13 @@ import re
 from math import floor
 
 from plumbline.errors import ToolError
+from plumbline.model.command import CommandRunner
 from plumbline.model.printed import whole
 from plumbline.targets.probe_file import quota
+from plumbline.targets.query import QUICK_S
 
 _ENTRY = re.compile(r"\[\s*(\d{1,15}),\s*EVICTED\s*\]")
+_STATE = re.compile(r"^ +state: (\w+)$", re.MULTILINE)
 _CLIENT_DEVICE = re.compile(r"^osc\.\S+-osc-(?!MDT)\w+\.state=$")
 
 RETIRED = "name it in retired of the topology"
@@ -65,3 +68,10 @@ def eviction(states: str, ost: str, since: float) -> str:
                 "of both and at the network between them, then measure again"
             )
     return ""
+
+
+def metadata_lost(run: CommandRunner, file_system: str) -> bool:
+    """Return whether a metadata server of a file system is not connected, or may not be."""
+    imports = f"mdc.{file_system}-MDT*-mdc-*.import"
+    states = _STATE.findall(run(["lctl", "get_param", imports], QUICK_S).stdout)
+    return not states or set(states) != {"FULL"}

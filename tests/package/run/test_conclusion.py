@@ -10,7 +10,7 @@ from plumbline.errors import LostTarget, NoMount, SkipTarget
 from plumbline.model.command import CommandRunner
 from plumbline.model.record import Outcome
 from plumbline.run.conclusion import Suspicion
-from plumbline.run.trial import Failure
+from plumbline.run.trial import Failure, Silence
 from plumbline.targets.directory import DirectoryTarget
 from plumbline.targets.interface import TargetState
 from tests.package.fakes import HANGING, FakeRunner
@@ -75,6 +75,45 @@ def test_the_target_its_server_or_this_node_is_at_fault(
         expectation("a"), Known(state, answers), FakeRunner({"cat": HANGING}), 0.0, last=True
     )
     assert suspicion.concluded(Failure(came, "fio: Input/output error")).outcome is concluded
+
+
+class Connected(Known):
+    """A target whose connection is asked for alone, and that shares its servers or not."""
+
+    def __init__(self, error: Optional[SkipTarget], *, shares: bool) -> None:
+        super().__init__(error, True)
+        self._shares = shares
+
+    def refuse_lost(self, run: CommandRunner) -> None:
+        self.state(run)
+
+    def waits_for_others(self, run: CommandRunner) -> bool:  # noqa: ARG002
+        return self._shares
+
+
+@pytest.mark.parametrize(
+    ("state", "shares", "others_answer", "concluded"),
+    [
+        (LOST, True, False, Outcome.BROKEN),
+        (FINE, False, True, Outcome.HUNG),
+        (FINE, False, False, Outcome.UNANSWERED),
+        (FINE, True, True, Outcome.UNANSWERED),
+        (Silent("cat gave no answer"), False, True, Outcome.UNANSWERED),
+        (SkipTarget("lctl shows no import"), False, True, Outcome.UNANSWERED),
+    ],
+)
+def test_a_question_without_an_answer_accuses_its_target_only_where_nothing_else_may_hang(
+    state: Optional[SkipTarget], shares: bool, others_answer: bool, concluded: Outcome
+) -> None:
+    target = Connected(state, shares=shares)
+    suspicion = Suspicion(
+        expectation("a"), target, FakeRunner({"cat": HANGING}), 0.0, True, others_answer
+    )
+    silence = Silence(Outcome.UNANSWERED, "stat gave no answer")
+    assert suspicion.concluded(silence).outcome is concluded
+    # an error that another target has caused is no silence
+    disturbed = Failure(Outcome.UNANSWERED, "touch: Input/output error")
+    assert suspicion.concluded(disturbed).outcome is Outcome.UNANSWERED
 
 
 @pytest.mark.parametrize("outcome", list(Outcome))

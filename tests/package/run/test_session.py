@@ -230,12 +230,23 @@ def test_a_target_on_which_a_question_is_stuck_is_asked_again_at_the_end(
     assert [component for component, _, _ in world.outcomes()] == ["b", "b", "a", "a"]
 
 
-def test_a_target_on_which_a_question_stays_stuck_is_not_said_to_hang(
-    world: World, monkeypatch: pytest.MonkeyPatch
+class SilentUnit(FakeUnit):
+    """A unit whose target gives no answer."""
+
+    def measure(self, context: UnitContext) -> Generator[Union[Record, Later], None, None]:
+        for task in self.tasks:
+            yield context.recorder.without(task, Failure(Outcome.UNANSWERED, "only a test"))
+
+
+@pytest.mark.parametrize(
+    ("other", "outcome"), [(SilentUnit, "unanswered"), (FakeUnit, "hung"), (None, "hung")]
+)
+def test_a_target_on_which_a_question_stays_stuck_hangs_unless_another_is_as_silent(
+    world: World, monkeypatch: pytest.MonkeyPatch, other: Optional[type[FakeUnit]], outcome: str
 ) -> None:
     monkeypatch.setattr(world.locks, "hold", stuck(world.locks.hold, ["stat", "cat"]))
-    world.session().run([FakeUnit("a")])
-    assert [outcome for _, _, outcome in world.outcomes()] == ["unanswered"] * 2
+    world.session().run([FakeUnit("a"), *([other("b")] if other else [])])
+    assert [each[2] for each in world.outcomes() if each[0] == "a"] == [outcome] * 2
 
 
 class LaterUnit(FakeUnit):
