@@ -9,6 +9,7 @@ from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.judge.finding import Finding, Ruling
 from plumbline.judge.floor import REMEDY
+from plumbline.judge.group_notes import Note, alarms_of, notes_on
 from plumbline.judge.operations import label
 from plumbline.judge.phrases import also, over_runs, several, so_far, weighed
 from plumbline.judge.service import severity
@@ -136,11 +137,15 @@ def by_group(
 
 
 def decide_group(
-    ruled: Sequence[tuple[Expectation, Sequence[Ruling]]], known: Optional[Evidence]
+    ruled: Sequence[tuple[Expectation, Sequence[Ruling]]],
+    known: Optional[Evidence],
+    shown: Iterable[tuple[Expectation, Sequence[Ruling]]] = (),
 ) -> Verdict:
     """Return the verdict that follows from the rulings on the members of a group, at least one.
 
-    ``known`` is what the last runs say of the group as one, None where they cannot be compared.
+    ``known`` is what the last runs say of the group as one, None where they cannot be compared;
+    ``shown`` are the rulings by which the members' own services are judged.
+
     The limits are those of the first member.  Members count whether or not something excuses them:
     a loss that all share is seen here.
     """
@@ -152,9 +157,16 @@ def decide_group(
         _median(label(*place), _of(rulings, place), limits)._replace(known=known)
         for place in places
     ]
-    decided, notes = _deciding(medians), tuple(_notes(ruled))
-    state = worst((*(median.state for median in decided), *(note.state for note in notes)))
-    deciding = [median for median in decided if median.state is state]
+    decided, notes = _deciding(medians), tuple(notes_on(ruled))
+    if any(median.state is State.UNKNOWN for median in decided):
+        notes = (*notes, *alarms_of(shown))
+        # what its members are found to be is no question of figures
+        states = [note.state for note in notes] or [State.UNKNOWN]
+        deciding = [] if State.CRITICAL in states else decided
+        state = worst(states)
+    else:
+        state = worst((*(median.state for median in decided), *(note.state for note in notes)))
+        deciding = [median for median in decided if median.state is state]
     parts = [note.text for note in notes] + [median.text for median in deciding]
     texts = "; ".join(parts) or "has never been measured"
     ratios = [ratio for median in deciding if (ratio := median.ratio) is not None]
@@ -179,50 +191,9 @@ def decide_group(
     )
 
 
-def _reason_of_notes(state: State, notes: Sequence[_Note]) -> Optional[Reason]:
+def _reason_of_notes(state: State, notes: Sequence[Note]) -> Optional[Reason]:
     """Return the reason of what was not measured, where that decides; it is before any level."""
     return next((note.reason for note in notes if note.state is state), None)
-
-
-class _Note(NamedTuple):
-    """What the median does not show: a member that is broken, or what keeps several from theirs."""
-
-    state: State
-    reason: Reason
-    text: str
-
-
-def _notes(ruled: Sequence[tuple[Expectation, Sequence[Ruling]]]) -> Iterator[_Note]:
-    """Yield what is wrong beside speed, once each.
-
-    A server or mount has no service of its own on the node that misses it: this is its alarm.  A
-    member that is broken has one, so the group only shows it.
-    """
-    behind: dict[tuple[Reason, str], dict[str, None]] = {}
-    broken: dict[str, Reason] = {}
-    for member, rulings in ruled:
-        for ruling in rulings:
-            cause = _cause(member, ruling)
-            if cause:
-                place = ruling.finding.reason, cause
-                behind.setdefault(place, {})[member.component] = None
-            elif ruling.finding.reason in (Reason.BROKEN, Reason.HUNG):
-                broken.setdefault(member.component, ruling.finding.reason)
-    for (reason, cause), names in behind.items():
-        text = f"{cause}: no figure of {several(tuple(names))}"
-        yield _Note(State.CRITICAL, reason, text)
-    if broken:
-        reason = Reason.BROKEN if Reason.BROKEN in broken.values() else Reason.HUNG
-        yield _Note(State.WARNING, reason, f"broken or hung: {several(tuple(broken))}")
-
-
-def _cause(member: Expectation, ruling: Ruling) -> str:
-    """Return what keeps a member from being measured, empty where nothing before it does."""
-    if ruling.finding.reason is Reason.UNREACHABLE:
-        return f"server {member.host} does not answer"
-    if ruling.finding.reason is Reason.NO_MOUNT and ruling.record is not None:
-        return ruling.record.reason
-    return ""
 
 
 def _unnamed(rulings: Sequence[tuple[str, Ruling]]) -> str:

@@ -53,7 +53,7 @@ class UnitContext(NamedTuple):
 
     ``runners`` are by component, each passes its own lock on.  ``step`` gets the title of each
     repeat that is over; ``stop`` ends whatever the runners are running or are given, until
-    ``go_on``.  ``others_answer`` says, in the second try, that no other target of the run is silent.
+    ``go_on``.  ``others_answer`` says in the second try that all other targets have answered.
     """
 
     recorder: Recorder

@@ -142,7 +142,7 @@ class FileTarget(ABC):
         """Return None: whether the server answers this node cannot know."""
         return None
 
-    def refuse_lost(self, run: CommandRunner) -> None:
+    def refuse_lost(self, run: CommandRunner) -> None:  # noqa: B027
         """Return: whether the target is connected this node cannot know."""
 
     def waits_for_others(self, run: CommandRunner) -> bool:  # noqa: ARG002

@@ -16,6 +16,7 @@ from plumbline.model.series import Series
 from plumbline.model.state import State
 from plumbline.model.threshold import Range
 from plumbline.model.verdict import Verdict
+from plumbline.site.judging import Judging
 from tests.package.judgements import (
     BASELINE,
     CEILING,
@@ -29,6 +30,9 @@ from tests.package.judgements import (
 )
 
 REFERENCES = {"read/single": REFERENCE}
+
+
+NO_BASELINE = Reference(CEILING, None)
 
 
 def judged(
@@ -150,6 +154,30 @@ def test_a_group_without_baselines_is_unknown() -> None:
     verdict = verdict_on([bare], series())
     assert verdict.state is State.UNKNOWN
     assert verdict.sentence.endswith("first scratch-OST0003: no baseline yet")
+
+
+def test_a_group_without_figures_names_its_critical_member_with_the_reason() -> None:
+    rates = {"OST0": 11.8e6, "OST1": 60e6, "OST2": 62e6, "OST3": 63e6, "OST4": 61e6, "OST5": 62e6}
+    members = [
+        expectation(component=name, references={"read/single": NO_BASELINE}) for name in rates
+    ]
+    every = [series(rate, component=name, peers_Bps=62e6) for name, rate in rates.items()]
+    taken = snapshot(*every)
+    assert verdict_on(members, *every).state is State.UNKNOWN
+    verdict = Judging(taken, taken, NOW, last_run=True).group(members)
+    assert verdict.state is State.WARNING
+    assert verdict.sentence.startswith("group scratch CRITICAL OST0: read 11.8 MB/s")
+    assert "read: 6 of 6 have no figure to compare" in verdict.sentence
+
+
+def test_a_group_without_figures_names_its_hung_member() -> None:
+    members = [
+        expectation(component=name, references={"read/single": NO_BASELINE}) for name in "ab"
+    ]
+    dead = series(None, component="a", outcome=Outcome.HUNG, reason="lfs df is stuck")
+    verdict = verdict_on(members, dead, series(60e6, component="b"))
+    assert (verdict.state, verdict.reason) == (State.WARNING, Reason.HUNG)
+    assert verdict.sentence.startswith("group scratch broken or hung: a; read: 2 of 2 have no fig")
 
 
 def test_a_group_that_was_never_measured_is_unknown() -> None:

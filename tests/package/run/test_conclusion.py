@@ -87,7 +87,7 @@ class Connected(Known):
     def refuse_lost(self, run: CommandRunner) -> None:
         self.state(run)
 
-    def waits_for_others(self, run: CommandRunner) -> bool:  # noqa: ARG002
+    def waits_for_others(self, run: CommandRunner) -> bool:
         return self._shares
 
 

@@ -24,7 +24,7 @@ from plumbline.run.session import Session, SessionContext
 from plumbline.store.history import History, Selection
 from tests.package.fakes import HANGING, Answer, FakeRunner, answer
 from tests.package.run.units import FakeClock, expectation
-from tests.package.targets.test_lustre import EVERY, MOUNTS, data, healthy, imports, lost
+from tests.package.targets.test_lustre import EVERY, data, healthy, imports, lost
 
 OSTS = ("lustre-OST0001", "lustre-OST0003")
 DOWN = "osc.lustre-OST0003-osc-ffff888120238800.import=\n" + data("st4_ost_down_osc_import.txt")
@@ -110,7 +110,7 @@ def entry(ost: str) -> Expectation:
 
 
 @pytest.mark.parametrize("runs", [1, 2])
-def test_a_dead_ost_that_is_measured_alone_is_broken_in_the_first_run_and_the_next(
+def test_a_dead_ost_that_is_measured_alone_is_broken_in_each_run(
     measure: Measure, runs: int
 ) -> None:
     write, read = measure(DOWN, "lustre-OST0003", runs=runs)
