@@ -6,7 +6,7 @@ On releases that keep imports in debugfs this needs CAP_DAC_READ_SEARCH.
 from __future__ import annotations
 
 import re
-from typing import Iterator, Optional
+from typing import Iterator, Optional, Sequence
 
 from plumbline.errors import PlumblineError, PrivilegeError, SkipTarget, ToolError
 from plumbline.model.command import Completed
@@ -31,6 +31,15 @@ _STATE = re.compile(
 )
 _ATTEMPTS = re.compile(r"\bconnects: (\d+), replied: (\d+)")
 _TIMEOUTS = re.compile(r"^ *timeouts: (\d+)$", re.MULTILINE)
+DISCONNECTED = "disconnected"
+"""The kind of symptom of a target without a connection."""
+
+_UNANSWERED = {"reconnects": "attempt{} to connect to", "timeouts": "request{} to"}
+"""Kinds of symptoms of what got no answer, with their words for one and many."""
+
+OF_AN_OUTAGE = frozenset((NAME, kind) for kind in (DISCONNECTED, *_UNANSWERED))
+"""Collector and kinds of the symptoms that a target has because it is away."""
+
 _CONNECTED = ("FULL", "IDLE")
 _RECOVERING = ("REPLAY", "REPLAY_LOCKS", "REPLAY_WAIT", "RECOVER")
 
@@ -49,10 +58,16 @@ def look(node: Node) -> Look:
     if not heads or shown.timed_out or shown.hung:
         raise _trouble(node, shown)
     ends = [head.start() for head in heads[1:]] + [len(text)]
-    found: list[Symptom] = []
+    found: dict[Symptom, None] = {}
+    unanswered: dict[tuple[str, str], list[Growth]] = {}
     for head, end in zip(heads, ends):
-        found += _of_import(node, head[1], text[head.end() : end])
-    return Look(NAME, len(heads), tuple(found))
+        target, seen = _parsed(node, head[1], text[head.end() : end])
+        found.update(dict.fromkeys(_of_import(target, seen)))
+        for kind, growth in _growths(node.counters, seen, text[head.end() : end]):
+            unanswered.setdefault((target, kind), []).append(growth)
+    # a target's imports of client and metadata server tell one thing
+    grown = (_unanswered(*place, growths) for place, growths in unanswered.items())
+    return Look(NAME, len(heads), (*found, *grown))
 
 
 def _trouble(node: Node, shown: Completed) -> PlumblineError:
@@ -65,35 +80,50 @@ def _trouble(node: Node, shown: Completed) -> PlumblineError:
     return ToolError(complaint(shown))
 
 
-def _of_import(node: Node, device: str, text: str) -> Iterator[Symptom]:
+def _parsed(node: Node, device: str, text: str) -> tuple[str, Import]:
+    """Return the target of an import, and what lctl shows of it."""
     match = _TARGET.match(device)
     try:
-        seen = parse_import(device, text)
+        return match[1] if match else node.parts.node, parse_import(device, text)
     except SkipTarget as error:
         raise ToolError(str(error)) from error
-    target = match[1] if match else node.parts.node
+
+
+def _of_import(target: str, seen: Import) -> Iterator[Symptom]:
     yield from _state(target, seen)
     if seen.nids and seen.connection and seen.connection != seen.nids[0]:
         sentence = (
             f"{target} is failed over to {seen.connection}, which serves two servers' targets"
         )
         yield Symptom(NAME, target, "failed_over", State.WARNING, Direction.LOWERS, sentence)
+
+
+def _unanswered(target: str, kind: str, growths: Sequence[Growth]) -> Symptom:
+    """Return the symptom of what all imports of a target have sent without an answer."""
+    amount = sum(growth.amount for growth in growths)
+    words = _UNANSWERED[kind].format("" if amount == 1 else "s")
+    sentence = f"{amount:.0f} {words} {target} without an answer"
+    since = min(growth.since for growth in growths)
+    return _bad(target, kind, State.WARNING, sentence)._replace(since=since)
+
+
+def _growths(counters: Counters, seen: Import, text: str) -> Iterator[tuple[str, Growth]]:
+    """Yield what has grown without an answer, by the kind of symptom.
+
+    Attempts count only while the target is away.  Once it is back they only tell how long it was
+    away, by hand or not, and losses that no routine explains are in the kernel's log.
+    """
+    attempts = _attempts(counters, seen.device, text)
+    if attempts and _is_away(seen):
+        yield "reconnects", attempts
     lost = _TIMEOUTS.search(text)
-    timeouts = real(lost[1], f"the timeouts of {device}") if lost else 0.0
-    for kind, words, grown in (
-        ("reconnects", "attempts to connect to", _unanswered(node.counters, device, text)),
-        (
-            "timeouts",
-            "requests to",
-            lost and node.counters.growth(f"{NAME}/{device}/timeouts", timeouts),
-        ),
-    ):
-        if grown:
-            sentence = f"{grown.amount:.0f} {words} {target} without an answer"
-            yield _bad(target, kind, State.WARNING, sentence)._replace(since=grown.since)
+    timeouts = real(lost[1], f"the timeouts of {seen.device}") if lost else 0.0
+    requests = lost and counters.growth(f"{NAME}/{seen.device}/timeouts", timeouts)
+    if requests:
+        yield "timeouts", requests
 
 
-def _unanswered(counters: Counters, device: str, text: str) -> Optional[Growth]:
+def _attempts(counters: Counters, device: str, text: str) -> Optional[Growth]:
     """Return the growth of attempts to connect that no server has answered, None without any.
 
     One that was answered is no trouble: a client lets go of a target that it does not use and comes
@@ -118,8 +148,14 @@ def _state(target: str, seen: Import) -> Iterator[Symptom]:
     elif seen.state in _RECOVERING:
         sentence = f"{target} is in recovery ({seen.state})"
         yield Symptom(NAME, target, "recovery", State.WARNING, Direction.LOWERS, sentence)
-    elif seen.state not in _CONNECTED:
-        yield _bad(target, "disconnected", State.CRITICAL, f"{target} is {seen.state}")
+    elif _is_away(seen):
+        yield _bad(target, DISCONNECTED, State.CRITICAL, f"{target} is {seen.state}")
+
+
+def _is_away(seen: Import) -> bool:
+    """Return whether a target has no connection, which nobody switched off on this node."""
+    present = seen.state in (*_CONNECTED, *_RECOVERING)
+    return not present and "IMPF_DEACTIVE" not in seen.flags
 
 
 def _bad(target: str, kind: str, severity: State, sentence: str) -> Symptom:

@@ -11,6 +11,9 @@ from plumbline.model.state import State
 from plumbline.symptoms.patterns import match
 from plumbline.symptoms.symptom import Direction
 
+UNMOUNTED = "failover"
+"""The kind of message with which a server unmounts a target."""
+
 
 class Message(NamedTuple):
     """One kind of message: ``about`` says what the group ``name`` of its pattern names.
@@ -50,7 +53,7 @@ MESSAGES = (
     Message("evicted", State.WARNING, "target", "evictions of this client by {name}"),
     Message("lock_timeout", State.WARNING, "node", "expired locks"),
     Message(
-        "failover",
+        UNMOUNTED,
         State.WARNING,
         "target",
         "unmounts of {name}, for a failover or by hand",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Callable, Mapping
+from typing import Callable, Mapping, Optional
 
 import pytest
 
@@ -14,7 +14,7 @@ from plumbline.symptoms import enclosure, ethernet, kernel, lnet, lustre, md, sm
 from plumbline.symptoms.counters import Past, Seen
 from plumbline.symptoms.evidence import Suspicion, suspicion
 from plumbline.symptoms.ports import FIBRE_CHANNEL, INFINIBAND, SAS, Kind
-from plumbline.symptoms.symptom import Look
+from plumbline.symptoms.symptom import Direction, Look
 from tests.package.fakes import HANGING, Answer, answer
 from tests.package.symptoms.nodes import NOW, data, make_node
 from tests.project.repository import ROOT
@@ -570,6 +570,53 @@ def test_lustre_attempts_that_were_under_way_at_the_last_look_are_no_news(tmp_pa
     past = before({f"{head}/connects": 143, f"{head}/replied": 15})
     text = imports("st4_ost_down").replace("state: DISCONN", "state: FULL")
     assert lustre.look(make_node(tmp_path, answers={GET: text}, past=past)).symptoms == ()
+
+
+def both(text: str) -> str:
+    """Return what lctl shows where client and metadata server see a target alike."""
+    return text + text.replace("-osc-ffff888120238800", "-osc-MDT0000")
+
+
+def attempts(connects: int) -> Past:
+    devices = ("lustre-OST0003-osc-ffff888120238800", "lustre-OST0003-osc-MDT0000")
+    every = {f"lustre/{device}/connects": connects for device in devices}
+    return before({**every, **{f"lustre/{device}/replied": 15 for device in devices}})
+
+
+@pytest.mark.parametrize(
+    ("connects", "text"),
+    [
+        (100, "84 attempts to connect to lustre-OST0003 without an answer"),
+        (142, None),
+    ],
+)
+def test_lustre_tells_once_what_two_imports_of_a_target_miss(
+    tmp_path: Path, connects: int, text: Optional[str]
+) -> None:
+    shown = both(imports("st4_ost_down"))
+    look = lustre.look(make_node(tmp_path, answers={GET: shown}, past=attempts(connects)))
+    expected = ["lustre-OST0003 is DISCONN", *([text] if text else [])]
+    assert [one.sentence for one in look.symptoms] == expected
+
+
+def test_lustre_tells_one_attempt_as_one(tmp_path: Path) -> None:
+    past = before(
+        {
+            "lustre/lustre-OST0003-osc-ffff888120238800/connects": 142,
+            "lustre/lustre-OST0003-osc-ffff888120238800/replied": 16,
+        }
+    )
+    look = lustre.look(make_node(tmp_path, answers={GET: imports("st4_ost_down")}, past=past))
+    assert look.symptoms[-1].sentence == "1 attempt to connect to lustre-OST0003 without an answer"
+
+
+@pytest.mark.parametrize("state", ["FULL", "IDLE", "REPLAY_WAIT"])
+def test_lustre_targets_that_were_away_and_are_back_are_no_suspects(
+    tmp_path: Path, state: str
+) -> None:
+    shown = both(imports("st4_ost_down").replace("state: DISCONN", f"state: {state}"))
+    look = lustre.look(make_node(tmp_path, answers={GET: shown}, past=attempts(28)))
+    assert [one for one in look.symptoms if one.direction is Direction.RAISES] == []
 
 
 CLOSED = answer(stderr="stat: cannot statx '/sys/kernel/debug/.': Permission denied", exit_code=1)
