@@ -12,7 +12,7 @@ from plumbline.judge.evidence import evidence, figure
 from plumbline.judge.finding import Finding, Ruling, deciding
 from plumbline.judge.measured import measured
 from plumbline.judge.operations import label, operations
-from plumbline.judge.phrases import summary
+from plumbline.judge.phrases import measured_ago, summary
 from plumbline.judge.rules import apply
 from plumbline.judge.service import by_evidence, with_runs
 from plumbline.model.evidence import Evidence
@@ -73,7 +73,9 @@ def decide(
         finding = hang or never("it", expectation.layer)
         return alone(expectation, finding, remark)._replace(figures=data)
     decided = deciding(rulings)
-    text = _all_fine(rulings) if decided.finding.reason.fine else decided.finding.text
+    fine = decided.finding.reason.fine
+    text = _all_fine(rulings) if fine else decided.finding.text
+    text += measured_ago(rulings if fine else (decided,), now)
     return verdict(expectation, decided, text + remark)._replace(figures=data)
 
 

@@ -15,7 +15,7 @@ from plumbline.judge.component import alone, rulings_on, verdict
 from plumbline.judge.evidence import evidence, figure
 from plumbline.judge.finding import Finding, Ruling, deciding
 from plumbline.judge.operations import label
-from plumbline.judge.phrases import several, summary
+from plumbline.judge.phrases import measured_ago, several, summary
 from plumbline.judge.profile import other_course
 from plumbline.judge.service import by_evidence
 from plumbline.layers import WHOLE
@@ -96,6 +96,7 @@ def decide_whole(ruled: Ruled, running: Sequence[Running], now: float) -> Verdic
     text = (
         _bad(own, notable) if decided.finding.state is not State.OK else _fine(own, ruled.members)
     )
+    text += measured_ago(rulings, now)
     return verdict(expectation, decided, text)._replace(
         sentence=f"file system {expectation.component} {text}{remark}",
         evidence=tuple(_evidence(own, ruled.members, now)),

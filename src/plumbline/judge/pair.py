@@ -9,7 +9,7 @@ from plumbline.judge.component import alone, rule, verdict
 from plumbline.judge.evidence import evidence, figure
 from plumbline.judge.finding import Finding, Ruling, deciding
 from plumbline.judge.operations import label, operations
-from plumbline.judge.phrases import several, summary
+from plumbline.judge.phrases import measured_ago, several, summary
 from plumbline.judge.retransmits import Tests, in_last_run, over_runs
 from plumbline.judge.service import by_evidence, with_runs
 from plumbline.judge.shared_floor import host_below
@@ -94,7 +94,7 @@ def _judge(
     )
     hang = hung_run(expectation, running, now)
     found = hang or (None if pairs and expectation.partners else _nothing(expectation))
-    decided = alone(expectation, found) if found else _decide(expectation, pairs, by)
+    decided = alone(expectation, found) if found else _decide(expectation, pairs, by, now)
     return decided._replace(
         sentence=decided.sentence + interruption(expectation, running),
         evidence=tuple(line for of in pairs for line in _lines(of, now)),
@@ -184,6 +184,7 @@ def _decide(
     expectation: Expectation,
     pairs: Sequence[_Pairs],
     by: _By,
+    now: float,
 ) -> Verdict:
     chosen = by.rulings(tuple(of.ruling for of in pairs))
     decided = by_rate = deciding(chosen)
@@ -196,7 +197,9 @@ def _decide(
         if decided.finding.state is State.OK:
             decided = decided._replace(finding=retransmits)
     of = pairs[[ruling.operation for ruling in chosen].index(decided.operation)]
-    return verdict(expectation, decided, text + _remarks(of, pairs, by_rate))
+    text += _remarks(of, pairs, by_rate)
+    text += measured_ago(chosen if fine else (by_rate,), now)
+    return verdict(expectation, decided, text)
 
 
 def _remarks(tested: _Pairs, pairs: Sequence[_Pairs], chosen: Ruling) -> str:

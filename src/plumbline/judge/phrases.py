@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from math import exp
 
+from plumbline.model.ages import NEW_S, age
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.record import Flag
 from plumbline.units import format_rate
 
 if TYPE_CHECKING:
-    from typing import Iterator, Optional, Sequence
+    from typing import Iterable, Iterator, Optional, Sequence
 
+    from plumbline.judge.finding import Ruling
     from plumbline.judge.measured import Measured
     from plumbline.model.evidence import Evidence
     from plumbline.model.reference import Ceiling
@@ -29,6 +31,12 @@ def moment(epoch_s: float) -> str:
     from datetime import datetime, timezone
 
     return datetime.fromtimestamp(epoch_s, timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def measured_ago(rulings: Iterable[Ruling], now: float) -> str:
+    """Return how old the oldest figure of some rulings is, empty if it is new."""
+    ends = [one.record.finished_at for one in rulings if one.measured and one.record]
+    return f"; measured {age(min(ends), now)}" if ends and now - min(ends) > NEW_S else ""
 
 
 def weighed(known: Optional[Evidence]) -> Iterator[str]:

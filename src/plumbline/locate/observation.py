@@ -7,6 +7,7 @@ from math import isfinite
 from typing import Any, Iterator, NamedTuple
 
 from plumbline.errors import DocumentError
+from plumbline.model.state import State
 
 READ = "read"
 WRITE = "write"
@@ -72,6 +73,7 @@ class _ObservationFields(NamedTuple):
     at: float = 0.0
     since: float = 0.0
     reason: str = ""
+    state: State = State.WARNING
 
 
 class Observation(_ObservationFields):
@@ -80,8 +82,8 @@ class Observation(_ObservationFields):
     ``error`` is the standard error of ``measured_Bps`` as a fraction of it; a rate of 0 stands
     for a measurement that hung.  ``at`` is when it was measured, ``since`` when a bad one was
     not yet known to be bad, in seconds since the epoch; ``reason`` is the sentence of the
-    verdict.  What votes has a finite rate that is not negative, an expectation and an error;
-    anything else cannot be built.
+    verdict, ``state`` that of the alarm of a bad one.  What votes has a finite rate that is not
+    negative, an expectation and an error; anything else cannot be built.
     """
 
     __slots__ = ()

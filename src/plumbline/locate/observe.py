@@ -18,6 +18,7 @@ from plumbline.judge.measured import Measured
 from plumbline.judge.pair import of_pair
 from plumbline.judge.peers import FEW_APART, LEAST_SPREAD
 from plumbline.judge.provisional import CERTAIN
+from plumbline.judge.service import severity
 from plumbline.judge.weighing import Weighing
 from plumbline.layers import WHOLE
 from plumbline.locate.measurables import PlannedMeasurement
@@ -134,7 +135,8 @@ def _observation(
     finding, of = ruling.finding, ruling.measured
     at = series.latest.started_at if series else 0.0
     if finding.reason is Reason.HUNG and placed.of.expected_Bps:
-        return Observation(placed.of, Vote.BAD, 0.0, LEAST_SPREAD, at, 0.0, finding.text)
+        hung = Observation(placed.of, Vote.BAD, 0.0, LEAST_SPREAD, at, 0.0, finding.text)
+        return hung._replace(state=finding.state)
     expected = _expected(of)
     vote = _vote(ruling)
     if of is None or not expected or vote is Vote.NONE:
@@ -144,7 +146,11 @@ def _observation(
         text = f"{finding.text}; within what its runs differ by"
         return Observation(placed.of, Vote.NONE, 0.0, 0.0, at, 0.0, text)
     measurable = placed.of._replace(expected_Bps=expected)
-    return Observation(measurable, vote, run.rate_Bps, run.error, at, run.since, finding.text)
+    # what its whole group has lost is no alarm of its own
+    lost = severity(run.rate_Bps / expected, of.limits)
+    state = finding.state if finding.state.alarm else lost
+    values = (vote, run.rate_Bps, run.error, at, run.since, finding.text, state)
+    return Observation(measurable, *values)
 
 
 def _over(of_one: Observation, found: Optional[WeighedVote]) -> Observation:
@@ -153,7 +159,7 @@ def _over(of_one: Observation, found: Optional[WeighedVote]) -> Observation:
         return of_one._replace(vote=Vote.NONE)
     made = of_one.of._replace(expected_Bps=found.expected_Bps)
     values = (found.vote, found.rate_Bps, found.error, of_one.at, found.begun, of_one.reason)
-    return Observation(made, *values)
+    return Observation(made, *values, found.state)
 
 
 def _vote(ruling: Ruling) -> Vote:

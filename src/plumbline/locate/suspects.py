@@ -13,6 +13,7 @@ from plumbline.locate.likelihood import EQUAL, expected, odds
 from plumbline.locate.observation import NETWORK, SEGMENTS, Measurable, Observation, Vote
 from plumbline.locate.parts import Part, find_parts, remaining
 from plumbline.locate.solving import Alternatives, Weighing, fewest, solve
+from plumbline.model.state import State, worst
 
 
 class Loss(NamedTuple):
@@ -91,6 +92,10 @@ class Located(NamedTuple):
     sets: tuple[AmbiguitySet, ...]
     unexplained: tuple[int, ...]
     complete: bool = True
+
+    def state(self, ambiguity: AmbiguitySet) -> State:
+        """Return the worst state among the alarms that an ambiguity set explains."""
+        return worst(self.observations[index].state for index in ambiguity.explains)
 
 
 def locate(observations: Sequence[Observation], equal: float = EQUAL) -> Located:

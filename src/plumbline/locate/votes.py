@@ -12,14 +12,17 @@ from statistics import median
 from typing import Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.judge.claims import NamedMeasurement
-from plumbline.judge.noise import IN_ONE_GO_S, Run, Source
+from plumbline.judge.noise import Run, Source
 from plumbline.judge.operations import label
 from plumbline.judge.peers import LEAST_SPREAD
 from plumbline.judge.references import ComparedSource, beside_baseline
+from plumbline.judge.service import severity
 from plumbline.judge.weighing import Weighing
 from plumbline.locate.correlated import correlated
 from plumbline.locate.measurables import PlannedMeasurement
 from plumbline.locate.observation import Vote
+from plumbline.model.evidence import Evidence
+from plumbline.model.state import State
 from plumbline.robust import OF_A_MEDIAN
 
 _One = tuple[NamedMeasurement, ComparedSource]
@@ -35,6 +38,7 @@ class WeighedVote(NamedTuple):
     """The vote of the last runs, what they should give and their middle rate, both in B/s.
 
     ``error`` is that of the rate, a fraction; ``begun`` is when they began, in epoch seconds.
+    ``state`` is that of the alarm if it is bad.
     """
 
     vote: Vote
@@ -42,6 +46,7 @@ class WeighedVote(NamedTuple):
     rate_Bps: float
     error: float
     begun: float
+    state: State = State.OK
 
 
 def votes(placed: Sequence[PlannedMeasurement], known: Weighing) -> list[Optional[WeighedVote]]:
@@ -101,9 +106,12 @@ def _weighed(
     one, (source, _) = held
     limit = log(1 - one.measurement.limits.peer_loss)
     if since is not None:
-        runs = [run for run in source.runs if run.at >= since - IN_ONE_GO_S]
-        if runs and median(run.log_ratio for run in runs) <= limit:
-            return _of(Vote.BAD, one, source, runs)
+        # the same runs as the service shows: one good run before them would halve a loss of two
+        runs = [run for run in source.runs if run.at >= since]
+        if runs and (middle := median(run.log_ratio for run in runs)) <= limit:
+            ratio = _ratio_of_service(known.evidence((*place, False)), one.what) or exp(middle)
+            found = _of(Vote.BAD, one, source, runs)
+            return found._replace(state=severity(ratio, one.measurement.limits))
     runs = list(source.runs[-_MOST:])
     if len(runs) < _TWO:
         return None
@@ -111,6 +119,13 @@ def _weighed(
     low = median(run.log_ratio for run in last) < limit or last[-1].log_ratio < limit
     busy = _group_is_low(placed, known, limit)
     return _of(Vote.NONE if low or busy else Vote.GOOD, one, source, runs)
+
+
+def _ratio_of_service(evidence: Optional[Evidence], what: str) -> Optional[float]:
+    """Return the measured / reference that the service of a component shows in its alarm."""
+    if evidence is None or not evidence.alarm:
+        return None
+    return {**dict(evidence.also), evidence.what: evidence.ratio}.get(what)
 
 
 def _beside_baseline(held: Optional[_One]) -> Optional[_One]:

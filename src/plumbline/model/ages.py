@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 CLOCK_STEP_S = 60.0
 """A record may be this far ahead of the clock: steps of a time service are smaller."""
 
+NEW_S = 3600.0
+"""A figure that is older than this is shown with its age."""
+
 OPEN = "\x02s"
 """The unit of a figure that is left open: its value is a moment, of which the age in seconds is
 to be said."""

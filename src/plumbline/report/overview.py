@@ -112,14 +112,12 @@ def _suspects(known: _Known) -> Iterator[Entry]:
     for one, probe in zip(located.sets, known.found.probes):
         slow = [located.observations[index].of for index in one.explains]
         places = dict.fromkeys((of.layer, of.component) for of in slow)
-        states = [known.site.state(*place) for place in places]
-        bad = [state for state in states if state in (State.CRITICAL, State.WARNING)]
         said = sentence(located, one, parts, probe) + advice(one, parts)
         text, _, following = said.partition(_NEXT)
         yield Entry(
             Kind.SUSPECT,
             _names(one),
-            min(bad, key=RANK.index, default=State.WARNING),
+            located.state(one),
             _earliest(known, places),
             text,
             following,
@@ -142,7 +140,8 @@ def _mostly(known: _Known, places: Iterable[tuple[str, str]]) -> Optional[Since]
 def _groups(known: _Known) -> Iterator[Entry]:
     """Yield groups that are low as a whole, which their members' verdicts excuse."""
     for (layer, name), verdict in sorted(known.site.groups.items()):
-        if verdict.state in (State.CRITICAL, State.WARNING):
+        # a file system whose targets are driven at once has a row as a component
+        if verdict.state in (State.CRITICAL, State.WARNING) and layer not in WHOLE:
             members = {
                 (one.layer, one.component): None
                 for one in known.site.expectations

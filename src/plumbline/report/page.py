@@ -11,10 +11,11 @@ from typing import Any, Sequence
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from plumbline.judge.phrases import number
 from plumbline.layers import WHOLE
 from plumbline.model.state import State
 from plumbline.report.figure import Figure
-from plumbline.report.overview import RANK, Entry
+from plumbline.report.overview import RANK, Entry, Kind
 from plumbline.report.site import Site
 
 PAGE = "index.html"
@@ -43,6 +44,7 @@ def pages(site: Site, figures: Sequence[Figure], entries: Sequence[Entry] = ()) 
         figures=figures,
         plots=_plots(figures),
         counts=_counts(site),
+        suspects=sum(entry.kind is Kind.SUSPECT for entry in entries),
         entries=entries[:_LISTED],
         more=len(entries[_LISTED:]),
         dated_later=site.dated_later(),
@@ -65,11 +67,24 @@ def _plots(figures: Sequence[Figure]) -> dict[str, dict[str, Any]]:
     }
 
 
-def _counts(site: Site) -> list[tuple[str, int]]:
-    """Return how many are in which state: components; groups and symptoms that are not OK."""
-    states = [verdict.state for verdict in site.verdicts.values()]
-    # a file system whose targets are driven at once is a component as well
-    groups = [one for (layer, _), one in site.groups.items() if layer not in WHOLE and one.counts]
-    looks = (one.verdict for one in site.looks)
-    states += [one.state for one in (*groups, *looks) if one.state is not State.OK]
-    return [(state.name, states.count(state)) for state in RANK]
+def _counts(site: Site) -> list[tuple[str, int, str]]:
+    """Return each state, how many are in it, and what these are, such as ``3 components, 1 group``.
+
+    They are components, and groups and symptoms that are not OK.
+    """
+    states = {
+        "component": [verdict.state for verdict in site.verdicts.values()],
+        # a file system whose targets are driven at once is a component as well
+        "group": [
+            one.state
+            for (layer, _), one in site.groups.items()
+            if layer not in WHOLE and one.counts and one.state is not State.OK
+        ],
+        "symptom": [one.verdict.state for one in site.looks if one.verdict.state is not State.OK],
+    }
+    found = []
+    for state in RANK:
+        counts = {noun: of_noun.count(state) for noun, of_noun in states.items()}
+        words = [number(count, noun) for noun, count in counts.items() if count]
+        found.append((state.name, sum(counts.values()), ", ".join(words)))
+    return found

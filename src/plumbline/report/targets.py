@@ -58,7 +58,8 @@ def _finding(site: Site, drawn: Metrics) -> str:
     words = [f"{states.count(state)} {state.name}" for state in _RANK if state in states]
     low = {(of.layer, one.name) for of, found in drawn.items() for one in found if one.below_floor}
     accepted = f" Accepted below its floor: {counted(len(low), 'component')}." if low else ""
-    return f"{counted(len(every), 'component')}, {', '.join(words) or 'all OK'}.{accepted}"
+    drawn_here = f"Without the links of hosts: {counted(len(every), 'component')}"
+    return f"{drawn_here}, {', '.join(words) or 'all OK'}.{accepted}"
 
 
 def _plot(metric: Metric, members: Sequence[Member]) -> Plot:

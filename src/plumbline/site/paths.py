@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Collection, Iterable, Mapping, NamedTuple, Sequence
 
+from plumbline.judge.phrases import moment
 from plumbline.layers import SINGLE_TARGETS
 from plumbline.locate.cut_off import CutOff
 from plumbline.locate.document import explained_by, explanations
@@ -20,14 +21,11 @@ from plumbline.model.part import SitePart
 from plumbline.model.path_service import PathService
 from plumbline.model.reason import Reason
 from plumbline.model.service import Service
-from plumbline.model.state import State
+from plumbline.model.state import State, worst
 from plumbline.model.verdict import Figure, Verdict
 from plumbline.site.locate import SiteLocated
 
 LAYER = "path"
-
-_GROSS = 0.5
-"""Slowed below this part of what is expected is CRITICAL, as for a component by default."""
 
 _HOSTS = ("server", "client")
 
@@ -58,7 +56,7 @@ def path_verdicts(
     located, cut_off = found.located, found.cut_off
     shared = _shared(site)
     alarms = [
-        _Alarm(one, text, _bearers(one, shared, site.parts, standing))
+        _Alarm(one, text + _since(located, one), _bearers(one, shared, site.parts, standing))
         for one, text in zip(located.sets, said)
     ]
     crossing = _crossing(located.observations)
@@ -129,6 +127,13 @@ def _bearers(
     return tuple(name for name in max(headline(ambiguity), key=telling) if name in shared)
 
 
+def _since(located: Located, ambiguity: AmbiguitySet) -> str:
+    """Return since when the runs are that the rates of a sentence are the middle of."""
+    slow = (located.observations[index] for index in ambiguity.explains)
+    since = min((one.since for one in slow if one.of.is_rate and one.since), default=None)
+    return "" if since is None else f" Slow since {moment(since)}."
+
+
 def _crossing(observations: Sequence[Observation]) -> dict[str, list[Vote]]:
     """Return what the measurements that cross a component say, by its name."""
     found: dict[str, list[Vote]] = {}
@@ -152,8 +157,7 @@ def _of_component(
     figures = _figures(slow=slow, good=good)
     evidence = _evidence(located, (index for one in mine for index in one.of.explains))
     if borne:
-        gross = any(_is_gross(located, one.of) for one in borne)
-        state, reason = State.CRITICAL if gross else State.WARNING, Reason.SUSPECT
+        state, reason = worst(located.state(one.of) for one in borne), Reason.SUSPECT
         text = " ".join(one.sentence for one in borne)
     elif mine:
         state, reason = State.OK, Reason.ALARM_ELSEWHERE
@@ -275,11 +279,6 @@ def _is_of(observation: Observation, targets: set[str]) -> bool:
 
 def _is_bad(located: Located, index: int) -> bool:
     return located.observations[index].vote is Vote.BAD
-
-
-def _is_gross(located: Located, ambiguity: AmbiguitySet) -> bool:
-    slow = (located.observations[index] for index in ambiguity.explains)
-    return any(each.of.is_rate and each.ratio < _GROSS for each in slow)
 
 
 def _evidence(located: Located, indices: Iterable[int]) -> tuple[str, ...]:

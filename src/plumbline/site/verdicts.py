@@ -14,7 +14,7 @@ from plumbline.errors import DocumentError
 from plumbline.judge.fs import wholes
 from plumbline.judge.group import by_group
 from plumbline.judge.weighing import Weighing
-from plumbline.model.ages import CLOCK_STEP_S, OpenMoment, parts
+from plumbline.model.ages import CLOCK_STEP_S, NEW_S, OpenMoment, parts
 from plumbline.model.evidence import Subject
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.published import Published, Stage
@@ -188,7 +188,10 @@ def _stages(service: _Service, memory: _Memory) -> Iterator[Stage]:
     """Yield what a service says now, and after each moment that changes it."""
     now = memory.taken.written_at
     before: Optional[Stage] = None
-    for moment in (now, *_few(sorted(set(_moments(service.members, memory, now))))):
+    moments = set(_few(sorted(set(_moments(service.members, memory, now)))))
+    if service.alone:
+        moments.update(_few(sorted(set(_aging(service.members, memory, now)))))
+    for moment in (now, *sorted(moments)):
         found = service.judge(Judging(memory, memory.taken, OpenMoment(moment)))
         stage = Stage(
             moment if before else 0.0,
@@ -206,15 +209,27 @@ def _stages(service: _Service, memory: _Memory) -> Iterator[Stage]:
 def _moments(members: Iterable[Expectation], memory: _Memory, now: float) -> Iterator[float]:
     """Yield the moments to come at which a record becomes stale, or is dated ahead no longer."""
     for each in members:
-        try:
-            ends = [one.latest.finished_at for one in memory.of(each.layer, each.component)]
-        except DocumentError:
-            # which its verdict says
-            continue
-        for end in ends:
+        for end in _ends(each, memory):
             for moment in (end - CLOCK_STEP_S, end + each.limits.stale_after_s):
                 if moment + _AFTER_S > now:
                     yield moment + _AFTER_S
+
+
+def _aging(members: Iterable[Expectation], memory: _Memory, now: float) -> Iterator[float]:
+    """Yield the moments to come from which on a figure is shown with its age."""
+    for each in members:
+        for end in _ends(each, memory):
+            if end + NEW_S + _AFTER_S > now:
+                yield end + NEW_S + _AFTER_S
+
+
+def _ends(entry: Expectation, memory: _Memory) -> list[float]:
+    """Return when the latest record of each series of a component ended."""
+    try:
+        return [one.latest.finished_at for one in memory.of(entry.layer, entry.component)]
+    except DocumentError:
+        # which its verdict says
+        return []
 
 
 def _few(moments: Sequence[float]) -> Sequence[float]:

@@ -7,10 +7,13 @@ from typing import Any, Iterable, Mapping, Sequence
 import yaml
 
 from plumbline.expect.plan import Plan, compile_plan
+from plumbline.judge.service import severity
 from plumbline.locate.candidates import Candidates
 from plumbline.locate.measurables import Site
 from plumbline.locate.observation import Measurable, Observation, Vote
 from plumbline.locate.suspects import Located, locate
+from plumbline.model.limits import Limits
+from plumbline.model.state import State
 from plumbline.plan.policy import load
 from plumbline.topology.graph import Topology, build
 from tests.package.sites import INVENTORIES, paper
@@ -78,7 +81,9 @@ def rate(of: Measurable, left: Left) -> float:
 def observation(of: Measurable, rate_Bps: float, **changes: Any) -> Observation:
     """Return an observation that votes by its share of what is expected."""
     vote = Vote.BAD if rate_Bps < SLOW * of.expected_Bps else Vote.GOOD
+    state = severity(rate_Bps / of.expected_Bps, Limits()) if vote is Vote.BAD else State.OK
     values: dict[str, Any] = {"vote": vote, "measured_Bps": rate_Bps, "error": ERROR}
+    values["state"] = state
     return Observation(of, **{**values, **changes})
 
 

@@ -29,7 +29,7 @@ def test_every_member_is_a_dot_of_its_state(tmp_path: Path) -> None:
     assert trace(reads, "CRITICAL")["x"] == [2]
     assert 70 < trace(reads, "CRITICAL")["y"][0] < 74
     assert len(trace(reads, "OK")["text"]) == 5
-    assert figure.finding == "12 components, 1 CRITICAL, 1 WARNING."
+    assert figure.finding == "Without the links of hosts: 12 components, 1 CRITICAL, 1 WARNING."
 
 
 def test_the_references_are_drawn_for_each_member(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_what_was_not_measured_stands_at_zero(tmp_path: Path) -> None:
     unknown = trace(figure.plots[0], "UNKNOWN")
     assert unknown["y"] == [0.0] * 6
     assert set(unknown["customdata"]) == {"no rate"}
-    assert figure.finding == "12 components, 12 UNKNOWN."
+    assert figure.finding == "Without the links of hosts: 12 components, 12 UNKNOWN."
 
 
 def test_with_many_members_the_axis_names_the_groups(tmp_path: Path) -> None:

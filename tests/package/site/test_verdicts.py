@@ -98,7 +98,7 @@ def same(said: Verdict, judged: Verdict) -> None:
         assert getattr(said, name) == getattr(judged, name)
 
 
-MOMENTS = [0, 0.5, 34.9, 35.0001, 35.01, 35.02, 36, 40, 1000]
+MOMENTS = [0, 0.01, 0.02, 0.5, 34.9, 35.0001, 35.01, 35.02, 36, 40, 1000]
 """Hours since a snapshot, one hour after writes ended; reads, which ended later, age later."""
 
 
@@ -120,6 +120,37 @@ def test_a_check_says_at_every_moment_what_judging_says(
     same(node.said(subject, now), node.judged(subject, now))
     if hours == 1000:
         assert node.said(subject, now).state is State.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("subject", "ended_at"),
+    [
+        (("ost", "scratch-OST0003", False), NOW),
+        (("net", "oss3", False), NOW - HOUR_S),
+        (("fs", "scratch", True), NOW - HOUR_S),
+    ],
+    ids=str,
+)
+def test_a_check_shows_the_age_of_a_figure_that_is_older_than_an_hour(
+    tmp_path: Path, subject: Subject, ended_at: float
+) -> None:
+    every = [*nightly_targets(NOW), sent("oss1", 116e6), *ran([200e6, 201e6, 200e6, 2e8])]
+    chosen = [*entries(1), host_expectation("oss1"), *expected()]
+    node = Node(tmp_path, chosen, snapshot(*every))
+    assert "measured" not in node.said(subject, ended_at + HOUR_S).sentence
+    for hours in (3, 9):
+        said = node.said(subject, ended_at + hours * HOUR_S)
+        assert said.state is State.OK
+        assert f"; measured {hours} h ago" in said.sentence
+
+
+def nightly_targets(end: float) -> list[Series]:
+    """Return a healthy write and a healthy read of a target that ended at a moment."""
+    when: dict[str, Any] = {"started_at": end - 10, "finished_at": end}
+    return [
+        series(rate, operation=operation, **when)
+        for operation, rate in ((Operation.WRITE, 201e6), (Operation.READ, 202e6))
+    ]
 
 
 @pytest.mark.parametrize("since", [NOW - 60, NOW - HOUR_S])
