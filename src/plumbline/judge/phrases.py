@@ -35,7 +35,12 @@ def moment(epoch_s: float) -> str:
 
 def measured_ago(rulings: Iterable[Ruling], now: float) -> str:
     """Return how old the oldest figure of some rulings is, empty if it is new."""
-    ends = [one.record.finished_at for one in rulings if one.measured and one.record]
+    ends = [
+        one.record.finished_at
+        for one in rulings
+        # a floor is about many nights
+        if one.measured and one.record and not one.finding.reason.low_from_the_start
+    ]
     return f"; measured {age(min(ends), now)}" if ends and now - min(ends) > NEW_S else ""
 
 

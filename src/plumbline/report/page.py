@@ -72,7 +72,7 @@ def _counts(site: Site) -> list[tuple[str, int, str]]:
 
     They are components, and groups and symptoms that are not OK.
     """
-    states = {
+    states: dict[str, list[State]] = {
         "component": [verdict.state for verdict in site.verdicts.values()],
         # a file system whose targets are driven at once is a component as well
         "group": [

@@ -130,7 +130,9 @@ def _with_others(found: Verdict, known: Optional[Evidence]) -> Verdict:
     """
     said = tuple(weighed(known))
     low = found.state.alarm and found.reason.of_one_run
-    sentence = "; ".join((found.sentence, *(said or (odds_text(known),) * low)))
+    watched = low and known is not None and not (known.alarm or known.shared)
+    behind = (*(said or (odds_text(known),) * low), *("no alarm yet",) * watched)
+    sentence = "; ".join((found.sentence, *behind))
     return found._replace(sentence=sentence, evidence=(*said, *found.evidence))
 
 
