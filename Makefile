@@ -22,7 +22,7 @@ CHECKS := $(wildcard checks/check_*)
 .DEFAULT_GOAL := help
 .PHONY: help venv collection programs check format test demo demo-down bench mutate clean constraints root \
 	ruff mypy layers vermin yamllint ansible-lint shellcheck pytest pytest-short pytest-quick \
-	debian13 sanity units integration lab lab-debian12
+	debian13 ordinary-user sanity units integration lab lab-debian12
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 16
@@ -36,7 +36,7 @@ format: venv  ## put the Python code into its form, and mend what can be mended
 
 test: root venv programs  ## everything: check, Debian 13's Python, Ansible's sanity tests, the lab test (root)
 	@.ci/prerequisites requirements/root.txt
-	@.ci/steps ruff mypy layers vermin yamllint shellcheck pytest debian13 ansible-lint sanity units integration lab-debian12 --beside lab
+	@.ci/steps ruff mypy layers vermin yamllint shellcheck pytest debian13 ordinary-user ansible-lint sanity units integration lab-debian12 --beside lab
 
 demo: root venv  ## bring up the lab, break it, watch Nagios find it, leave it up (root)
 	@$(VENV)/bin/python -m tests.lab.demo
@@ -136,6 +136,10 @@ pytest-quick:
 # The tests that need no daemon and no browser on the other Python: requirements/debian13.txt says which are left out and why.
 debian13: root venv  ## all tests but the long ones on Debian 13 with its own Python 3.13, in a root of its packages (root)
 	@.ci/debian13 pytest-short
+
+# What README promises to whoever is not root.
+ordinary-user: root venv programs  ## make check on a clean clone of HEAD as a user of its own, who is removed afterwards (root)
+	@.ci/ordinary-user
 
 ansible-lint:
 	@ansible-lint -q --nocolor

@@ -6,7 +6,7 @@ from math import fsum, inf
 from typing import Mapping, Optional, Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from plumbline.ceiling import Limit, alone, in_sum, together
@@ -121,9 +121,25 @@ def test_shares_are_feasible_and_max_min_fair(
             assert max(sharing) <= limit.ceiling.rate_Bps * (1 + ROUNDING), flow
 
 
+def same_limit(limit: Optional[Limit], other: Limit) -> bool:
+    """Compare the parts exactly, and the rates up to rounding."""
+    return limit is not None and all(
+        ceiling == reference
+        or (
+            ceiling is not None
+            and reference is not None
+            and ceiling.limited_by == reference.limited_by
+            and ceiling.rate_Bps == pytest.approx(reference.rate_Bps, rel=ROUNDING)
+        )
+        for ceiling, reference in zip(limit, other)
+    )
+
+
 @pytest.mark.slow
 @given(_CAPACITIES, st.lists(_NAMES, min_size=1, unique=True))
-def test_lifting_the_limits_of_one_flow_gives_exactly_the_next(
+# a share is the sum of its steps, which rounds
+@example({"a": 1.4440707564353943, "b": 536870914.4430004}, ["a", "b"])
+def test_lifting_the_limits_of_one_flow_gives_the_next(
     capacities: dict[str, float], path: list[str]
 ) -> None:
     limit = alone(capacities, path)
@@ -132,10 +148,10 @@ def test_lifting_the_limits_of_one_flow_gives_exactly_the_next(
     lifted = {name: rate for name, rate in capacities.items() if name not in limit[0].limited_by}
     again = alone(lifted, path)
     assert limit.next == (again and again.ceiling)
-    assert together(capacities, {"": path})[""] == limit
+    assert same_limit(together(capacities, {"": path})[""], limit)
     summed = in_sum(capacities, {"": path})
     assert summed is not None
-    assert summed.limit == limit
+    assert same_limit(summed.limit, limit)
 
 
 def grow(
@@ -178,7 +194,7 @@ def test_flows_together_have_next_what_growing_on_gives_their_group(
         assert (limit.next is None) is (expected == inf)
         if limit.next:
             assert limit.next.rate_Bps == pytest.approx(expected, rel=ROUNDING, abs=ROUNDING)
-            assert limit.next.rate_Bps >= limit.ceiling.rate_Bps
+            assert limit.next.rate_Bps >= limit.ceiling.rate_Bps * (1 - ROUNDING)
             assert limit.next.limited_by
             assert not lifted & set(limit.next.limited_by)
 

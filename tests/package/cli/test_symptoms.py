@@ -14,6 +14,12 @@ from tests.package.symptoms.nodes import expectations
 
 
 @pytest.fixture
+def in_unit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start as the unit does: an ordinary user who calls by hand reads of the unit as well."""
+    monkeypatch.setenv("PLUMBLINE_UNIT", "plumbline-symptoms.service")
+
+
+@pytest.fixture
 def words(tmp_path: Path) -> list[str]:
     path = tmp_path / "expectations.json"
     path.write_text(json.dumps(expectations("oss1").to_json()), encoding="utf-8")
@@ -32,6 +38,7 @@ def test_the_report_names_every_collector_and_the_exit_code_follows(
     assert "symptoms.json is not there: counters have nothing to be held against" in err
 
 
+@pytest.mark.usefixtures("in_unit")
 def test_a_look_that_was_saved_is_what_the_next_one_compares_with(
     words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -59,6 +66,7 @@ def test_the_conditions_of_the_node_are_kept_with_a_look_that_is_saved(
     assert again.bill.taken_at > again.since == ledger.since
 
 
+@pytest.mark.usefixtures("in_unit")
 def test_a_damaged_state_is_said_and_does_not_stop_the_next_look(
     words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
