@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from typing import Any, NoReturn, Optional, Sequence
 
 from plumbline import __version__
-from plumbline.errors import INTERRUPTED, PlumblineError, StoreError, UsageError
+from plumbline.errors import INTERRUPTED, PlumblineError, StoreError, ToolError, UsageError
 from plumbline.model.command import printable
 
 __all__ = ["main"]
@@ -66,6 +66,8 @@ NODE_VERBS = (
 )
 """Those that a node has, with all that they import; the console has every verb."""
 
+CONSOLE_LIBRARIES = ("jinja2", "plotly", "pydantic", "rich", "yaml")
+"""Modules of the extra ``console``, which a node and a bare installation do not have."""
 
 _EPILOG = """\
 for roles, timers and playbooks:
@@ -164,6 +166,9 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         sentence = "\n".join(map(printable, str(error).split("\n")))
         print(f"plumbline: {sentence}", file=sys.stderr)
         return error.exit_code
+    except ImportError as error:
+        print(f"plumbline: {_library_trouble(error, arguments.verb)}", file=sys.stderr)
+        return ToolError.exit_code
     except BrokenPipeError:
         # whoever reads has seen enough
         _print_no_more()
@@ -179,6 +184,19 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         print("plumbline: interrupted; what was measured before is kept", file=sys.stderr)
         return INTERRUPTED
     return code
+
+
+def _library_trouble(error: ImportError, verb: str) -> str:
+    """Return the sentence on a library of the console; raise any other error again."""
+    library = (error.name or "").split(".")[0]
+    if library not in CONSOLE_LIBRARIES:
+        raise error
+    absent = isinstance(error, ModuleNotFoundError) and error.name == library
+    state = "not installed" if absent else "too old"
+    return (
+        f"{library} on this host is {state}; plumbline {verb} needs the libraries of the console: "
+        "pip install 'plumbline[console]'"
+    )
 
 
 def _open_standard_files() -> None:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from plumbline.model.expectation import Expectation
     from plumbline.topology.graph import Topology
 
-_OLDEST_PYDANTIC = 2
-
 FOLDER = Path("group_vars") / "all"
 
 
@@ -203,17 +201,9 @@ def _reads_inventories() -> bool:
 
 
 def need_console_libraries() -> None:
-    """Refuse a node, and a host without PyYAML and pydantic 2; raise ToolError."""
+    """Refuse a node, which has no module that uses them; raise ToolError."""
     if not _reads_inventories():
         raise ToolError(
             "this host has what nodes need, which reads no inventory; do so on the monitoring host "
             "or on the control host"
         )
-    remedy = "reading an inventory needs PyYAML and pydantic 2: pip install 'plumbline[console]'"
-    try:
-        import pydantic
-        import yaml  # noqa: F401
-    except ImportError as error:
-        raise ToolError(f"{error.name} is not installed on this host; {remedy}") from error
-    if int(pydantic.VERSION.split(".")[0]) < _OLDEST_PYDANTIC:
-        raise ToolError(f"pydantic {pydantic.VERSION} on this host is too old; {remedy}")
