@@ -194,7 +194,7 @@ def _library_trouble(error: ImportError, verb: str) -> str:
     absent = isinstance(error, ModuleNotFoundError) and error.name == library
     state = "not installed" if absent else "too old"
     return (
-        f"{library} on this host is {state}; plumbline {verb} needs the libraries of the console: "
+        f"{library} is {state} on this host; plumbline {verb} needs the libraries of the console: "
         "pip install 'plumbline[console]'"
     )
 

@@ -1,0 +1,97 @@
+"""Every verb after a plain ``pip install``: on a Python that has the standard library alone."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Iterator
+
+import pytest
+import tomllib
+
+from plumbline.cli import CONSOLE_LIBRARIES, build_parser
+from tests.project.repository import ROOT
+
+INVENTORY = str(ROOT / "inventories" / "example")
+SENTENCE = re.compile(
+    rf"plumbline: (?:{'|'.join(CONSOLE_LIBRARIES)}) is not installed on this host; plumbline \w+ "
+    r"needs the libraries of the console: pip install 'plumbline\[console\]'\n"
+)
+EXIT_CODES = {0, 1, 2, 3, 64, 65, 69, 74, 75, 77}
+
+
+def leaves(
+    parser: argparse.ArgumentParser, words: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], argparse.ArgumentParser]]:
+    """Walk the registry of verbs down to those that run."""
+    below = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    if not below:
+        yield words, parser
+    for action in below:
+        for name, verb in action.choices.items():
+            yield from leaves(verb, (*words, name))
+
+
+VERBS = [
+    pytest.param(words, parser, id=" ".join(words)) for words, parser in leaves(build_parser())
+]
+READERS = [case for case in VERBS if "-i" in case.values[1]._option_string_actions]
+
+
+def arguments(parser: argparse.ArgumentParser, folder: Path) -> Iterator[str]:
+    """Give what a verb asks for; no path leads to anything that this machine has."""
+    nowhere = str(folder / "nowhere")
+    for action in parser._actions:
+        option = action.option_strings[-1:]
+        value = next(iter(action.choices)) if action.choices else nowhere
+        if action.dest == "inventory":
+            yield from (*option, INVENTORY)
+        elif action.required or (
+            option and (action.dest == "expectations" or str(action.default).startswith("/"))
+        ):
+            yield from (*option, value)
+
+
+def run(
+    words: tuple[str, ...], parser: argparse.ArgumentParser, folder: Path
+) -> subprocess.CompletedProcess[str]:
+    code = f"import sys; sys.path.insert(0, {str(ROOT / 'src')!r}); import plumbline.cli as cli; "
+    return subprocess.run(
+        [
+            *(sys.executable, "-I", "-S", "-c", f"{code}sys.exit(cli.main())"),
+            *(*words, *arguments(parser, folder)),
+        ],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize(("words", "parser"), VERBS)
+def test_no_verb_ends_with_a_traceback(
+    words: tuple[str, ...], parser: argparse.ArgumentParser, tmp_path: Path
+) -> None:
+    ended = run(words, parser, tmp_path)
+    assert "Traceback" not in ended.stderr
+    assert ended.returncode in EXIT_CODES
+
+
+@pytest.mark.parametrize(("words", "parser"), READERS)
+def test_a_verb_that_reads_an_inventory_names_the_missing_library(
+    words: tuple[str, ...], parser: argparse.ArgumentParser, tmp_path: Path
+) -> None:
+    ended = run(words, parser, tmp_path)
+    assert (ended.returncode, ended.stdout) == (69, "")
+    assert SENTENCE.fullmatch(ended.stderr)
+
+
+def test_the_libraries_are_those_of_the_extra() -> None:
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    extra = tomllib.loads(text)["project"]["optional-dependencies"]["console"]
+    names = {re.split(r"\W", line)[0].lower() for line in extra}
+    assert {"pyyaml" if name == "yaml" else name for name in CONSOLE_LIBRARIES} == names
