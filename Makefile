@@ -79,7 +79,8 @@ constraints:  ## look up the newest versions of all tools and pin them
 # --- what the targets above need
 
 root:
-	@[ "$$(id -u)" -eq 0 ] || { echo 'plumbline: hosts and roots of other releases need root; make check does not' >&2; exit 1; }
+	@[ "$$(id -u)" -eq 0 ] || { echo 'plumbline: `make demo` and `make test` build Debian systems and need root; `make check` does not.' >&2; exit 1; }
+	@reason=$$(roles/lab/files/lab-privileges) && [ -z "$$reason" ] || { echo "plumbline: $$reason; \`make demo\` and \`make test\` need them; \`make check\` does not." >&2; exit 1; }
 
 venv: $(VENV_OK) collection $(CRYPTO)
 

@@ -6,15 +6,19 @@ from pathlib import Path
 from typing import Callable
 
 from plumbline_lab import cgroups
-from plumbline_lab.command import succeeds
+from plumbline_lab.command import run, succeeds
 
 # A namespace that ends with the command: nothing of the trial stays.
 _APART = ["unshare", "--net", "--"]
+_PRIVILEGES = Path(__file__).parent.parent / "lab-privileges"
 _MODULES = ("loop", "overlay", "fuse", "veth", "bridge", "sch_tbf", "ext4")
 
 
 def missing() -> list[str]:
-    """One sentence for each feature that is not there."""
+    """Return a sentence for each missing feature; a missing privilege makes all trials fail."""
+    reason = run([str(_PRIVILEGES)]).strip()
+    if reason:
+        return [f"The lab needs more than this machine allows: {reason}."]
     for module in _MODULES:
         succeeds(
             ["modprobe", "--quiet", module]

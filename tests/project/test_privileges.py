@@ -1,0 +1,83 @@
+"""What needs root says so at once, before anything is installed or run."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.project.repository import ROOT
+
+ALL = "000001ffffffffff"
+REAL_ROOT = "         0          0 4294967295\n"
+FILES = ROOT / "roles" / "lab" / "files"
+CONTAINER = "root is in a user namespace, as in a rootless container"
+
+
+def reason(folder: Path, capabilities: str, uid_map: str) -> str:
+    (folder / "status").write_text(f"Name:\tsh\nCapEff:\t{capabilities}\n", encoding="utf-8")
+    (folder / "uid_map").write_text(uid_map, encoding="utf-8")
+    return subprocess.check_output([FILES / "lab-privileges", folder], text=True)
+
+
+def test_real_root_lacks_nothing(tmp_path: Path) -> None:
+    assert reason(tmp_path, ALL, REAL_ROOT) == ""
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "names"),
+    [
+        ("000001ffffffefff", "CAP_NET_ADMIN"),
+        ("000001ffffdfffff", "CAP_SYS_ADMIN"),
+        ("000001fff7ffffff", "CAP_MKNOD"),
+        # as podman and docker give them to root
+        ("00000000a80425fb", "CAP_NET_ADMIN CAP_SYS_ADMIN"),
+    ],
+)
+def test_a_missing_capability_is_named(tmp_path: Path, capabilities: str, names: str) -> None:
+    expected = f"root lacks the privileges {names}, as in an unprivileged container\n"
+    assert reason(tmp_path, capabilities, REAL_ROOT) == expected
+
+
+@pytest.mark.parametrize(
+    "uid_map", ["0 1000 1\n", "0 100000 65536\n", "0 1000 1\n1 100000 65536\n"]
+)
+def test_a_user_namespace_is_named(tmp_path: Path, uid_map: str) -> None:
+    assert CONTAINER in reason(tmp_path, ALL, uid_map)
+
+
+def in_user_namespace(*command: str) -> subprocess.CompletedProcess[str]:
+    apart = ["unshare", "--user", "--map-root-user"]
+    if subprocess.run([*apart, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+        pytest.skip("no user namespaces here")
+    return subprocess.run(
+        [*apart, *command],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(FILES)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_make_refuses_a_user_namespace_and_names_what_works() -> None:
+    ended = in_user_namespace("make", "root")
+    assert ended.returncode != 0
+    assert CONTAINER in ended.stderr
+    assert "`make check` does not." in ended.stderr
+
+
+def test_the_lab_names_the_privilege_and_no_module_of_the_kernel() -> None:
+    ended = in_user_namespace("python3", "-B", "-m", "plumbline_lab", "kernel")
+    assert ended.returncode == 1
+    assert CONTAINER in ended.stderr
+    assert "load the module" not in ended.stderr
+
+
+@pytest.mark.parametrize("target", ["test", "demo"])
+def test_root_is_asked_for_before_anything_is_installed(target: str) -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert re.search(rf"^{target}: root venv\b", makefile, flags=re.M)
