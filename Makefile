@@ -138,7 +138,7 @@ pytest-quick:
 debian13: root venv  ## all tests but the long ones on Debian 13 with its own Python 3.13, in a root of its packages (root)
 	@.ci/debian13 pytest-short
 
-# What README promises to whoever is not root.
+# README promises that `make check` needs no root.
 ordinary-user: root venv programs  ## make check on a clean clone of HEAD as a user of its own, who is removed afterwards (root)
 	@.ci/ordinary-user
 
