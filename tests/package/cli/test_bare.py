@@ -35,10 +35,13 @@ def leaves(
             yield from leaves(verb, (*words, name))
 
 
-VERBS = [
-    pytest.param(words, parser, id=" ".join(words)) for words, parser in leaves(build_parser())
+LEAVES = list(leaves(build_parser()))
+VERBS = [pytest.param(*leaf, id=" ".join(leaf[0])) for leaf in LEAVES]
+READERS = [
+    pytest.param(words, parser, id=" ".join(words))
+    for words, parser in LEAVES
+    if "-i" in parser._option_string_actions
 ]
-READERS = [case for case in VERBS if "-i" in case.values[1]._option_string_actions]
 
 
 def arguments(parser: argparse.ArgumentParser, folder: Path) -> Iterator[str]:
