@@ -7,14 +7,17 @@ from dataclasses import replace
 from itertools import chain
 from typing import Hashable, NamedTuple, Optional, Sequence
 
-from plumbline.judge.alarm import Alone, Claim, Shared
+from plumbline.judge.alarm import Alone, Claim, Question, Shared, Weight, moments_of, weigh
 from plumbline.judge.measurement import Measurement
-from plumbline.judge.noise import Noise, Run, Source
+from plumbline.judge.noise import HOUR_S, Noise, Run, Source
+from plumbline.judge.past import Moments
 from plumbline.judge.references import ComparedSource
 from plumbline.layers import PAIRED
 from plumbline.units import DAY_S
 
 _ONE_NIGHT_S = DAY_S / 2
+_MOST_MORE = 9
+"""Further runs that are thought of at most: nobody measures more of them to see an alarm."""
 
 
 class NamedMeasurement(NamedTuple):
@@ -57,6 +60,44 @@ def last_change(asked: Sequence[NamedMeasurement]) -> Optional[float]:
     ]
     last = max(seen, default=0.0)
     return min((at for at in seen if last - at < _ONE_NIGHT_S), default=None)
+
+
+def claims_of(held: Compared) -> tuple[list[Claim], list[Claim]]:
+    """Return the claims of each operation, and those of all together."""
+    apart = numbered(held)
+    claims = by_operation(apart)
+    return claims, [together(apart)] if len(claims) > 1 else []
+
+
+def more_runs(held: Compared, question: Question, weight: Weight) -> Optional[int]:
+    """Return how many more runs like the last one raise an alarm or end it, None where unknown.
+
+    A low run ends none and a good one raises none.  The further runs follow one another as the last
+    ones did.
+    """
+    held = numbered(held)
+    runs = sorted(run for _, found in held for run in found.source.runs)
+    moments = moments_of(runs)
+    low = any(run.log_ratio < -question.limit for run in runs if run.at >= moments[-1])
+    if weight.alarm is low:
+        return None
+    apart_s = moments[-1] - moments[-2] if len(moments) > 1 else HOUR_S
+    past = Moments()
+    for count in range(1, _MOST_MORE + 1):
+        further = [(one, _repeated(found, moments[-1], count, apart_s)) for one, found in held]
+        if weigh(*claims_of(further), question, past).alarm is not weight.alarm:
+            return count
+    return None
+
+
+def _repeated(compared: ComparedSource, since: float, count: int, apart_s: float) -> ComparedSource:
+    """Return the same with the runs of the last moment made as often again."""
+    source = compared.source
+    last = [run for run in source.runs if run.at >= since]
+    further = [
+        run._replace(at=run.at + number * apart_s) for number in range(1, count + 1) for run in last
+    ]
+    return compared._replace(source=source._replace(runs=(*source.runs, *further)))
 
 
 def by_operation(held: Compared) -> list[Claim]:

@@ -1,7 +1,7 @@
 """Which components are measured again between two planned runs, beside whom, and which can wait.
 
-Nothing is decided ahead: each moment asks the evidence of that moment.  What has an alarm by then,
-or of which nothing is worth a word, is no longer wanted.
+Nothing is decided ahead: each moment asks the evidence of that moment.  Once nothing is worth a
+word, a component is no longer wanted.  An alarm is confirmed once a day, until it ends.
 """
 
 from __future__ import annotations
@@ -70,6 +70,7 @@ def turns(layer: Layer, queue: Sequence[Place], past: Past, now: float) -> list[
     What was saved up is for what the odds speak for: a low run for which they do not has the share
     of one day, or a busy night would leave nothing for the next slow component.  What is suspected
     for its latency alone has half of it, or one that no probe finds would leave nothing either.
+    So has an alarm, which may stand for weeks.
     """
     free = [place.wanted for place in queue if not place.obstacle]
     if not free:
@@ -83,6 +84,7 @@ def turns(layer: Layer, queue: Sequence[Place], past: Past, now: float) -> list[
         (Speaks.ODDS, 0.0),
         (Speaks.ONE_RUN, terms.most_bytes - terms.daily_bytes),
         (Speaks.LATENCY, terms.most_bytes / 2),
+        (Speaks.ALARM, terms.most_bytes / 2),
     ):
         chosen = [one.entry for one in free if one.speaks is speaks]
         for members in _of_one_group(chosen):
@@ -171,6 +173,8 @@ def _waits(
         return f"measured {(now - last) / 60:.0f} min ago"
     if request.suspected and any(now - at < _EARLY * DAY_S for at in every):
         return "confirmed within a day"
+    if request.known.alarm and any(now - at < _EARLY * DAY_S for at in (since, *every)):
+        return "it has the alarm, and was measured within a day"
     return ""
 
 

@@ -88,7 +88,12 @@ class Measurement:
         return self._found[1]
 
     @cached_property
-    def _found(self) -> tuple[Logarithms, Logarithms]:
+    def by_name(self) -> Logarithms:
+        """Return the same of runs of this member alone, where others of its runs have peers."""
+        return self._found[2]
+
+    @cached_property
+    def _found(self) -> tuple[Logarithms, Logarithms, Logarithms]:
         return _logarithms(self)
 
 
@@ -117,19 +122,22 @@ def speaking(
             yield sample, log(sample.rate_Bps)
 
 
-def _logarithms(measurement: Measurement) -> tuple[Logarithms, Logarithms]:
+def _logarithms(measurement: Measurement) -> tuple[Logarithms, Logarithms, Logarithms]:
     level = log(measurement.baseline.median_Bps) if measurement.baseline else None
     enough = min(_PEERS, max((sample.peers for sample in measurement.samples), default=0))
     full: list[_Run] = []
     few: list[_Run] = []
+    by_name: list[_Run] = []
     for sample, rate in speaking(measurement):
         peers, peers_Bps = sample.peers, sample.peers_Bps
         if 0 < peers < enough:
             few.append((sample.started_at, rate, 0.0))
+        elif peers < enough:
+            by_name.append((sample.started_at, rate, None))
         else:
             known = log(peers_Bps) if peers_Bps and peers >= _PEERS else None
             full.append((sample.started_at, rate, known))
-    return _apart(full, level), _apart(few, level)
+    return _apart(full, level), _apart(few, level), _apart(by_name, level)
 
 
 _Run = tuple[float, float, Optional[float]]

@@ -71,8 +71,28 @@ def so_far(known: Optional[Evidence]) -> str:
     if known.shared:
         return "its group has lost as much and has the alarm"
     if known.worth_a_word and known.ratio is not None:
-        return f"{over_runs(known)}, {odds(known.needed)} for an alarm"
-    return "one run is no evidence yet" if known.moments == 1 else "no evidence yet"
+        return f"{over_runs(known)}, {odds(known.needed)} for an alarm{more(known)}"
+    return f"{'one run is ' if known.moments == 1 else ''}no evidence yet{more(known)}"
+
+
+def more(known: Evidence) -> str:
+    """Return how many more runs raise the alarm, or end it, empty where that is unknown."""
+    if not known.more:
+        return ""
+    several_runs = known.more > 1
+    does = ("end" if known.alarm else "raise") + ("" if several_runs else "s")
+    like = f"{known.more} more run{'s' if several_runs else ''} like this one"
+    return f"; {like} {does} {'the' if known.alarm else 'an'} alarm"
+
+
+def of_service(known: Optional[Evidence], *, low: bool) -> str:
+    """Return how the service differs from the verdict on the last run, empty where it does not.
+
+    ``low`` says that the last run alone is bad.
+    """
+    if known is None or known.shared or known.alarm is low:
+        return ""
+    return f"; its service {'still has the alarm' if known.alarm else 'is OK'}{more(known)}"
 
 
 def odds_text(known: Optional[Evidence]) -> str:

@@ -4,11 +4,13 @@ Samples come in the order of arrival, which is not that of their moments where a
 
 Peers of the same run or day take away what all of them share.  Where there are too few, the
 baseline is the reference; without one, the measurement's own earlier runs.  A run of a few members,
-such as one that confirms, is held against what these few usually give beside all others.
+such as one that confirms, is held against what these few usually give beside all others.  A run by
+name is held against what its target would have given in the last run of all.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from functools import cached_property
 from itertools import chain
@@ -101,6 +103,8 @@ def _beside(measurement: Measurement, form: Against, fellows: _Fellows) -> Optio
         return None
     if measurement.few.moments:
         runs += _of_a_few(measurement, form, fellows)
+    if measurement.by_name.moments:
+        runs += _by_name(measurement, form, kind)
     return ComparedSource(Source(tuple(sorted(runs)), kind.apart), form.value)
 
 
@@ -120,8 +124,43 @@ def _of_a_few(measurement: Measurement, form: Against, fellows: _Fellows) -> Ite
             if abs(when - at) <= _BESIDE_S and member in kind.usual
         ]
         if beside:
-            spread = kind.spread(day_of(at)) * sqrt(1 + 1 / len(beside))
+            spread = _spread_of_a_few(kind, day_of(at)) * sqrt(1 + 1 / len(beside))
             yield Run(at, value - median(beside), spread)
+
+
+def _spread_of_a_few(kind: Kind, day: int) -> float:
+    """Return the spread of single runs on a day.
+
+    Without a run of all members nobody knows whether the day is busy, so it is taken to be.
+    """
+    usual = kind.spread(day)
+    return usual if day in kind.days else max(usual, _SPREAD_BUSY)
+
+
+def _by_name(measurement: Measurement, form: Against, kind: Kind) -> Iterator[Run]:
+    """Yield the runs by name, compared with what the last run of all before each would have given.
+
+    What the members share has changed since by as much as between two such runs.
+    """
+    full = measurement.full
+    rates = dict(zip(full.moments, full.rates))
+    # the rate as it would have been in the middle of the peers
+    levels = [
+        (at, rates[at] - value + kind.days[day_of(at)].value)
+        for at, value in reversed(full.beside(form))
+        if day_of(at) in kind.days
+    ]
+    moments = [at for at, _ in levels]
+    drift = _drift([level for _, level in levels])
+    for at, rate in zip(measurement.by_name.moments, measurement.by_name.rates):
+        last, level = levels[max(0, bisect_right(moments, at) - 1)]
+        yield Run(at, rate - level, hypot(kind.days[day_of(last)].spread, drift))
+
+
+def _drift(levels: Sequence[float]) -> float:
+    """Return what a shared level changes by between two runs, a standard deviation."""
+    changes = [after - before for before, after in zip(levels, levels[1:])]
+    return max(_SPREAD_ALONE, deviation(changes, 0.0)) if changes else _SPREAD_ALONE
 
 
 def _accepted_low(measurement: Measurement, fellows: _Fellows) -> bool:
@@ -139,8 +178,8 @@ def _differ_widely(found: ComparedSource) -> bool:
 
 def _every_value(measurement: Measurement) -> list[tuple[float, float]]:
     """Return moments and logarithms beside the baseline of all runs, the oldest first."""
-    both = measurement.full, measurement.few
-    return sorted(chain.from_iterable(each.beside(Against.BASELINE) for each in both))
+    every = measurement.full, measurement.few, measurement.by_name
+    return sorted(chain.from_iterable(each.beside(Against.BASELINE) for each in every))
 
 
 def beside_baseline(measurement: Measurement) -> Optional[ComparedSource]:
@@ -210,13 +249,16 @@ def baseline_words(members: Sequence[Measurement]) -> str:
 def _few(measurement: Measurement) -> Optional[ComparedSource]:
     """Return the runs beside one to three peers, of which each may be odd itself.
 
-    So few do not tell whether the day is busy, so all runs may differ as on busy ones.
+    So few do not tell whether the day is busy, so all runs may differ as on busy ones.  A run by
+    name is held against the peers of the last run that had some.
     """
-    runs = [
-        Run(sample.started_at, rate - log(sample.peers_Bps), hypot(_SPREAD_BUSY, _SPREAD_BUSY))
-        for sample, rate in speaking(measurement)
-        if sample.peers_Bps
-    ]
+    runs: list[Run] = []
+    peers_Bps: Optional[float] = None
+    for sample, rate in reversed([*speaking(measurement)]):
+        peers_Bps = sample.peers_Bps or peers_Bps
+        if peers_Bps:
+            spread = hypot(_SPREAD_BUSY, _SPREAD_BUSY)
+            runs.append(Run(sample.started_at, rate - log(peers_Bps), spread))
     if not runs:
         return None
     return ComparedSource(Source(tuple(sorted(runs)), FEW_APART, BESIDE_PEERS), Against.FEW.value)

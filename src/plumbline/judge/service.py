@@ -8,7 +8,14 @@ from plumbline.judge.contention import job_words
 from plumbline.judge.finding import Finding, Ruling
 from plumbline.judge.floor import below_floor, below_goal
 from plumbline.judge.measured import Measured
-from plumbline.judge.phrases import figures, figures_and_ceiling, over_runs, so_far, weighed
+from plumbline.judge.phrases import (
+    figures,
+    figures_and_ceiling,
+    more,
+    over_runs,
+    so_far,
+    weighed,
+)
 from plumbline.judge.profile import course_over_runs
 from plumbline.model.evidence import Evidence
 from plumbline.model.limits import Limits
@@ -55,7 +62,7 @@ def _finding(ruling: Ruling, known: Optional[Evidence], *, alarm: bool) -> Findi
     if alarm and known:
         # another operation stands for the one that has lost most where that has no figure today
         lost = "" if of.what == known.what else f"{known.what} "
-        text = f"{figures_and_ceiling(of)}: {lost}{over_runs(known)}"
+        text = f"{figures_and_ceiling(of)}: {lost}{over_runs(known)}{more(known)}"
         return Finding(severity(known.ratio, of.limits), Reason.SLOW, text)
     if known and known.alarm and known.what != of.what and finding.reason.of_one_run:
         # the operation that has lost most has the alarm

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from enum import Enum
+from itertools import chain
 from typing import Callable, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.peers import LEAST as PEERED
@@ -29,10 +30,13 @@ class Speaks(Enum):
     ODDS = 1
     ONE_RUN = 2
     LATENCY = 3
+    ALARM = 4
 
 
 class Wanted(NamedTuple):
     """A component that may be slow, what its last runs say together, and whether the last is gross.
+
+    One with an alarm is measured again as well, for an alarm ends by runs alone.
 
     ``sentence`` is that of the last verdict; ``suspected`` says that only its latency under load
     speaks against it.  ``obstacle`` says what of its group keeps it from being measured, if
@@ -49,6 +53,8 @@ class Wanted(NamedTuple):
     @property
     def speaks(self) -> Speaks:
         """Return what speaks for measuring it again."""
+        if self.known.alarm:
+            return Speaks.ALARM
         if self.known.worth_a_word:
             return Speaks.ODDS
         return Speaks.LATENCY if self.suspected else Speaks.ONE_RUN
@@ -68,29 +74,40 @@ class Layer(NamedTuple):
 
 
 def wanted(layer: Layer) -> list[Wanted]:
-    """Return the components that are in question, the likeliest first.
+    """Return the components that are in question, the likeliest first, those with an alarm last.
 
     Of a group of which more than half is in question nobody is measured: what all share is no
     single one's matter.  Nor is anybody of one with too few peers: there a busy hour of the host
     looks like a slow device for as long as it lasts, and only other days tell.
     """
-    found = [one for entry in layer.entries if (one := _wanted(entry, layer)) is not None]
-    low = {one.entry.component for one in found}
+    every = [one for entry in layer.entries if (one := _wanted(entry, layer)) is not None]
+    found = [one for one in every if not one.known.alarm]
+    alarms = [one for one in every if one.known.alarm]
+    low = {one.entry.component for one in every}
     named = [entry for entry in layer.entries if entry.component in layer.suspected.keys() - low]
     suspected = [one for entry in named if (one := _suspected(entry, layer)) is not None]
-    # in turn, so that a console's suspicions take nobody's place
-    every = [*_beside_peers(found, layer), *_beside_peers(suspected, layer)]
+    # in turn, so that neither a console's suspicions nor alarms take anybody's place
+    turns = (_beside_peers(each, layer) for each in (found, suspected, alarms))
     return sorted(
-        every, key=lambda found: (found.suspected, -found.known.odds, found.entry.component)
+        chain.from_iterable(turns),
+        key=lambda found: (
+            found.known.alarm,
+            found.suspected,
+            -found.known.odds,
+            found.entry.component,
+        ),
     )
 
 
 def _wanted(entry: Expectation, layer: Layer) -> Optional[Wanted]:
-    """Return a component that is watched with good reason, None for all others."""
+    """Return a component that is watched with good reason or has an alarm, None for all others."""
     known = layer.known.evidence(entry.subject)
-    if known is None or known.alarm or known.shared or not entry.confirm.runs:
+    if known is None or known.shared or not entry.confirm.runs:
         return None
     verdict = layer.verdict(entry)
+    if known.alarm:
+        alarm = verdict.reason in (Reason.SLOW, Reason.CONTENDED)
+        return Wanted(entry, known, gross=False, sentence=verdict.sentence) if alarm else None
     percent = _percent(verdict)
     gross = percent is not None and entry.limits.critical.alerts(percent)
     watched = verdict.reason is Reason.WATCHED and (known.worth_a_word or gross)

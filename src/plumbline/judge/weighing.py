@@ -15,10 +15,10 @@ from plumbline.judge.claims import (
     Compared,
     NamedMeasurement,
     by_operation,
+    claims_of,
     last_change,
-    numbered,
+    more_runs,
     tell_apart,
-    together,
 )
 from plumbline.judge.measured import doubt_about, era_of
 from plumbline.judge.measurement import Era, Measurement
@@ -202,6 +202,7 @@ class Weighing:
             self._min_odds,
         )
         words = list(dict.fromkeys(one.what for one, _ in alone))
+        counted = subject and subject[0] in GROUPED and not subject[2] and self._min_odds < inf
         weight = quiet(by_operation(alone), question) or self._weight(alone, question, subject)
         losses = [(middle, number) for number, middle in enumerate(weight.middles) if middle]
         lowest, number = min(losses, default=(0.0, 0))
@@ -217,15 +218,13 @@ class Weighing:
             exp(lowest) if losses else None,
             against,
             also=tuple(one for one in also if -log(one[1]) >= question.limit),
+            more=more_runs(alone, question, weight) if counted else None,
         )
 
     def _weight(self, alone: Compared, question: Question, subject: Optional[Subject]) -> Weight:
-        held = numbered(alone)
-        claims = by_operation(held)
-        merged = [together(held)] if len(claims) > 1 else []
         # what was found is for who asks again, and would keep all runs
         past = self._past.of(subject) if self._past and subject else None
-        return weigh(claims, merged, question, past)
+        return weigh(*claims_of(alone), question, past)
 
     def _measurements(self, entry: Expectation, memory: Weighable) -> Iterator[NamedMeasurement]:
         try:

@@ -28,7 +28,8 @@ class Evidence(NamedTuple):
     is the operation that has lost most, ``ratio`` its measured / reference in the middle of these
     runs, None where there are none, and ``against`` what that reference is, in words.  ``shared``
     says that the whole group has lost as much, which has the alarm.  ``also`` are the other
-    operations that have lost enough to look for, each with its measured / reference.
+    operations that have lost enough to look for, each with its measured / reference.  ``more`` is
+    how many more runs like the last one raise the alarm, or end it, None where that is unknown.
     """
 
     odds: float
@@ -41,6 +42,7 @@ class Evidence(NamedTuple):
     against: str
     shared: bool = False
     also: tuple[tuple[str, float], ...] = ()
+    more: Optional[int] = None
 
     @property
     def worth_a_word(self) -> bool:
@@ -59,7 +61,7 @@ class Evidence(NamedTuple):
             found = found._replace(also=tuple((what, ratio) for what, ratio in found.also))
             texts("evidence", (found.what, found.against, *(what for what, _ in found.also)))
             times(since=found.since)
-            counts(moments=found.moments)
+            counts(moments=found.moments, more=found.more or 0)
             within(0, LARGEST, odds=found.odds, needed=found.needed)
             if found.ratio is not None:
                 within(0, LARGEST, ratio=found.ratio)

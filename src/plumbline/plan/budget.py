@@ -9,7 +9,7 @@ from plumbline.layers import LAYERS, PAIRED, WHOLE
 from plumbline.model.evidence import MONTH_S, odds_within
 from plumbline.model.record import Scenario
 from plumbline.plan.assignment import Assignment
-from plumbline.plan.policy import Policy
+from plumbline.plan.policy import OstLayer, Policy
 
 _ASKED_TWICE = (*PAIRED, *WHOLE)
 """Layers of which a run shows more than its rates: segments retransmitted, a profile."""
@@ -37,7 +37,8 @@ def needed(policy: Policy, measured: Sequence[Assignment]) -> Needed:
 
     Each run asks whether a component is slow, whether its group is as one, and whether a part is
     that several devices share or a pair of hosts that meet; of a host whether it retransmits, and
-    of what is measured in parallel whether its profile is another.
+    of what is measured in parallel whether its profile is another.  A confirmation asks of its
+    components once more, and there are as many as their bytes allow.
 
     A release slows what all share.  So what a change may spend of the budget is spent on groups,
     and on what is in none, not on each component; the layers have equal shares of it.
@@ -48,7 +49,14 @@ def needed(policy: Policy, measured: Sequence[Assignment]) -> Needed:
     questions += sum(asked[layer] * number for layer, number in wholes.items())
     share = _AT_A_CHANGE * questions / len(wholes) if wholes else 0.0
     starts = {layer: share / (asked[layer] * number) for layer, number in wholes.items()}
+    questions += sum(asked[one.layer] * _confirmed(policy, one.layer) for one in measured)
     return Needed(odds_within(policy.alarm_budget, questions), starts)
+
+
+def _confirmed(policy: Policy, layer: str) -> float:
+    """Return how many confirmations there are for each planned run of a layer."""
+    rules = policy.layer(layer)
+    return rules.confirm.bytes if isinstance(rules, OstLayer) and rules.confirm.runs else 0.0
 
 
 def _wholes(measured: Sequence[Assignment]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from plumbline.judge.finding import Ruling
 from plumbline.judge.fs import Ruled, decide_whole, wholes
 from plumbline.judge.group import by_group, decide_group
 from plumbline.judge.pair import judge_pair_host, judge_pair_service
-from plumbline.judge.phrases import odds_text, weighed
+from plumbline.judge.phrases import odds_text, of_service, weighed
 from plumbline.judge.service import by_evidence, with_runs
 from plumbline.layers import PAIRED
 from plumbline.model.evidence import Evidence
@@ -66,12 +66,7 @@ class Judging:
         layer, group = members[0].layer, members[0].group
         try:
             ruled = [(each, self._rulings(each)) for each in members]
-            # looked at only where the group itself has no figure
-            shown = (
-                (each, self._by_evidence(each, self._weighed.evidence(each.subject)))
-                for each in members
-            )
-            return decide_group(ruled, self._weighed.evidence((layer, group, True)), shown)
+            return decide_group(ruled, self._weighed.evidence((layer, group, True)))
         except DocumentError as error:
             return _damaged(layer, group, error)._replace(group=True)
 
@@ -130,9 +125,9 @@ def _with_others(found: Verdict, known: Optional[Evidence]) -> Verdict:
     """
     said = tuple(weighed(known))
     low = found.state.alarm and found.reason.of_one_run
-    watched = low and known is not None and not (known.alarm or known.shared)
-    behind = (*(said or (odds_text(known),) * low), *("no alarm yet",) * watched)
-    sentence = "; ".join((found.sentence, *behind))
+    sentence = "; ".join((found.sentence, *(said or (odds_text(known),) * low)))
+    if low or found.reason.fine:
+        sentence += of_service(known, low=low)
     return found._replace(sentence=sentence, evidence=(*said, *found.evidence))
 
 

@@ -107,7 +107,11 @@ def due(of: Site, before: Past, now: float = NOW) -> list[tuple[list[str], list[
         # a gross loss is measured again though one run is no evidence; critical is below 50 %
         ({"odds": 0.0, "percent": 49.9}, True),
         ({"odds": 0.0, "percent": 50.0}, False),
-        ({"alarm": True, "odds": 20.0}, False),
+        # an alarm ends by runs alone; one whose last run gave no rate has other troubles
+        ({"alarm": True, "odds": 20.0, "reason": Reason.SLOW}, True),
+        ({"alarm": True, "odds": 20.0, "reason": Reason.CONTENDED}, True),
+        ({"alarm": True, "odds": 20.0, "reason": Reason.BROKEN}, False),
+        ({"alarm": True, "odds": 20.0, "reason": Reason.SLOW, "shared": True}, False),
         ({"shared": True}, False),
         ({"reason": Reason.SHARED_LOSS, "percent": 10.0}, False),
         ({"reason": Reason.KNOWN_STATE, "percent": 10.0}, False),
@@ -182,6 +186,41 @@ def test_of_a_few_nobody_is_measured_again_and_why_is_said(names: str, obstacle:
 def test_suspicions_of_a_whole_group_leave_its_members_as_healthy_peers() -> None:
     found = suspecting(*"abdefgh").say("c")
     assert due(found, past()) == [(["c"], ["a", "b"])]
+
+
+SLOW = {"reason": Reason.SLOW, "alarm": True, "odds": 20.0}
+
+
+@pytest.mark.parametrize(
+    ("planned_h", "confirmed_h", "is_due"),
+    [(24 * 6, None, True), (21, None, False), (24 * 6, 21, False), (24 * 6, 22, True)],
+)
+def test_an_alarm_is_measured_again_once_on_each_morning(
+    planned_h: float, confirmed_h: Optional[float], is_due: bool
+) -> None:
+    terms = TERMS._replace(daily_bytes=20.0 * EACH)
+    measured = [] if confirmed_h is None else [done("c", NOW - confirmed_h * HOUR_S)]
+    before = past(*measured, planned={"c": NOW - planned_h * HOUR_S})
+    of = site(confirm=terms, limits=Limits(stale_after_s=15 * DAY_S)).say("c", **SLOW)
+    assert due(of, before) == ([(["c"], ["a", "b"])] if is_due else [])
+
+
+@pytest.mark.parametrize(("most", "found"), [(12, [["b"], ["a"]]), (11, [["b"]])])
+def test_an_alarm_comes_last_and_leaves_half_of_the_bytes(
+    most: int, found: list[list[str]]
+) -> None:
+    terms = TERMS._replace(most_bytes=float(most * EACH))
+    of = site(confirm=terms, limits=Limits(stale_after_s=15 * DAY_S))
+    of.say("a", **SLOW).say("b", odds=WORTH_A_WORD)
+    before = past(planned=dict.fromkeys("abcdefgh", NOW - 6 * DAY_S))
+    assert [targets for targets, _ in due(of, before)] == found
+
+
+def test_alarms_put_nobody_else_of_their_group_beyond_question() -> None:
+    of = site().say("h")
+    for name in "abcd":
+        of.say(name, **SLOW)
+    assert of.names()[0] == "h"
 
 
 def test_no_run_has_more_suspects_than_controls() -> None:

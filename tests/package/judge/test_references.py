@@ -315,6 +315,64 @@ def test_a_run_of_one_to_three_peers_is_one_of_a_few_where_others_have_more(
     assert (later not in [run.at for run in found.source.runs]) is few
 
 
+@pytest.mark.parametrize(("at_day", "spread"), [(4, 0.015), (5, 0.19)], ids=["planned", "other"])
+def test_without_a_run_of_all_the_day_of_a_run_of_a_few_is_taken_to_be_busy(
+    at_day: int, spread: float
+) -> None:
+    nights = samples([RATE] * 5, RATE, 7)
+    at = at_day * DAY_S + 3 * HOUR_S
+    every = [measurement(str(n), samples=also(nights, RATE, at)) for n in range(3)]
+    found = References([*every, *fellows(5, samples=nights)]).of(every[0])
+    assert found is not None
+    assert found.source.runs[-1].spread == pytest.approx(spread * sqrt(1.5))
+
+
+@pytest.mark.parametrize("form", [Against.RUN, Against.BASELINE, Against.RATE])
+def test_a_run_by_name_is_held_against_the_last_run_of_all(form: Against) -> None:
+    """On the last night all have lost a fifth, which the run by name shares."""
+    rates = [RATE, RATE, RATE, 0.8 * RATE]
+    base = {} if form is Against.BASELINE else {"baseline": None}
+    nights = samples(rates, None, 7)
+    if form is Against.RUN:
+        nights = tuple(one._replace(peers_Bps=one.rate_Bps) for one in nights)
+    late = Sample(5 * DAY_S, 0.4 * RATE, None, None, 0, None)
+    one = measurement("one", samples=(late, *nights), **base)
+    found = References([one, *fellows(7, samples=nights, **base)]).of(one)
+    assert found is not None
+    assert found.against == form.value
+    assert found.source.runs[-1].log_ratio == pytest.approx(log(0.5))
+
+
+@pytest.mark.parametrize(
+    ("shares", "drift"),
+    [((1.0,), 0.05), ((1.0, 1.0, 1.0), 0.05), ((1.0, 0.8, 1.0), 1.4826 * -log(0.8))],
+    ids=["nobody knows", "steady", "changing"],
+)
+def test_a_run_by_name_is_as_uncertain_as_what_all_share_changes(
+    shares: tuple[float, ...], drift: float
+) -> None:
+    every = []
+    for number in range(6):
+        nights = tuple(
+            Sample(night * DAY_S, share * RATE, None, share * RATE, 5, None)
+            for night, share in enumerate(shares)
+        )[::-1]
+        late = Sample(9 * DAY_S, RATE, None, None, 0, None)
+        every.append(measurement(str(number), samples=(late, *nights)))
+    found = References(every).of(every[0])
+    assert found is not None
+    assert found.source.runs[-1].spread == pytest.approx(hypot(0.015, drift))
+
+
+def test_a_run_by_name_beside_few_peers_is_held_against_those_of_the_run_before() -> None:
+    nights = samples([RATE] * 2, RATE, 2)
+    late = Sample(2 * DAY_S, RATE / 2, None, None, 0, None)
+    one = measurement(baseline=None, samples=(late, *nights))
+    found = References([one]).of(one)
+    assert found is not None
+    assert [run.log_ratio for run in found.source.runs] == pytest.approx([0.0, 0.0, log(0.5)])
+
+
 def test_a_few_peers_may_each_be_odd() -> None:
     one = measurement(baseline=None, samples=samples([RATE] * 2, RATE, 2))
     found = References([one]).of(one)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import Any, Mapping, Sequence
 
 import pytest
 
@@ -37,8 +37,11 @@ def asked(measured: Sequence[Assignment], **policy: Any) -> Needed:
     return needed(load({"schema": 1, **policy}), measured)
 
 
+UNCONFIRMED = {"ost": {"confirm": {"runs": 0}}, "raw": {"confirm": {"runs": 0}}}
+
+
 def test_one_false_alarm_a_month_takes_as_many_odds_as_a_month_has_questions() -> None:
-    assert odds(["ost"] * 336) == pytest.approx(336 * 30.44)
+    assert odds(["ost"] * 336, layers=UNCONFIRMED) == pytest.approx(336 * 30.44)
 
 
 @pytest.mark.parametrize(
@@ -49,9 +52,25 @@ def test_one_false_alarm_a_month_takes_as_many_odds_as_a_month_has_questions() -
     ],
 )
 def test_a_group_is_one_more_question(layer: str, groups: Sequence[str], more: int) -> None:
-    weekly = {"fs": {"schedule": {"calendar": "daily", "every": "1 d"}}}
     made = [one(layer, number, group=group) for number, group in enumerate(list(groups) * 10)]
-    assert of(made, layers=weekly) == pytest.approx((40 + more) * 30.44)
+    assert of(made, layers=UNCONFIRMED) == pytest.approx((40 + more) * 30.44)
+
+
+@pytest.mark.parametrize(
+    ("layer", "confirm", "share"),
+    [
+        ("ost", {}, 0.05),
+        ("ost", {"bytes": "35 %"}, 0.35),
+        ("raw", {"bytes": "50 %"}, 0.5),
+        ("ost", {"bytes": "35 %", "runs": 0}, 0.0),
+    ],
+)
+def test_each_confirmation_that_the_bytes_allow_is_one_more_question(
+    layer: str, confirm: Mapping[str, Any], share: float
+) -> None:
+    schedule = {"calendar": "Sun *-*-* 03:00", "every": "7 d"}
+    found = odds([layer] * 336, layers={layer: {"schedule": schedule, "confirm": confirm}})
+    assert found == pytest.approx((1 + share) * 336 * 30.44 / 7)
 
 
 def test_what_is_driven_at_once_has_no_group_and_is_asked_for_its_profile_too() -> None:
@@ -71,7 +90,7 @@ def test_a_part_that_devices_read_together_share_is_one_more_question(
         one("raw", number, path=("oss1", "hba", f"disk{number}"), steps=steps)
         for number in range(10)
     ]
-    assert of(made) == pytest.approx((10 + more) * 30.44)
+    assert of(made, layers=UNCONFIRMED) == pytest.approx((10 + more) * 30.44)
 
 
 def test_hosts_are_asked_for_rates_and_segments_and_for_each_pair_and_for_all() -> None:
