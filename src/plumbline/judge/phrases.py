@@ -79,10 +79,9 @@ def more(known: Evidence) -> str:
     """Return how many more runs raise the alarm, or end it, empty where that is unknown."""
     if not known.more:
         return ""
-    several_runs = known.more > 1
-    does = ("end" if known.alarm else "raise") + ("" if several_runs else "s")
-    like = f"{known.more} more run{'s' if several_runs else ''} like this one"
-    return f"; {like} {does} {'the' if known.alarm else 'an'} alarm"
+    does = ("end" if known.alarm else "raise") + "s" * (known.more == 1)
+    which = "the" if known.alarm else "an"
+    return f"; {number(known.more, 'more run')} like this one {does} {which} alarm"
 
 
 def of_service(known: Optional[Evidence], *, low: bool) -> str:

@@ -124,17 +124,19 @@ def _of_a_few(measurement: Measurement, form: Against, fellows: _Fellows) -> Ite
             if abs(when - at) <= _BESIDE_S and member in kind.usual
         ]
         if beside:
-            spread = _spread_of_a_few(kind, day_of(at)) * sqrt(1 + 1 / len(beside))
-            yield Run(at, value - median(beside), spread)
+            off = value - median(beside)
+            spread = _spread_of_a_few(kind, day_of(at), off)
+            yield Run(at, off, spread * sqrt(1 + 1 / len(beside)))
 
 
-def _spread_of_a_few(kind: Kind, day: int) -> float:
-    """Return the spread of single runs on a day.
+def _spread_of_a_few(kind: Kind, day: int, off: float) -> float:
+    """Return the spread of single runs on a day on which one of them is off by so much.
 
-    Without a run of all members nobody knows whether the day is busy, so it is taken to be.
+    Without a run of all members nobody knows whether the day is busy.  What a busy day explains is
+    taken to be one, and a run like the others shows that it is none.
     """
     usual = kind.spread(day)
-    return usual if day in kind.days else max(usual, _SPREAD_BUSY)
+    return usual if day in kind.days else max(usual, min(_SPREAD_BUSY, abs(off)))
 
 
 def _by_name(measurement: Measurement, form: Against, kind: Kind) -> Iterator[Run]:

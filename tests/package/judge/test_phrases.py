@@ -72,6 +72,14 @@ def test_a_loss_is_said_in_percent(ratio: Optional[float], share: str) -> None:
         (evidence(alarm=False, shared=True), "its group has lost as much and has the alarm"),
         (evidence(alarm=False, odds=2.9, moments=1), "one run is no evidence yet"),
         (evidence(alarm=False, odds=2.9, moments=2), "no evidence yet"),
+        (
+            evidence(alarm=False, odds=2.9, moments=1, more=1),
+            "one run is no evidence yet; 1 more run like this one raises an alarm",
+        ),
+        (
+            evidence(alarm=False, odds=2.9, moments=2, more=3),
+            "no evidence yet; 3 more runs like this one raise an alarm",
+        ),
         (evidence(alarm=False, odds=3.1, ratio=None), "no evidence yet"),
     ],
 )

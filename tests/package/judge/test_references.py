@@ -315,15 +315,27 @@ def test_a_run_of_one_to_three_peers_is_one_of_a_few_where_others_have_more(
     assert (later not in [run.at for run in found.source.runs]) is few
 
 
-@pytest.mark.parametrize(("at_day", "spread"), [(4, 0.015), (5, 0.19)], ids=["planned", "other"])
-def test_without_a_run_of_all_the_day_of_a_run_of_a_few_is_taken_to_be_busy(
-    at_day: int, spread: float
+@pytest.mark.parametrize(
+    ("at_day", "share", "spread"),
+    [
+        (4, 0.4, 0.015),
+        # as much as a busy day explains, and no more
+        (5, 0.4, 0.19),
+        (5, 0.9, -log(0.9)),
+        (5, 1.1, log(1.1)),
+        (5, 1.0, 0.015),
+    ],
+)
+def test_without_a_run_of_all_a_run_of_a_few_that_is_off_shows_a_busy_day(
+    at_day: int, share: float, spread: float
 ) -> None:
     nights = samples([RATE] * 5, RATE, 7)
     at = at_day * DAY_S + 3 * HOUR_S
-    every = [measurement(str(n), samples=also(nights, RATE, at)) for n in range(3)]
-    found = References([*every, *fellows(5, samples=nights)]).of(every[0])
+    one = measurement("one", samples=also(nights, share * RATE, at))
+    controls = [measurement(str(n), samples=also(nights, RATE, at)) for n in range(2)]
+    found = References([one, *controls, *fellows(5, samples=nights)]).of(one)
     assert found is not None
+    assert found.source.runs[-1].log_ratio == pytest.approx(log(share))
     assert found.source.runs[-1].spread == pytest.approx(spread * sqrt(1.5))
 
 

@@ -18,9 +18,9 @@ def test_it_is_read_as_it_was_written(also: tuple[tuple[str, float], ...]) -> No
     assert Evidence.from_json(json.loads(json.dumps(found._asdict()))) == found
 
 
-def test_a_document_of_before_has_no_other_operations() -> None:
+def test_a_document_of_before_has_neither_other_operations_nor_further_runs() -> None:
     raw = evidence()._asdict()
-    del raw["also"]
+    del raw["also"], raw["more"]
     assert Evidence.from_json(raw) == evidence()
 
 
@@ -30,3 +30,9 @@ def test_a_document_of_before_has_no_other_operations() -> None:
 def test_other_operations_that_are_none_are_damage(also: Any) -> None:
     with pytest.raises(DocumentError):
         Evidence.from_json({**evidence()._asdict(), "also": also})
+
+
+@pytest.mark.parametrize("more", [-1, 1.5, "2", True])
+def test_further_runs_that_are_no_number_are_damage(more: Any) -> None:
+    with pytest.raises(DocumentError):
+        Evidence.from_json({**evidence()._asdict(), "more": more})
