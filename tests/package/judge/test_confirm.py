@@ -188,7 +188,7 @@ def test_suspicions_of_a_whole_group_leave_its_members_as_healthy_peers() -> Non
     assert due(found, past()) == [(["c"], ["a", "b"])]
 
 
-SLOW = {"reason": Reason.SLOW, "alarm": True, "odds": 20.0}
+SLOW: dict[str, Any] = {"reason": Reason.SLOW, "alarm": True, "odds": 20.0}
 
 
 @pytest.mark.parametrize(
