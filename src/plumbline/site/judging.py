@@ -66,7 +66,12 @@ class Judging:
         layer, group = members[0].layer, members[0].group
         try:
             ruled = [(each, self._rulings(each)) for each in members]
-            return decide_group(ruled, self._weighed.evidence((layer, group, True)))
+            # looked at only where the group itself has no figure
+            shown = (
+                (each, self._by_evidence(each, self._weighed.evidence(each.subject)))
+                for each in members
+            )
+            return decide_group(ruled, self._weighed.evidence((layer, group, True)), shown)
         except DocumentError as error:
             return _damaged(layer, group, error)._replace(group=True)
 

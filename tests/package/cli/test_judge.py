@@ -163,7 +163,7 @@ def test_the_last_run_is_judged_by_itself_with_the_others_behind_it(
     verdicts = json.loads(capsys.readouterr().out)["verdicts"]
     (said,) = (one for one in verdicts if one["component"] == "OST1")
     assert (said["state"], said["reason"]) == ("CRITICAL", "below_level")
-    assert said["sentence"].endswith("55 to 1 against chance, 8,103 for an alarm; no alarm yet")
+    assert said["sentence"].endswith("55 to 1 against chance, 8,103 for an alarm; its service is OK")
     with pytest.raises(UsageError, match="--last-run is of one node"):
         call("judge", "--last-run", "--plan", "p", "--history", "h")
 
@@ -173,7 +173,7 @@ def test_the_last_run_is_judged_by_itself_with_the_others_behind_it(
     [
         (
             slow(alarm=False, odds=1.0, ratio=0.74),
-            "; odds 3 to 1 against chance, 8,103 for an alarm; no alarm yet",
+            "; odds 3 to 1 against chance, 8,103 for an alarm; its service is OK",
         ),
         (NOTHING, "; too few runs to tell it from chance"),
         (
