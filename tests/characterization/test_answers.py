@@ -1,0 +1,27 @@
+"""The command line answers as it did when ``python -m tests.characterization.record`` was called.
+
+States, reasons, figures, names and exit codes are compared, sentences are not.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import pytest
+
+from tests.characterization.answers import GOLDEN, Question, questions
+from tests.characterization.trees import differences, load, reduced
+
+SHOWN = 20
+
+
+def _parameter(question: Question) -> object:
+    marks = [pytest.mark.slow] if question.slow else []
+    return pytest.param(question, id=question.name, marks=marks)
+
+
+@pytest.mark.parametrize("question", map(_parameter, questions()))
+def test_an_answer_is_the_recorded_one(question: Question) -> None:
+    golden, answer = load(GOLDEN, question.name), reduced(question.tree())
+    different = list(islice(differences(golden, answer), SHOWN))
+    assert not different, "\n".join([f"{question.name}, the first {SHOWN}:", *different])

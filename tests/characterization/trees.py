@@ -1,0 +1,109 @@
+"""Trees of answers: reduced to what must not change, kept in files, compared."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from math import isclose
+from pathlib import Path
+from typing import Any, Iterator
+
+TOLERANCE = 1e-6
+LARGE = 30_000
+"""Bytes of text from which a file is packed."""
+
+SENTENCES = frozenset(
+    (
+        "action",
+        "advice",
+        "caption",
+        "conflict",
+        "description_text",
+        "explanation",
+        "hint",
+        "message",
+        "note",
+        "notes",
+        "output",
+        "remark",
+        "remedy",
+        "sentence",
+        "sentences",
+        "summary",
+        "text",
+        "why",
+    )
+)
+"""Keys whose values are read by people."""
+
+
+def reduced(tree: Any) -> Any:
+    """Return a tree without sentences, its figures rounded to what is compared."""
+    if isinstance(tree, dict):
+        return {key: reduced(value) for key, value in tree.items() if key not in SENTENCES}
+    if isinstance(tree, (list, tuple)):
+        return [reduced(value) for value in tree]
+    if isinstance(tree, float):
+        return float(f"{tree:.8g}")
+    return tree
+
+
+def differences(golden: Any, answer: Any, path: str = "") -> Iterator[str]:
+    """Yield the path of each difference, with both values; sentences and order of keys are free."""
+    if isinstance(golden, dict) and isinstance(answer, dict):
+        for key in sorted({*golden, *answer} - SENTENCES):
+            here = f"{path}/{key}"
+            if key not in answer:
+                yield f"{here}: missing, was {_shown(golden[key])}"
+            elif key not in golden:
+                yield f"{here}: new, {_shown(answer[key])}"
+            else:
+                yield from differences(golden[key], answer[key], here)
+    elif isinstance(golden, (list, tuple)) and isinstance(answer, (list, tuple)):
+        if len(golden) != len(answer):
+            yield f"{path}: {len(answer)} entries, were {len(golden)}"
+        for place, (before, after) in enumerate(zip(golden, answer)):
+            yield from differences(before, after, f"{path}[{_name(before, place)}]")
+    elif not _equal(golden, answer):
+        yield f"{path}: {_shown(answer)}, was {_shown(golden)}"
+
+
+def _equal(golden: Any, answer: Any) -> bool:
+    if isinstance(golden, bool) or isinstance(answer, bool):
+        return golden is answer
+    if isinstance(golden, (int, float)) and isinstance(answer, (int, float)):
+        return isclose(golden, answer, rel_tol=TOLERANCE)
+    return type(golden) is type(answer) and bool(golden == answer)
+
+
+def _name(tree: Any, place: int) -> str:
+    """Return what an entry of a list is called, its place where it has no name."""
+    if isinstance(tree, dict):
+        for key in ("component", "name", "node", "title"):
+            if isinstance(tree.get(key), str):
+                return f"{place} {tree[key]}"
+    return str(place)
+
+
+def _shown(tree: Any) -> str:
+    return json.dumps(tree)[:120]
+
+
+def write(folder: Path, name: str, tree: Any) -> None:
+    """Write a tree, packed where it is large; equal trees give equal bytes."""
+    text = json.dumps(reduced(tree), indent=0, sort_keys=True) + "\n"
+    plain, packed = folder / f"{name}.json", folder / f"{name}.json.gz"
+    for path in (plain, packed):
+        path.unlink(missing_ok=True)
+    if len(text) > LARGE:
+        packed.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+    else:
+        plain.write_text(text, encoding="utf-8")
+
+
+def load(folder: Path, name: str) -> Any:
+    """Return a tree that was written."""
+    packed = folder / f"{name}.json.gz"
+    if packed.exists():
+        return json.loads(gzip.decompress(packed.read_bytes()))
+    return json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
