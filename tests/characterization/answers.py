@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable
 
+from tests.characterization.console import Consoles
 from tests.characterization.formats import icinga, nagios
-from tests.characterization.product import DATA, INVENTORIES, Answer, run
+from tests.characterization.product import DATA, INVENTORIES, run
+from tests.characterization.question import Question, ended
+from tests.characterization.scene_questions import of_scenes
 
 GOLDEN = DATA / "golden"
 SITES = ("edison", "redstorm", "bgl", "example", "lab")
@@ -13,15 +16,7 @@ MOMENT = 1_768_435_200.0
 """2026-01-15 00:00 UTC."""
 
 
-class Question(NamedTuple):
-    """A question of the command line; ``slow`` says that it takes half a second or more."""
-
-    name: str
-    tree: Callable[[], Any]
-    slow: bool = False
-
-
-def static() -> list[Question]:
+def of_inventories() -> list[Question]:
     """Return what an inventory alone answers."""
     questions = []
     for site in SITES:
@@ -35,17 +30,12 @@ def static() -> list[Question]:
     return questions
 
 
-def ended(answer: Answer) -> dict[str, Any]:
-    """Return the tree of an answer that is JSON, with the exit code."""
-    return {"code": answer.code, "answer": answer.document() if answer.out.strip() else None}
+def _document(*argv: str) -> Callable[[Consoles], Any]:
+    return lambda _: ended(run(*argv, at=MOMENT))
 
 
-def _document(*argv: str) -> Callable[[], Any]:
-    return lambda: ended(run(*argv, at=MOMENT))
-
-
-def _objects(name: str, read: Callable[[str], Any], *where: str) -> Callable[[], Any]:
-    def tree() -> Any:
+def _objects(name: str, read: Callable[[str], Any], *where: str) -> Callable[[Consoles], Any]:
+    def tree(_: Consoles) -> Any:
         answer = run("plan", *where, "--format", name, "--json", at=MOMENT)
         files = {file: read(text) for file, text in answer.document().items()}
         return {"code": answer.code, "answer": files}
@@ -55,4 +45,4 @@ def _objects(name: str, read: Callable[[str], Any], *where: str) -> Callable[[],
 
 def questions() -> list[Question]:
     """Return all questions."""
-    return static()
+    return [*of_inventories(), *of_scenes()]

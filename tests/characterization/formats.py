@@ -10,6 +10,7 @@ from typing import Any
 _PERFDATA = re.compile(r"('[^']+'|[^\s=']+)=(\S+)")
 _NAGIOS_TEXT = ("notes", "alias")
 _ICINGA_TEXT = ("notes", "display_name")
+_CSV_TEXT = ("verdict", "sentence", "text", "symptom")
 
 
 def nagios(text: str) -> dict[str, Any]:
@@ -26,7 +27,13 @@ def nagios(text: str) -> dict[str, Any]:
 
 
 def _nagios_name(kind: str, values: dict[str, str]) -> str:
-    keys = ("name", f"{kind}_name", "host_name", "service_description", "dependent_host_name")
+    keys: tuple[str, ...] = (
+        "name",
+        f"{kind}_name",
+        "host_name",
+        "service_description",
+        "dependent_host_name",
+    )
     keys += ("dependent_service_description", "hostgroup_name", "servicegroup_name")
     return " / ".join(dict.fromkeys(values[key] for key in keys if key in values))
 
@@ -49,7 +56,7 @@ def _lines(text: str, comment: str) -> list[str]:
 
 
 def _read_by_people(line: str) -> bool:
-    return line.split("=")[0].strip() in _ICINGA_TEXT
+    return line.partition("=")[0].strip() in _ICINGA_TEXT
 
 
 def batch(text: str) -> dict[str, Any]:
@@ -96,9 +103,12 @@ def local_checks(text: str) -> dict[str, Any]:
     return found
 
 
-def table(text: str) -> Any:
-    """Return the rows of a CSV file, figures as such."""
-    return [[_figure(cell) for cell in row] for row in csv.reader(io.StringIO(text))]
+def table(text: str) -> list[dict[str, Any]]:
+    """Return the rows of a CSV file by its headers, figures as such, without sentences."""
+    return [
+        {key: _figure(cell) for key, cell in row.items() if key not in _CSV_TEXT}
+        for row in csv.DictReader(io.StringIO(text))
+    ]
 
 
 def _figure(text: str) -> Any:

@@ -43,11 +43,11 @@ def parsed(text: str, trouble: str = "") -> Any:
             raise AssertionError(f"no JSON: {text[:300]!r} {trouble[:600]}") from error
 
 
-def run(*argv: str, at: float, environment: Mapping[str, str] = {}) -> Answer:  # noqa: B006
+def run(*argv: str, at: float, environment: Mapping[str, str] = {}) -> Answer:
     """Return the answer of ``plumbline ARGV`` at a moment, in seconds since the epoch."""
     moment = datetime.fromtimestamp(at, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
     done = subprocess.run(
-        ["faketime", "-m", "--exclude-monotonic", "-f", moment, COMMAND, *argv],
+        ["faketime", "-m", "-f", moment, COMMAND, *argv],
         env={
             **os.environ,
             "LC_ALL": "C.UTF-8",

@@ -7,8 +7,11 @@ second call writes the same bytes.
 from __future__ import annotations
 
 import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from tests.characterization.answers import GOLDEN, questions
+from tests.characterization.console import Consoles
 from tests.characterization.trees import write
 
 
@@ -17,10 +20,12 @@ def main() -> int:
     names = tuple(sys.argv[1:])
     GOLDEN.mkdir(parents=True, exist_ok=True)
     every = questions()
-    for question in every:
-        if not names or question.name.startswith(names):
-            write(GOLDEN, question.name, question.tree())
-            print(question.name, flush=True)
+    with TemporaryDirectory(prefix="plumbline-answers-") as folder:
+        consoles = Consoles(Path(folder))
+        for question in every:
+            if not names or question.name.startswith(names):
+                write(GOLDEN, question.name, question.tree(consoles))
+                print(question.name, flush=True)
     if not names:
         wanted = {question.name for question in every}
         for path in GOLDEN.iterdir():

@@ -9,7 +9,9 @@ from itertools import islice
 
 import pytest
 
-from tests.characterization.answers import GOLDEN, Question, questions
+from tests.characterization.answers import GOLDEN, questions
+from tests.characterization.console import Consoles
+from tests.characterization.question import Question
 from tests.characterization.trees import differences, load, reduced
 
 SHOWN = 20
@@ -20,8 +22,13 @@ def _parameter(question: Question) -> object:
     return pytest.param(question, id=question.name, marks=marks)
 
 
+@pytest.fixture(scope="module")
+def consoles(tmp_path_factory: pytest.TempPathFactory) -> Consoles:
+    return Consoles(tmp_path_factory.mktemp("consoles"))
+
+
 @pytest.mark.parametrize("question", map(_parameter, questions()))
-def test_an_answer_is_the_recorded_one(question: Question) -> None:
-    golden, answer = load(GOLDEN, question.name), reduced(question.tree())
+def test_an_answer_is_the_recorded_one(question: Question, consoles: Consoles) -> None:
+    golden, answer = load(GOLDEN, question.name), reduced(question.tree(consoles))
     different = list(islice(differences(golden, answer), SHOWN))
     assert not different, "\n".join([f"{question.name}, the first {SHOWN}:", *different])

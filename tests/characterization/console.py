@@ -1,0 +1,66 @@
+"""The console of a scene: its plan, the history of its nodes, and one command after another."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.characterization.door import bring
+from tests.characterization.histories import baselines, moment, nodes_of
+from tests.characterization.product import INVENTORIES, Answer, run
+from tests.characterization.scenes import SCENES, Scene
+
+
+class Console(NamedTuple):
+    """A folder with ``plan.json`` and ``history.sqlite``, and the moment at which it is asked."""
+
+    folder: Path
+    at: float
+
+    @property
+    def source(self) -> tuple[str, ...]:
+        """Return the options that name plan and history."""
+        return (
+            "--plan",
+            str(self.folder / "plan.json"),
+            "--history",
+            str(self.folder / "history.sqlite"),
+        )
+
+    def ask(self, verb: str, *options: str) -> Answer:
+        """Return the answer of a verb that reads plan and history."""
+        return run(verb, *self.source, *options, at=self.at)
+
+
+def console_of(scene: Scene, folder: Path) -> Console:
+    """Return the console of a scene, made in an empty folder."""
+    inventory, at = folder / "inventory", moment(scene)
+    shutil.copytree(INVENTORIES / scene.site, inventory)
+    if scene.baselines:
+        path = inventory / "group_vars" / "all" / "baselines.yml"
+        path.write_text(baselines(scene.site), encoding="utf-8")
+    planned = run("plan", "-i", str(inventory), "--json", at=at)
+    assert planned.code == 0, planned.err
+    (folder / "plan.json").write_text(json.dumps(planned.document()), encoding="utf-8")
+    bring(folder, nodes_of(scene), at)
+    return Console(folder, at)
+
+
+class Consoles:
+    """The consoles of scenes below one folder, each made when it is first asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        """Begin without any; the folder is of whoever gives it."""
+        self.folder = folder
+        self._made: dict[str, Console] = {}
+
+    def of(self, name: str) -> Console:
+        """Return the console of a scene."""
+        if name not in self._made:
+            (scene,) = (scene for scene in SCENES if scene.name == name)
+            folder = self.folder / name
+            folder.mkdir()
+            self._made[name] = console_of(scene, folder)
+        return self._made[name]

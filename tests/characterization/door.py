@@ -1,0 +1,75 @@
+"""The door for recorded measurements: ``plumbline collect`` fetches them as it does from nodes.
+
+Each node is played by a file with what ``plumbline export`` would answer there: a head, a line for
+each record, and an end.  This is the only file that knows how console and nodes speak.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
+
+from tests.characterization.product import run
+
+_MOST = 500
+"""Records of one answer."""
+
+
+class Node(NamedTuple):
+    """One node: records in the order of its history, symptoms, conditions, and what runs there."""
+
+    records: Sequence[Mapping[str, Any]]
+    symptoms: Optional[Mapping[str, Any]] = None
+    conditions: Optional[Mapping[str, Any]] = None
+    running: Sequence[Sequence[Any]] = ()
+
+
+def bring(folder: Path, nodes: Mapping[str, Node], at: float) -> Path:
+    """Return the history of a site, collected from its nodes by ``folder/plan.json``."""
+    answers, history = folder / "answers", folder / "history.sqlite"
+    answers.mkdir(exist_ok=True)
+    for name, node in nodes.items():
+        text = "".join(json.dumps(line) + "\n" for line in _answers(node, at))
+        (answers / name).write_text(text, encoding="utf-8")
+    # what cat prints behind the file nobody reads
+    chosen = [word for name in nodes for word in ("--node", name)]
+    answer = run(
+        "collect",
+        "--plan",
+        str(folder / "plan.json"),
+        "--history",
+        str(history),
+        "--remote",
+        f"cat {answers}/{{node}} -",
+        "--at-once",
+        "1",
+        "--quiet",
+        "--json",
+        *chosen,
+        at=at,
+    )
+    assert answer.code == 0, answer.out[:2000] + answer.err[:2000]
+    new = sum(node["new"] for node in answer.document()["nodes"])
+    assert new == sum(len(node.records) for node in nodes.values()), answer.out[:2000]
+    return history
+
+
+def _answers(node: Node, at: float) -> Iterator[Any]:
+    head = {
+        "schema": 1,
+        "version": "recorded",
+        "now": at,
+        "again": False,
+        "running": [list(entry) for entry in node.running],
+        "symptoms": node.symptoms,
+        "conditions": node.conditions,
+        "untaken": "",
+    }
+    starts = range(0, len(node.records), _MOST) or (0,)
+    for start in starts:
+        part = node.records[start : start + _MOST]
+        yield head
+        for place, record in enumerate(part, start + 1):
+            yield [place, record]
+        yield {"end": len(part), "more": start + len(part) < len(node.records)}

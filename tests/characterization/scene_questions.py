@@ -1,0 +1,149 @@
+"""What is asked of the history of each scene, and the trees of the answers."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Callable
+
+from tests.characterization.console import Console, Consoles
+from tests.characterization.formats import batch, local_checks, metrics, table
+from tests.characterization.product import Answer
+from tests.characterization.question import Question, ended
+from tests.characterization.scenes import SCENES
+
+_ODDS = re.compile(r"\bodds\b\D{0,20}([\d,]+)")
+
+
+def of_scenes() -> list[Question]:
+    """Return all questions about recorded histories."""
+    return [
+        Question(f"{scene.name}-{verb}", _asked(scene.name, ASK[verb]), slow=True)
+        for scene in SCENES
+        for verb in VERBS[scene.name]
+    ]
+
+
+def _asked(scene: str, ask: Callable[[Console], Any]) -> Callable[[Consoles], Any]:
+    return lambda consoles: ask(consoles.of(scene))
+
+
+def verdict(raw: dict[str, Any]) -> dict[str, Any]:
+    """Return a verdict without its place, and of its evidence the odds alone."""
+    odds = [_ODDS.findall(line) for line in raw.get("evidence", ())]
+    left_out = ("layer", "component", "evidence")
+    kept = {key: value for key, value in raw.items() if key not in left_out}
+    return {**kept, "odds": [float(text.replace(",", "")) for line in odds for text in line]}
+
+
+def verdicts(documents: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the verdicts of some nodes by node, layer and component; groups have that mark."""
+    return {
+        document["node"]: {
+            f"{raw['layer']} {raw['component']}{' (group)' * raw['group']}": verdict(raw)
+            for raw in document["verdicts"]
+        }
+        for document in documents
+    }
+
+
+def _judge(console: Console) -> Any:
+    answer = console.ask("judge", "--json")
+    documents = answer.document()
+    return {
+        "code": answer.code,
+        "verdicts": verdicts(documents if isinstance(documents, list) else [documents]),
+    }
+
+
+def _locate(console: Console) -> Any:
+    tree = ended(console.ask("locate", "--json"))
+    for suspected in tree["answer"]["sets"]:
+        for slow in suspected["slow"]:
+            del slow["reason"]
+    return tree
+
+
+def _submit(console: Console) -> Any:
+    path = console.folder / "batch"
+    answer = console.ask("submit", "--batch", str(path), "--json")
+    counts = {key: value for key, value in answer.document().items() if key != "to"}
+    results = batch(path.read_text(encoding="utf-8"))
+    return {"code": answer.code, "answer": counts, "results": results}
+
+
+def _again(console: Console) -> Any:
+    """Return what is handed over when nothing has changed since."""
+    _submit(console)
+    return _submit(console)
+
+
+def _status(console: Console) -> Any:
+    tree = ended(console.ask("status", "--json", "--all"))
+    tree["answer"]["components"] = {
+        f"{entry.pop('layer')} {entry.pop('component')}{' (group)' * entry.pop('group')}": {
+            **entry,
+            # the rates are those of the history
+            "rates_Bps": {
+                step: [len(rates), rates[-1] if rates else None]
+                for step, rates in entry["rates_Bps"].items()
+            },
+        }
+        for entry in tree["answer"]["components"]
+    }
+    return tree
+
+
+def _metrics(console: Console) -> Any:
+    return _text(console.ask("metrics"), metrics)
+
+
+def _checkmk(console: Console) -> Any:
+    return _text(console.ask("metrics", "--format", "checkmk"), local_checks)
+
+
+def _text(answer: Answer, read: Callable[[str], Any]) -> Any:
+    return {"code": answer.code, "answer": read(answer.out)}
+
+
+def _report(console: Console) -> Any:
+    folder = console.folder / "report"
+    answer = console.ask("report", "-o", str(folder), "--json")
+    absent = {name: bool(why) for name, why in answer.document()["absent"].items()}
+    files = {path.name: table(path.read_text(encoding="utf-8")) for path in folder.rglob("*.csv")}
+    return {"code": answer.code, "absent": absent, "files": files}
+
+
+def _publish(console: Console) -> Any:
+    path = console.folder / "paths.json"
+    answer = console.ask("publish", "--to", str(path))
+    tree = json.loads(path.read_text(encoding="utf-8"))
+    tree["services"] = {name: verdict(raw) for name, raw in tree["services"].items()}
+    return {"code": answer.code, "answer": tree}
+
+
+ASK = {
+    "judge": _judge,
+    "locate": _locate,
+    "submit": _submit,
+    "again": _again,
+    "status": _status,
+    "metrics": _metrics,
+    "checkmk": _checkmk,
+    "report": _report,
+    "publish": _publish,
+}
+
+VERBS = {
+    "edison-healthy": ("judge", "locate"),
+    "edison-faults": ("judge", "locate", "submit", "status", "metrics"),
+    "edison-release": ("judge", "locate", "report"),
+    "edison-floor": ("judge", "status"),
+    "redstorm-faults": ("judge", "locate", "submit", "publish"),
+    "bgl-faults": ("judge", "locate", "submit"),
+    "example-healthy": ("judge",),
+    "example-faults": ("judge", "locate", "submit", "status", "report"),
+    "lab-faults": tuple(ASK),
+    "lab-odd": tuple(ASK),
+    "lab-stale": tuple(ASK),
+}
