@@ -6,6 +6,7 @@ from typing import Any, Callable
 
 from tests.characterization.console import Consoles
 from tests.characterization.formats import icinga, nagios
+from tests.characterization.node_questions import of_nodes
 from tests.characterization.product import DATA, INVENTORIES, run
 from tests.characterization.question import Question, ended
 from tests.characterization.scene_questions import of_scenes
@@ -45,4 +46,4 @@ def _objects(name: str, read: Callable[[str], Any], *where: str) -> Callable[[Co
 
 def questions() -> list[Question]:
     """Return all questions."""
-    return [*of_inventories(), *of_scenes()]
+    return [*of_inventories(), *of_scenes(), *of_nodes()]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.characterization.door import bring
+from tests.characterization.evidence import with_evidence
 from tests.characterization.histories import baselines, moment, nodes_of
 from tests.characterization.product import INVENTORIES, Answer, run
 from tests.characterization.scenes import SCENES, Scene
@@ -44,7 +45,7 @@ def console_of(scene: Scene, folder: Path) -> Console:
     planned = run("plan", "-i", str(inventory), "--json", at=at)
     assert planned.code == 0, planned.err
     (folder / "plan.json").write_text(json.dumps(planned.document()), encoding="utf-8")
-    bring(folder, nodes_of(scene), at)
+    bring(folder, with_evidence(scene.name, nodes_of(scene), at), at)
     return Console(folder, at)
 
 
@@ -64,3 +65,8 @@ class Consoles:
             folder.mkdir()
             self._made[name] = console_of(scene, folder)
         return self._made[name]
+
+    @staticmethod
+    def inventory(site: str) -> Path:
+        """Return the inventory of a site, as it is in the checkout."""
+        return INVENTORIES / site

@@ -12,10 +12,11 @@ import subprocess
 import sys
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Mapping, NamedTuple
+from typing import Any, Mapping, NamedTuple, Sequence
 
 ROOT = Path(__file__).parents[2]
 INVENTORIES = ROOT / "inventories"
+CHECKS = ROOT / "checks"
 DATA = ROOT / "tests" / "data" / "characterization"
 COMMAND = str(Path(sys.executable).with_name("plumbline"))
 
@@ -45,9 +46,14 @@ def parsed(text: str, trouble: str = "") -> Any:
 
 def run(*argv: str, at: float, environment: Mapping[str, str] = {}) -> Answer:
     """Return the answer of ``plumbline ARGV`` at a moment, in seconds since the epoch."""
+    return answer_of([COMMAND, *argv], at, environment)
+
+
+def answer_of(command: Sequence[str], at: float, environment: Mapping[str, str] = {}) -> Answer:
+    """Return the answer of any command at a moment."""
     moment = datetime.fromtimestamp(at, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
     done = subprocess.run(
-        ["faketime", "-m", "-f", moment, COMMAND, *argv],
+        ["faketime", "-m", "-f", moment, *command],
         env={
             **os.environ,
             "LC_ALL": "C.UTF-8",

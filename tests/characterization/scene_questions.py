@@ -12,6 +12,7 @@ from tests.characterization.product import Answer
 from tests.characterization.question import Question, ended
 from tests.characterization.scenes import SCENES
 
+_TIMES = "job,start,end,name,user\n4711,2026-01-12T00:00Z,,climate,ada\n4713,2026-01-12,,idle,bob\n"
 _ODDS = re.compile(r"\bodds\b\D{0,20}([\d,]+)")
 
 
@@ -122,6 +123,20 @@ def _publish(console: Console) -> Any:
     return {"code": answer.code, "answer": tree}
 
 
+def _changes(console: Console) -> Any:
+    return ended(console.ask("changes", "--json"))
+
+
+def _differences(console: Console) -> Any:
+    return ended(console.ask("changes", "--differences", "--json"))
+
+
+def _jobs(console: Console) -> Any:
+    times = console.folder / "times.csv"
+    times.write_text(_TIMES, encoding="utf-8")
+    return ended(console.ask("jobs", "--times", str(times), "--json"))
+
+
 ASK = {
     "judge": _judge,
     "locate": _locate,
@@ -132,7 +147,12 @@ ASK = {
     "checkmk": _checkmk,
     "report": _report,
     "publish": _publish,
+    "changes": _changes,
+    "differences": _differences,
+    "jobs": _jobs,
 }
+
+LAB = ("judge", "locate", "submit", "again", "status", "metrics", "checkmk", "report", "publish")
 
 VERBS = {
     "edison-healthy": ("judge", "locate"),
@@ -143,7 +163,9 @@ VERBS = {
     "bgl-faults": ("judge", "locate", "submit"),
     "example-healthy": ("judge",),
     "example-faults": ("judge", "locate", "submit", "status", "report"),
-    "lab-faults": tuple(ASK),
-    "lab-odd": tuple(ASK),
-    "lab-stale": tuple(ASK),
+    "lab-faults": LAB,
+    "lab-odd": LAB,
+    "lab-signs": ("judge", "locate", "status", "report", "publish", "changes"),
+    "lab-stale": LAB,
+    "example-jobs": ("judge", "jobs", "changes", "differences"),
 }

@@ -132,5 +132,7 @@ SCENES = (
             Change("fs *", failed("no_mount", "/mnt/scratch is not mounted")),
         ),
     ),
+    Scene("lab-signs", "lab", (Fault("oss2-nic", 0.6, 6),)),
+    Scene("example-jobs", "example", (Fault("oss02-hba", 0.6, 6),), hours_later=5.0),
     Scene("lab-stale", "lab", (Fault("oss1-nic", 0.5, 6),), hours_later=60.0, baselines=False),
 )

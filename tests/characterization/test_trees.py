@@ -37,6 +37,12 @@ def test_a_key_that_is_missing_is_a_difference() -> None:
     ]
 
 
+def test_times_are_compared_to_a_second() -> None:
+    assert not list(differences({"since": 1.768e9}, {"since": 1.768e9 + 0.5}))
+    assert list(differences({"since": 1.768e9}, {"since": 1.768e9 + 60}))
+    assert not list(differences({"rate_Bps": 1.768e9}, {"rate_Bps": 1.768e9 + 60}))
+
+
 def test_a_truth_is_no_number() -> None:
     assert list(differences({"a": True}, {"a": 1})) == ["/a: 1, was true"]
 

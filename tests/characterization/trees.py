@@ -6,11 +6,39 @@ import gzip
 import json
 from math import isclose
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any, Iterator, NamedTuple
 
-TOLERANCE = 1e-6
+
+class Tolerance(NamedTuple):
+    """How far two numbers may be apart."""
+
+    relative: float
+    absolute: float
+
+
+RELATIVE = Tolerance(1e-6, 0.0)
+TIME = Tolerance(0.0, 1.0)
 LARGE = 30_000
 """Bytes of text from which a file is packed."""
+
+TIMES = frozenset(
+    (
+        "accepted_at",
+        "at",
+        "before",
+        "begin",
+        "ended_at",
+        "finished_at",
+        "judged_at",
+        "last",
+        "looked_at",
+        "measured_at",
+        "since",
+        "started_at",
+        "written_at",
+    )
+)
+"""Keys whose numbers are seconds since the epoch, compared to a second."""
 
 SENTENCES = frozenset(
     (
@@ -44,11 +72,13 @@ def reduced(tree: Any) -> Any:
     if isinstance(tree, (list, tuple)):
         return [reduced(value) for value in tree]
     if isinstance(tree, float):
-        return float(f"{tree:.8g}")
+        return float(f"{tree:.10g}")
     return tree
 
 
-def differences(golden: Any, answer: Any, path: str = "") -> Iterator[str]:
+def differences(
+    golden: Any, answer: Any, path: str = "", tolerance: Tolerance = RELATIVE
+) -> Iterator[str]:
     """Yield the path of each difference, with both values; sentences and order of keys are free."""
     if isinstance(golden, dict) and isinstance(answer, dict):
         for key in sorted({*golden, *answer} - SENTENCES):
@@ -58,21 +88,26 @@ def differences(golden: Any, answer: Any, path: str = "") -> Iterator[str]:
             elif key not in golden:
                 yield f"{here}: new, {_shown(answer[key])}"
             else:
-                yield from differences(golden[key], answer[key], here)
+                yield from differences(golden[key], answer[key], here, _tolerance(key))
     elif isinstance(golden, (list, tuple)) and isinstance(answer, (list, tuple)):
         if len(golden) != len(answer):
             yield f"{path}: {len(answer)} entries, were {len(golden)}"
         for place, (before, after) in enumerate(zip(golden, answer)):
-            yield from differences(before, after, f"{path}[{_name(before, place)}]")
-    elif not _equal(golden, answer):
+            here = f"{path}[{_name(before, place)}]"
+            yield from differences(before, after, here, tolerance)
+    elif not _equal(golden, answer, tolerance):
         yield f"{path}: {_shown(answer)}, was {_shown(golden)}"
 
 
-def _equal(golden: Any, answer: Any) -> bool:
+def _tolerance(key: str) -> Tolerance:
+    return TIME if key in TIMES or "timestamp_seconds" in key else RELATIVE
+
+
+def _equal(golden: Any, answer: Any, tolerance: Tolerance) -> bool:
     if isinstance(golden, bool) or isinstance(answer, bool):
         return golden is answer
     if isinstance(golden, (int, float)) and isinstance(answer, (int, float)):
-        return isclose(golden, answer, rel_tol=TOLERANCE)
+        return isclose(golden, answer, rel_tol=tolerance.relative, abs_tol=tolerance.absolute)
     return type(golden) is type(answer) and bool(golden == answer)
 
 
