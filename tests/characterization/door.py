@@ -26,7 +26,10 @@ class Node(NamedTuple):
 
 
 def bring(folder: Path, nodes: Mapping[str, Node], at: float) -> Path:
-    """Return the history of a site, collected from its nodes by ``folder/plan.json``."""
+    """Return the history of a site, collected from its nodes by ``folder/plan.json``.
+
+    What the command printed lies in ``folder/collected.json``.
+    """
     answers, history = folder / "answers", folder / "history.sqlite"
     answers.mkdir(exist_ok=True)
     for name, node in nodes.items():
@@ -52,6 +55,7 @@ def bring(folder: Path, nodes: Mapping[str, Node], at: float) -> Path:
     assert answer.code == 0, answer.out[:2000] + answer.err[:2000]
     new = sum(node["new"] for node in answer.document()["nodes"])
     assert new == sum(len(node.records) for node in nodes.values()), answer.out[:2000]
+    (folder / "collected.json").write_text(answer.out, encoding="utf-8")
     return history
 
 

@@ -93,14 +93,15 @@ def _counted(name: str, node: Node, at: float) -> Node:
 
 def _servers(name: str) -> Iterator[dict[str, Any]]:
     """Yield what two servers counted in the last night: one alone with the probe, one busy."""
-    busy = {"oss01": ("work-OST0000", 0.0), "oss02": ("work-OST0002", 3e9)}
-    if name not in busy:
+    # a target that the probe had for itself, and one that others used as well
+    moved_Bps = {"oss01": ("work-OST0000", 3.6e9), "oss02": ("work-OST0002", 9e9)}
+    if name not in moved_Bps:
         return
-    target, others_Bps = busy[name]
-    begin = END_S - DAY_S + 3600
+    target, rate_Bps = moved_Bps[name]
+    begin = END_S - DAY_S + 7080
     for operation in ("read", "write"):
-        rates = [others_Bps + 1e6] * 7200
-        jobs = [[begin + 10, begin + 7000, "4711", 10**12, 2 * 10**12]] if others_Bps else []
+        rates = [rate_Bps] * 300
+        jobs = [[begin + 10, begin + 290, "4711", 10**12, 2 * 10**12]] if name == "oss02" else []
         yield {
             "schema": 1,
             "id": f"counted {name} {operation}",

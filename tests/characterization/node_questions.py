@@ -10,13 +10,14 @@ import csv
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 from typing import Any, Callable
 
 from tests.characterization.console import Console, Consoles
 from tests.characterization.formats import metrics, perfdata
 from tests.characterization.histories import DAY_S, END_S, FIRST_S, nodes_of
-from tests.characterization.product import CHECKS, DATA, answer_of, run
+from tests.characterization.product import CHECKS, DATA, Answer, answer_of, run
 from tests.characterization.question import Question, ended
 from tests.characterization.scene_questions import verdict, verdicts
 from tests.characterization.scenes import SCENES
@@ -25,7 +26,8 @@ NODES = (("lab-faults", "client1"), ("lab-faults", "oss2"), ("lab-odd", "client1
 CHECKED = (
     ("check_ost", "scratch-OST0000"),
     ("check_ost", "scratch-OST0002"),
-    ("check_ost", "scratch-OST0005"),
+    ("check_fs", "scratch-OST0004"),
+    ("check_net", "client1"),
 )
 OUTPUTS = DATA.parent
 _REPLAYED = 40
@@ -44,7 +46,7 @@ def of_nodes() -> list[Question]:
         Question("replay-rates", lambda consoles: _replay(consoles, "rate"), slow=True),
         Question("replay-latencies", lambda consoles: _replay(consoles, "latency"), slow=True),
         Question("replay-together", lambda consoles: _replay(consoles, "rate", 60.0), slow=True),
-        Question("symptoms", _symptoms),
+        Question("symptoms", _symptoms, slow=True),
         Question("lab-baselines", _baselines, slow=True),
     ]
     return found
@@ -103,8 +105,9 @@ def _checks(node: _Node) -> Any:
     """Return states and performance data of checks that read the published verdicts."""
     found = {}
     for check, component in CHECKED:
-        words = ("--component", component, "--verdicts", str(node.state / "verdicts"))
-        answer = answer_of([str(CHECKS / check), *words], node.at)
+        words = ["--component", component, "--verdicts", str(node.state / "verdicts")]
+        words += ["--expectations", str(node.expectations)]
+        answer = answer_of([sys.executable, str(CHECKS / check), *words], node.at)
         found[f"{check} {component}"] = {"code": answer.code, "perfdata": perfdata(answer.out)}
     return found
 
@@ -183,6 +186,14 @@ def _journal() -> str:
     return "".join(json.dumps(entry) + "\n" for entry in entries)
 
 
+def _elsewhere(answer: Answer) -> Any:
+    """Return the tree of an answer without the name of a file that lies elsewhere each time."""
+    tree = ended(answer)
+    if isinstance(tree["answer"], dict):
+        tree["answer"].pop("file", None)
+    return tree
+
+
 def _baselines(consoles: Consoles) -> Any:
     """Return what is captured of a history, compared and accepted in an inventory without any."""
     console = consoles.of("lab-faults")
@@ -194,11 +205,12 @@ def _baselines(consoles: Consoles) -> Any:
     given = ("--records", str(consoles.folder / "records.jsonl"))
     accepting = ("accept", *where, "--by", "ada", "--reason", "first")
     return {
-        action: ended(run("baseline", *words, at=console.at))
+        action: _elsewhere(run("baseline", *words, at=console.at))
         for action, words in (
             ("capture", ("capture", *where, *given)),
             ("diff", ("diff", *where)),
             ("accept", accepting),
+            ("accept below the floor", (*accepting, "--below-floor")),
             ("age", ("age", *where, *given)),
         )
     }

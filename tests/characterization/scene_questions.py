@@ -123,6 +123,14 @@ def _publish(console: Console) -> Any:
     return {"code": answer.code, "answer": tree}
 
 
+def _collect(console: Console) -> Any:
+    tree = json.loads((console.folder / "collected.json").read_text(encoding="utf-8"))
+    del tree["history"]
+    # of each doubt a sentence
+    tree["coverage"]["doubts"] = len(tree["coverage"]["doubts"])
+    return tree
+
+
 def _changes(console: Console) -> Any:
     return ended(console.ask("changes", "--json"))
 
@@ -147,25 +155,25 @@ ASK = {
     "checkmk": _checkmk,
     "report": _report,
     "publish": _publish,
+    "collect": _collect,
     "changes": _changes,
     "differences": _differences,
     "jobs": _jobs,
 }
 
-LAB = ("judge", "locate", "submit", "again", "status", "metrics", "checkmk", "report", "publish")
+LAB = ("judge", "locate", "submit", "status", "metrics", "checkmk", "report", "publish")
 
 VERBS = {
     "edison-healthy": ("judge", "locate"),
     "edison-faults": ("judge", "locate", "submit", "status", "metrics"),
     "edison-release": ("judge", "locate", "report"),
-    "edison-floor": ("judge", "status"),
+    "edison-floor": ("judge",),
     "redstorm-faults": ("judge", "locate", "submit", "publish"),
-    "bgl-faults": ("judge", "locate", "submit"),
-    "example-healthy": ("judge",),
-    "example-faults": ("judge", "locate", "submit", "status", "report"),
-    "lab-faults": LAB,
+    "bgl-faults": ("judge", "locate"),
+    "example-faults": ("judge", "locate", "report"),
+    "lab-faults": (*LAB, "again"),
     "lab-odd": LAB,
     "lab-signs": ("judge", "locate", "status", "report", "publish", "changes"),
     "lab-stale": LAB,
-    "example-jobs": ("judge", "jobs", "changes", "differences"),
+    "example-jobs": ("collect", "judge", "jobs", "changes", "differences"),
 }

@@ -92,7 +92,6 @@ SCENES = (
         "bgl",
         (Fault("oss005-fc", 0.5), Fault("ddn03", 0.9), Fault("oss100-lun1", 0.5, 3)),
     ),
-    Scene("example-healthy", "example"),
     Scene(
         "example-faults",
         "example",
