@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -148,21 +149,24 @@ def _symptoms(consoles: Consoles) -> Any:
     )
     (folder / "expectations.json").write_text(planned.out, encoding="utf-8")
     (folder / "journal").write_text(_journal(), encoding="utf-8")
-    lustre = OUTPUTS / "lustre" / "st4_ost_down_osc_import.txt"
+    saved = (OUTPUTS / "lustre" / "st4_ost_down_osc_import.txt").read_text(encoding="utf-8")
+    headed = saved.replace("import:", "import=\nimport:", 1)
+    imports = f"osc.lustre-OST0003-osc-ffff888120238800.{headed}"
     _tool(folder, "journalctl", folder / "journal")
     _tool(folder, "zpool", OUTPUTS / "zfs" / "status-degraded.txt")
-    _tool(folder, "lctl", lustre)
+    _tool(folder, "lctl", folder / "imports")
     places = ("--expectations", str(folder / "expectations.json"), "--state", str(folder))
     words = ("symptoms", *places, "--commands", str(folder / "none.json"), "--json", "--save")
     path = {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
     looks = []
     for ahead_s in (0.0, 3600.0):
+        (folder / "imports").write_text(imports, encoding="utf-8")
         report = run(*words, at=END_S + ahead_s, environment=path).document()
         by_collector = {look["collector"]: look for look in report["looks"]}
+        for look in by_collector.values():
+            look["unavailable"] = bool(look["unavailable"])
         looks.append({name: by_collector[name] for name in ("kernel", "zfs", "lustre")})
-        text = lustre.read_text(encoding="utf-8").replace("timeouts: 0", "timeouts: 7")
-        (folder / "import").write_text(text, encoding="utf-8")
-        _tool(folder, "lctl", folder / "import")
+        imports = re.sub(r"timeouts: \d+", "timeouts: 70", imports)
     return {"looks": looks, "collectors": sorted(by_collector)}
 
 
@@ -211,6 +215,7 @@ def _baselines(consoles: Consoles) -> Any:
             ("diff", ("diff", *where)),
             ("accept", accepting),
             ("accept below the floor", (*accepting, "--below-floor")),
+            ("accept by name", (*accepting, "--component", "oss1-disk1", "scratch-OST0000")),
             ("age", ("age", *where, *given)),
         )
     }
