@@ -31,4 +31,5 @@ def consoles(tmp_path_factory: pytest.TempPathFactory) -> Consoles:
 def test_an_answer_is_the_recorded_one(question: Question, consoles: Consoles) -> None:
     golden, answer = load(GOLDEN, question.name), reduced(question.tree(consoles))
     different = list(islice(differences(golden, answer), SHOWN))
-    assert not different, "\n".join([f"{question.name}, the first {SHOWN}:", *different])
+    if different:
+        pytest.fail("\n".join([f"the first {SHOWN} differences:", *different]), pytrace=False)
